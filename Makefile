@@ -1,0 +1,49 @@
+# Needs only Python 3.11 or newer, make and git: the first run makes .venv, later runs take seconds.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench format clean
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+STAMP := .venv/.installed
+WORKFLOW ?= workflows/order_fulfillment
+ARGS ?=
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+run: $(STAMP)  ## run an example workflow on the database that Tasker brings along (WORKFLOW=..., ARGS=...)
+	@$(BIN)/tasker run $(WORKFLOW) $(ARGS)
+
+test: check  ## run every check and every test (ARGS=... for pytest)
+	@$(BIN)/pytest -n auto $(ARGS)
+
+check: $(STAMP)  ## lint, formatting, types, import layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(STAMP)  ## measure latency and throughput
+	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+format: $(STAMP)  ## format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean:  ## remove the environment, caches and the embedded database of this folder
+	rm -rf .venv .tasker .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+
+# A new environment unless .venv works; installed again when pyproject.toml changes.
+$(STAMP): pyproject.toml
+ifeq ($(strip $(PYTHON)),)
+	@echo "Tasker needs Python 3.11 or newer with the venv module, and found none." >&2
+	@echo "Install one (Debian and Ubuntu: apt install python3 python3-venv), or name it: make PYTHON=/path/to/python" >&2
+	@exit 1
+else
+	@$(BIN)/python -c '' 2>/dev/null || { echo "making .venv with $(PYTHON)"; $(PYTHON) -m venv --clear .venv; }
+	@echo "installing (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,dev]'
+	@touch $@
+endif

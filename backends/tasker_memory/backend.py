@@ -1,0 +1,191 @@
+"""The backend: no call awaits anything between reading and changing, so tasks of one event loop never interleave."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import Protocol
+
+from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.errors import MessagingError
+from tasker_memory.queue import MemoryQueue
+
+DEFAULT_MAX_DEPTH = 1_000_000
+
+
+class MonotonicClock(Protocol):
+    """The part of `tasker.contracts.clock.Clock` that is needed here."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start."""
+        return time.monotonic()
+
+
+class QueueFull(MessagingError):
+    """The queue holds as many messages as it may; nothing of the call was sent."""
+
+    error_type = "queue_full"
+
+
+class MemoryBackend:
+    """`Backend` in the memory of this process, for the tasks of one event loop. What it holds ends with the process."""
+
+    capabilities = Capabilities(push=True, native_delay=True, ack_extend=True, fetch_by_id=True)
+
+    def __init__(self, clock: MonotonicClock, max_depth: int = DEFAULT_MAX_DEPTH) -> None:
+        self._clock = clock
+        self._max_depth = max_depth
+        self._queues: dict[str, MemoryQueue] = {}
+        self._ids = itertools.count(1)
+        self._subscriptions: dict[asyncio.Event, set[str]] = {}
+
+    def provider_name(self) -> str:
+        """`memory`."""
+        return "memory"
+
+    async def open(self) -> None:
+        """Nothing to connect."""
+
+    async def close(self) -> None:
+        """Forget all messages."""
+        self._queues.clear()
+
+    async def health_check(self) -> bool:
+        """Always True."""
+        return True
+
+    async def create_queue(self, queue: str) -> None:
+        """Make the queue if it does not exist."""
+        self._queues.setdefault(check_queue_name(queue), MemoryQueue())
+
+    async def delete_queue(self, queue: str) -> None:
+        """Remove the queue and its messages."""
+        self._queues.pop(check_queue_name(queue), None)
+
+    async def queue_exists(self, queue: str) -> bool:
+        """True when the queue exists."""
+        return check_queue_name(queue) in self._queues
+
+    async def list_queues(self) -> list[str]:
+        """Names of all queues, sorted."""
+        return sorted(self._queues)
+
+    async def send_message(self, queue: str, payload: bytes) -> int:
+        """Send; raises `QueueFull` at `max_depth` messages."""
+        return self._put(queue, [payload], 0.0)[0]
+
+    async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
+        """Send all of them, or none and raise `QueueFull`."""
+        return self._put(queue, payloads, 0.0)
+
+    async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
+        """Send a message that becomes visible after the delay, and is announced then."""
+        return self._put(queue, [payload], delay_seconds)[0]
+
+    def _put(self, queue: str, payloads: Sequence[bytes], delay_seconds: float) -> list[int]:
+        target = self._queue(queue)
+        depth = len(target.messages)
+        if depth + len(payloads) > self._max_depth:
+            raise QueueFull(
+                f"queue {queue!r} holds {depth} of {self._max_depth} messages, no room for {len(payloads)}",
+                hint="receive and acknowledge messages, or raise max_depth",
+            )
+        now = self._clock.monotonic()
+        ids = [next(self._ids) for _ in payloads]
+        for message_id, payload in zip(ids, payloads, strict=True):
+            target.put(message_id, bytes(payload), now, now + delay_seconds)
+        self._wake(queue)
+        return ids
+
+    async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        """Up to `limit` visible messages in the order they were sent."""
+        source = self._queue(queue)
+        now = self._clock.monotonic()
+        return [self._received(queue, taken) for taken in source.take(limit, now, now + visibility_timeout)]
+
+    async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
+        """The message of that id when it is visible."""
+        now = self._clock.monotonic()
+        taken = self._queue(queue).take_one(message_id, now, now + visibility_timeout)
+        return self._received(queue, message_id) if taken else None
+
+    def _received(self, queue: str, message_id: int) -> QueuedMessage:
+        message = self._queues[queue].messages[message_id]
+        return QueuedMessage(queue, message_id, message.payload, message.read_count)
+
+    async def ack_message(self, queue: str, message_id: int) -> bool:
+        """Delete it. Tasks of this process share its messages: an id does not tell which of them received it."""
+        return self._queue(queue).remove(message_id)
+
+    async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
+        """Give it back, visible again after the delay."""
+        moved = self._queue(queue).move(message_id, self._clock.monotonic() + delay_seconds, held=False)
+        self._wake(queue)
+        return moved
+
+    async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
+        """Keep it hidden for `seconds` from now."""
+        return self._queue(queue).move(message_id, self._clock.monotonic() + seconds, held=True)
+
+    async def queue_stats(self, queue: str) -> QueueStats:
+        """Depth, age and the subscriptions that name the queue."""
+        source = self._queue(queue)
+        oldest = source.oldest()
+        age = None if oldest is None else self._clock.monotonic() - oldest
+        consumers = sum(queue in queues for queues in self._subscriptions.values())
+        return QueueStats(queue, len(source.messages), age, consumers)
+
+    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
+        """One notification for each queue that has something, again after each send and when a hidden message is due.
+
+        However many messages arrive while nobody asks, they wait as one notification.
+        """
+        wanted = {check_queue_name(queue) for queue in queues}
+        for queue in wanted:
+            self._queue(queue)
+        news = asyncio.Event()
+        self._subscriptions[news] = wanted
+        try:
+            for queue in sorted(wanted):
+                yield Available(queue)
+            while True:
+                await self._wait(news, wanted)
+                news.clear()
+                for queue in self._with_messages(wanted):
+                    yield Available(queue)
+        finally:
+            del self._subscriptions[news]
+
+    async def _wait(self, news: asyncio.Event, queues: Iterable[str]) -> None:
+        due = [queue.next_due() for name in queues if (queue := self._queues.get(name))]
+        moments = [moment for moment in due if moment is not None]
+        timeout = max(0.0, min(moments) - self._clock.monotonic()) if moments else None
+        try:
+            await asyncio.wait_for(news.wait(), timeout)
+        except TimeoutError:
+            return
+
+    def _with_messages(self, queues: Iterable[str]) -> list[str]:
+        now = self._clock.monotonic()
+        return sorted(name for name in queues if (queue := self._queues.get(name)) and queue.has_visible(now))
+
+    def _wake(self, queue: str) -> None:
+        for news, queues in self._subscriptions.items():
+            if queue in queues:
+                news.set()
+
+    def _queue(self, queue: str) -> MemoryQueue:
+        try:
+            return self._queues[check_queue_name(queue)]
+        except KeyError:
+            raise MessagingError(f"queue {queue!r} does not exist", hint="create it first") from None

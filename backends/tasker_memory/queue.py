@@ -1,0 +1,96 @@
+"""One queue: messages in order, hidden ones by the moment they come back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+
+@dataclass(slots=True)
+class Message:
+    """A message; `visible_at` is a reading of the clock, `held` says that somebody has received it."""
+
+    payload: bytes
+    sent_at: float
+    visible_at: float
+    read_count: int = 0
+    held: bool = False
+
+
+class MemoryQueue:
+    """Times are readings of the backend's clock, in seconds.
+
+    The two heaps may hold entries that a later change made stale; the message itself tells.
+    """
+
+    def __init__(self) -> None:
+        self.messages: dict[int, Message] = {}
+        self._ready: list[int] = []
+        self._hidden: list[tuple[float, int]] = []
+
+    def put(self, message_id: int, payload: bytes, now: float, visible_at: float) -> None:
+        """Append a message."""
+        self.messages[message_id] = Message(payload, now, visible_at)
+        heappush(self._hidden, (visible_at, message_id))
+
+    def take(self, limit: int, now: float, hide_until: float) -> list[int]:
+        """Ids of up to `limit` visible messages in the order they were sent, now hidden."""
+        self._surface(now)
+        taken: list[int] = []
+        while self._ready and len(taken) < limit:
+            message_id = heappop(self._ready)
+            if self.take_one(message_id, now, hide_until):
+                taken.append(message_id)
+        return taken
+
+    def take_one(self, message_id: int, now: float, hide_until: float) -> bool:
+        """Hide that message; False when it is gone or not visible."""
+        message = self.messages.get(message_id)
+        if message is None or message.visible_at > now:
+            return False
+        message.read_count += 1
+        message.held = True
+        self._hide(message_id, message, hide_until)
+        return True
+
+    def remove(self, message_id: int) -> bool:
+        """Delete a received message."""
+        message = self.messages.get(message_id)
+        if message is None or not message.held:
+            return False
+        del self.messages[message_id]
+        return True
+
+    def move(self, message_id: int, visible_at: float, *, held: bool) -> bool:
+        """Change when a received message comes back."""
+        message = self.messages.get(message_id)
+        if message is None or not message.held:
+            return False
+        message.held = held
+        self._hide(message_id, message, visible_at)
+        return True
+
+    def next_due(self) -> float | None:
+        """When the next hidden message may come back."""
+        return self._hidden[0][0] if self._hidden else None
+
+    def has_visible(self, now: float) -> bool:
+        """True when a `take` would find something, stale entries aside."""
+        self._surface(now)
+        return bool(self._ready)
+
+    def oldest(self) -> float | None:
+        """When the oldest message was sent."""
+        first = next(iter(self.messages.values()), None)
+        return first.sent_at if first else None
+
+    def _hide(self, message_id: int, message: Message, visible_at: float) -> None:
+        message.visible_at = visible_at
+        heappush(self._hidden, (visible_at, message_id))
+
+    def _surface(self, now: float) -> None:
+        while self._hidden and self._hidden[0][0] <= now:
+            visible_at, message_id = heappop(self._hidden)
+            message = self.messages.get(message_id)
+            if message is not None and message.visible_at == visible_at:
+                heappush(self._ready, message_id)

@@ -1,0 +1,87 @@
+-- Messages one by one, for everything that is not a hint to a step. Seconds may have fractions.
+
+-- Announces a message on the namespace's channel and on the global one, at the commit that makes it visible (B-14, B-15).
+create or replace function tasker_pgmq.announce(queue text, msg_id bigint, delay_seconds double precision) returns void
+language plpgsql as $$
+declare
+  namespace constant text := tasker_pgmq.extract_queue_namespace(queue);
+  payload constant text := json_build_object('event_type', 'message_ready', 'msg_id', msg_id, 'queue_name', queue,
+    'namespace', namespace, 'ready_at', clock_timestamp() + make_interval(secs => delay_seconds),
+    'delay_seconds', delay_seconds)::text;
+begin
+  perform pg_notify('pgmq_message_ready.' || namespace, payload);
+  perform pg_notify('pgmq_message_ready', payload);
+end $$;
+
+-- Sends messages in their order and announces the first of them, in one transaction; returns their ids.
+create or replace function tasker_pgmq.send_with_notify(queue text, messages jsonb[], delay_seconds double precision)
+returns bigint[]
+language plpgsql as $$
+declare
+  ids bigint[];
+begin
+  execute format('with sent as (
+      insert into %s (vt, message)
+      select clock_timestamp() + make_interval(secs => $2), m.message
+      from unnest($1) with ordinality as m (message, place) order by m.place
+      returning msg_id)
+    select array_agg(msg_id order by msg_id) from sent', tasker_pgmq.queue_table(queue))
+  using messages, delay_seconds into ids;
+  if ids is not null then
+    perform tasker_pgmq.announce(queue, ids[1], delay_seconds);
+  end if;
+  return coalesce(ids, '{}');
+end $$;
+
+-- Hides up to `qty` visible messages for `seconds` and returns them, the oldest first.
+create or replace function tasker_pgmq.read(queue text, qty int, seconds double precision)
+returns table (msg_id bigint, read_ct int, message text)
+language plpgsql as $$
+begin
+  return query execute format('with chosen as (
+      select q.msg_id from %1$s q where q.vt <= clock_timestamp() order by q.msg_id limit $1 for update skip locked),
+    hidden as (
+      update %1$s q set vt = clock_timestamp() + make_interval(secs => $2), read_ct = q.read_ct + 1
+      from chosen c where q.msg_id = c.msg_id
+      returning q.msg_id, q.read_ct, q.message)
+    select h.msg_id, h.read_ct, h.message::text from hidden h order by h.msg_id', tasker_pgmq.queue_table(queue))
+  using qty, seconds;
+end $$;
+
+-- Hides one message for `seconds` and returns it; no row when it is gone or somebody else has it (B-16, F-71).
+create or replace function tasker_pgmq.read_specific_message(queue text, id bigint, seconds double precision)
+returns table (msg_id bigint, read_ct int, message text)
+language plpgsql as $$
+begin
+  return query execute format('update %s q
+    set vt = clock_timestamp() + make_interval(secs => $2), read_ct = q.read_ct + 1
+    where q.msg_id = $1 and q.vt <= clock_timestamp()
+    returning q.msg_id, q.read_ct, q.message::text', tasker_pgmq.queue_table(queue))
+  using id, seconds;
+end $$;
+
+-- Deletes a message that nobody has received since it was received with this read count. False: it is not ours.
+create or replace function tasker_pgmq.delete_received(queue text, id bigint, read_count int) returns boolean
+language plpgsql as $$
+declare
+  deleted int;
+begin
+  execute format('delete from %s q where q.msg_id = $1 and q.read_ct = $2', tasker_pgmq.queue_table(queue))
+  using id, read_count;
+  get diagnostics deleted = row_count;
+  return deleted = 1;
+end $$;
+
+-- Makes such a message visible `seconds` from now. False: it is not ours.
+create or replace function tasker_pgmq.set_vt_received(queue text, id bigint, read_count int, seconds double precision)
+returns boolean
+language plpgsql as $$
+declare
+  moved int;
+begin
+  execute format('update %s q set vt = clock_timestamp() + make_interval(secs => $3)
+    where q.msg_id = $1 and q.read_ct = $2', tasker_pgmq.queue_table(queue))
+  using id, read_count, seconds;
+  get diagnostics moved = row_count;
+  return moved = 1;
+end $$;

@@ -1,0 +1,52 @@
+"""From nothing to a database that is ready: the embedded server when no URL is given, the schema, the backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasker.contracts.messaging import Backend, TransactionalBackend
+from tasker.db.migrate import upgrade
+from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+
+if TYPE_CHECKING:
+    from tasker.db.embedded import EmbeddedServer
+
+DEFAULT_BACKEND = "pgmq"
+
+
+@dataclass(slots=True)
+class Ground:
+    """What everything stands on: the database's URL, the messaging service, and the server if it is ours."""
+
+    url: str
+    messaging: MessagingService
+    server: EmbeddedServer | None = None
+
+    def close(self) -> None:
+        """Let go of the embedded server; it stops when nobody uses it."""
+        if self.server is not None:
+            self.server.stop()
+            self.server = None
+
+
+def prepare(database_url: str | None, *, backend: str = DEFAULT_BACKEND, data_dir: Path | None = None) -> Ground:
+    """Start or join the embedded server unless a URL is given, and bring the schema up to date.
+
+    Raises `DatabaseUnavailable`, `SchemaOutdated`, `BackendUnavailable`.
+    """
+    server = None
+    if database_url is None:
+        from tasker.db.embedded import EmbeddedServer
+
+        server = EmbeddedServer.start(data_dir) if data_dir else EmbeddedServer.start()
+        database_url = server.url
+    chosen = load_backend(backend, {})
+    upgrade(database_url, _scripts(chosen))
+    return Ground(database_url, MessagingService(chosen), server)
+
+
+def _scripts(backend: Backend) -> list[tuple[str, str]]:
+    return list(backend.install_sql()) if isinstance(backend, TransactionalBackend) else []

@@ -1,0 +1,235 @@
+"""A running worker with the engine in its process: how the parts are made, started, watched and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import socket
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+from tasker.app.system import SystemClock, new_uuid
+from tasker.contracts.execution import Claim
+from tasker.db.connection import Connection, SyncConnection, listen
+from tasker.errors import DatabaseError
+from tasker.execution.attempt.runner import AttemptRunner
+from tasker.execution.claiming import Claimer
+from tasker.execution.collecting import Collector
+from tasker.execution.lease import LeaseKeeper
+from tasker.execution.settings import WorkerSettings
+from tasker.execution.worker import Worker
+from tasker.handler import HandlerRegistry
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.changes import simple_change
+from tasker.orchestration.results import Processor
+from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.orchestration.upkeep import Upkeep
+from tasker.services.engine import Answer, Engine
+from tasker.services.exchange import Advanced
+from tasker.services.plans import PlanStore
+
+CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished")
+
+
+class Runtime:
+    """One worker: `start`, then it works until `stop`. Both may be called twice.
+
+    `on_finished(task_uuid, state)` hears of every task that ends by what this process does; `on_elsewhere(task_uuid)`
+    of tasks that others ended or cancelled.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        messaging: MessagingService,
+        registry: HandlerRegistry,
+        namespaces: Sequence[str],
+        *,
+        settings: WorkerSettings | None = None,
+        sweeps: SweepSettings | None = None,
+        on_finished: Callable[[str, str], None] = lambda task, state: None,
+        on_elsewhere: Callable[[str], None] = lambda task: None,
+    ) -> None:
+        self.settings = settings or WorkerSettings()
+        self.namespaces: list[str] = list(namespaces)
+        self._url = url
+        self._on_finished, self._on_elsewhere = on_finished, on_elsewhere
+        self._clock = SystemClock()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._connections = {name: Connection(url, name=f"tasker {name}") for name in ("claim", "result", "upkeep")}
+        claims, results, upkeep = (Engine(self._connections[name], messaging) for name in ("claim", "result", "upkeep"))
+        self.plans = PlanStore(self._connections["upkeep"])
+        self._upkeep_engine = upkeep
+        self._processor = Processor(results, random)
+        self._runner = AttemptRunner(
+            registry=registry, clock=self._clock, default_timeout=self.settings.timeout_ms / 1000,
+            threads=self.settings.threads,
+        )
+        self._collector = Collector(
+            self._processor, self._release, on_advanced=self._advanced, on_lost=lambda: self._upkeep.suspect()
+        )
+        self.worker = Worker(
+            new_uuid(), engine=claims, plans=self.plans, runner=self._runner, settings=self.settings,
+            on_ended=self._collector.add, on_given_back=self._collector.give_back,
+        )
+        self._collector.worker = self.worker
+        self._claimer = Claimer(
+            claims, self.worker, self.namespaces, random, self._release_held, on_lost=lambda: self._upkeep.suspect()
+        )
+        self._upkeep = Upkeep(
+            upkeep, Sweeper(upkeep, Processor(upkeep, random), self.plans, random, sweeps), self.worker, self._clock, random,
+            on_advanced=self._advanced,
+        )
+        self._lease: LeaseKeeper | None = None
+        self._stopped = False
+
+    async def start(self) -> None:
+        """Register the worker and begin to work. Raises `DatabaseUnavailable`."""
+        if self._tasks:
+            return
+        answer = await self._upkeep_engine.read("worker", self._registration("start"))
+        self.worker.namespace_ids = sorted(answer["namespaces"].values())
+        loop = asyncio.get_running_loop()
+        self._lease = LeaseKeeper(
+            SyncConnection(self._url), self._clock, worker=self.worker.identity, lease_ms=self.settings.lease_ms,
+            held=self.worker.held,
+            on_lost=lambda steps: _on_loop(loop, self.worker.stop_steps, steps),
+            on_fenced=lambda: _on_loop(loop, self._fenced),
+        )
+        self._lease.start()
+        for part in (self._collector.run, self._claimer.run, self._upkeep.run, self._listen):
+            self._tasks.append(asyncio.create_task(self._supervise(part), name=part.__qualname__))
+
+    async def serve(self, namespace: str) -> None:
+        """Take work of one more namespace."""
+        if namespace in self.namespaces:
+            return
+        self.namespaces.append(namespace)
+        if self._tasks:
+            answer = await self._upkeep_engine.read("worker", self._registration("serve"))
+            self.worker.namespace_ids = sorted(answer["namespaces"].values())
+
+    def _registration(self, action: str) -> dict[str, Any]:
+        return {
+            "action": action, "worker": self.worker.identity, "lease_ms": self.settings.lease_ms,
+            "host": socket.gethostname(), "pid": os.getpid(), "namespaces": self.namespaces,
+            "concurrency": self.settings.concurrency,
+        }
+
+    def wake(self) -> None:
+        """There is work in the queue (a task was submitted in this process)."""
+        self._claimer.wake()
+
+    async def stop(self, grace_seconds: float = 10.0) -> None:
+        """Claim nothing more, let running steps end within the grace, give the rest back, store the results."""
+        if self._stopped or not self._tasks:
+            return
+        self._stopped = True
+        self._claimer.drain()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._settled(), grace_seconds)
+        self.worker.release_all()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._settled(), grace_seconds + 5)
+        await self._end()
+
+    async def _settled(self) -> None:
+        """Every handler has ended and every result is stored; hand-overs may start new ones meanwhile."""
+        while self.worker.busy:
+            await self.worker.drain()
+            await self._collector.flushed()
+            await asyncio.sleep(0)
+
+    async def _end(self) -> None:
+        for task in reversed(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._lease:
+            await asyncio.to_thread(self._lease.stop)
+        with contextlib.suppress(DatabaseError):
+            await self._upkeep_engine.read("worker", {"action": "stop", "worker": self.worker.identity, "lease_ms": 0})
+        await self._runner.close(1.0)
+        for connection in self._connections.values():
+            await connection.close()
+
+    async def _supervise(self, part: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """A part that crashes is started again after a moment; its crash is logged."""
+        while True:
+            try:
+                await part()
+                return
+            except Exception:
+                _log().exception("worker_part_crashed", part=part.__qualname__)
+                await asyncio.sleep(0.5)
+
+    async def _listen(self) -> None:
+        """Wake-ups by NOTIFY; without them the polls remain."""
+        while True:
+            with contextlib.suppress(DatabaseError):
+                async for channel, payload in listen(self._url, CHANNELS):
+                    self._heard(channel, payload)
+            await asyncio.sleep(1.0)
+            self._claimer.wake()
+
+    def _heard(self, channel: str, payload: str) -> None:
+        if channel == "tasker_work":
+            if payload == self.worker.identity or payload.removeprefix("@") in self.namespaces:
+                self._claimer.wake()
+            return
+        if channel == "tasker_cancelled":
+            self.worker.stop_task(payload)
+        self._on_elsewhere(payload)
+
+    def _advanced(self, advanced: Advanced) -> None:
+        if advanced.retry_in_ms is not None:
+            self._upkeep.due_in(advanced.retry_in_ms)
+        if advanced.sent:
+            self._claimer.wake()
+            self._upkeep.wake(set(advanced.sent))
+        for task_uuid, state in advanced.finished.items():
+            self._on_finished(task_uuid, state)
+
+    async def _release(self, claims: list[Claim], reasons: Mapping[str, str]) -> None:
+        changes = [
+            simple_change("release", claim.step_uuid, claim.task_uuid, claim.token, n={"reason": reasons[claim.step_uuid]})
+            for claim in claims
+        ]
+        await self._processor.apply(changes, self.worker.caller())
+
+    async def _release_held(self, namespace_ids: Sequence[int], slots: int) -> Answer:
+        head = self.worker.caller(slots).fields()
+        ids = ",".join(map(str, namespace_ids))
+        answer = await self._upkeep_engine.call("backlog", f'{head},"namespace_ids":[{ids}]}}')
+        advanced = Advanced()
+        advanced.add({**answer, "claims": None})
+        self._advanced(advanced)
+        return answer
+
+    def _fenced(self) -> None:
+        """The lease was lost: whatever runs here belongs to others now. Give it up and be a new worker."""
+        self.worker.stop_steps([step for step, _ in self.worker.held()])
+        self._tasks.append(asyncio.create_task(self._restart(), name="restart"))
+
+    async def _restart(self) -> None:
+        _log().warning("worker_fenced", worker=self.worker.identity)
+        await self.worker.drain()
+        self.worker.identity = new_uuid()
+        others = [task for task in self._tasks if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        self._tasks.clear()
+        await self.start()
+
+
+def _on_loop(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *args: Any) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop has ended
+        loop.call_soon_threadsafe(call, *args)
+
+
+def _log() -> Any:
+    import structlog
+
+    return structlog.get_logger("tasker.worker")

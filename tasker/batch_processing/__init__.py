@@ -1,0 +1,24 @@
+"""Cutting work into batches, doing them, adding up."""
+
+from __future__ import annotations
+
+from tasker.batch_processing.aggregation import (
+    BatchAggregationScenario,
+    best,
+    merged_counts,
+    total,
+    weighted_average,
+)
+from tasker.batch_processing.batchable import Batchable, BatchableHandler, BatchableMixin, BatchWorkerConfig
+
+__all__ = [
+    "BatchAggregationScenario",
+    "BatchWorkerConfig",
+    "Batchable",
+    "BatchableHandler",
+    "BatchableMixin",
+    "best",
+    "merged_counts",
+    "total",
+    "weighted_average",
+]

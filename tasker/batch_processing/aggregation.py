@@ -1,0 +1,92 @@
+"""What a convergence step finds above it: batches, or none (C-92 .. C-98)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.errors import ValidationError
+from tasker.types.batch_outcome import OUTCOME_KEY
+from tasker.types.dependency_results import names_with_prefix, unwrap
+
+
+@dataclass
+class BatchAggregationScenario:
+    """The batchable step's result and the workers' results by step name, unwrapped.
+
+    `worker_count` counts the results that are present; a worker that was resolved by hand has none and is listed in
+    `missing` (C-95).
+    """
+
+    is_no_batches: bool
+    batchable_result: dict[str, Any]
+    batch_results: dict[str, dict[str, Any]]
+    worker_count: int
+    expected_worker_count: int = 0
+    missing: list[str] = field(default_factory=list)
+
+    @classmethod
+    def detect(
+        cls, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
+    ) -> BatchAggregationScenario:
+        """Tell the two cases apart by the batchable step's outcome, never by names alone (C-93).
+
+        Raises `ValidationError` when there is neither a `no_batches` outcome nor the result of any worker.
+        """
+        batchable = unwrap(dependency_results.get(batchable_step_name)) or {}
+        workers = _workers(dependency_results, batch_worker_prefix)
+        outcome = batchable.get(OUTCOME_KEY) or {}
+        if outcome.get("type") == "no_batches" or (workers and all(w.get("no_op") for w in workers.values())):
+            return cls(True, batchable, {}, 0)
+        if not workers:
+            raise ValidationError(
+                f"no batches to aggregate: {batchable_step_name!r} did not answer no_batches, "
+                f"and no step named {batch_worker_prefix!r} and a number has a result",
+                hint=f"results are present for: {', '.join(sorted(dependency_results)) or 'no step'}",
+            )
+        expected = outcome.get("worker_count") or len(workers)
+        return cls(False, batchable, workers, len(workers), expected, _missing(workers, batch_worker_prefix, expected))
+
+    def no_batches(self) -> bool:
+        """True when no worker processed any item."""
+        return self.is_no_batches
+
+
+def _workers(results: Mapping[str, Any], prefix: str) -> dict[str, dict[str, Any]]:
+    pattern = re.compile(re.escape(prefix) + r"_?\d+")
+    names = [name for name in names_with_prefix(results, prefix) if pattern.fullmatch(name)]
+    return {name: unwrap(results[name]) for name in names if unwrap(results[name]) is not None}
+
+
+def _missing(workers: Mapping[str, Any], prefix: str, expected: int) -> list[str]:
+    stem = prefix if prefix.endswith("_") else f"{prefix}_"
+    return [name for name in (f"{stem}{i:03}" for i in range(1, expected + 1)) if name not in workers]
+
+
+def total(results: Iterable[Mapping[str, Any]], key: str) -> float:
+    """The sum of one field; a result without it counts for nothing."""
+    return sum(result.get(key) or 0 for result in results)
+
+
+def best(results: Iterable[Mapping[str, Any]], key: str) -> Mapping[str, Any] | None:
+    """The result with the greatest value in one field; None without any."""
+    present = [result for result in results if result.get(key) is not None]
+    return max(present, key=lambda result: result[key], default=None)
+
+
+def weighted_average(results: Iterable[Mapping[str, Any]], value: str, weight: str) -> float:
+    """The average of `value`, each weighted by `weight`; 0.0 when all weights are 0."""
+    pairs = [(result.get(value) or 0.0, result.get(weight) or 0) for result in results]
+    weights = sum(part for _, part in pairs)
+    return sum(number * part for number, part in pairs) / weights if weights else 0.0
+
+
+def merged_counts(results: Iterable[Mapping[str, Any]], key: str) -> dict[str, int]:
+    """Dictionaries of counts, added up."""
+    counts: Counter[str] = Counter()
+    for result in results:
+        counts.update(result.get(key) or {})
+    return dict(counts)

@@ -1,0 +1,310 @@
+"""Helpers for the three roles of a batch: the step that cuts the work, the workers, the step that adds up (D-135)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from tasker.batch_processing.aggregation import BatchAggregationScenario
+from tasker.batch_processing.cursors import optimal_batch_size, ranges_by_size, ranges_by_workers
+from tasker.batch_processing.results import (
+    aggregation_result,
+    analysis_result,
+    no_batches_result,
+    no_op_result,
+    worker_result,
+)
+from tasker.step_handler.base import StepHandler
+from tasker.step_handler.checkpoint import checkpoint_yield
+from tasker.types import (
+    BatchAnalyzerOutcome,
+    BatchWorkerContext,
+    BatchWorkerOutcome,
+    CursorConfig,
+    RustBatchWorkerInputs,
+    StepContext,
+    StepHandlerResult,
+    aggregate_batch_results,
+)
+from tasker.types.cursor import batch_id
+
+__all__ = ["BatchAggregationScenario", "BatchWorkerConfig", "Batchable", "BatchableHandler", "BatchableMixin"]
+
+
+class BatchWorkerConfig:
+    """One worker's share: a range with its place among the workers, from 0."""
+
+    def __init__(
+        self, batch_id: str, cursor_start: int, cursor_end: int, row_count: int, worker_index: int, total_workers: int
+    ) -> None:
+        self.batch_id = batch_id
+        self.cursor_start = cursor_start
+        self.cursor_end = cursor_end
+        self.row_count = row_count
+        self.worker_index = worker_index
+        self.total_workers = total_workers
+
+    def to_dict(self) -> dict[str, Any]:
+        """The share as a cursor in wire form (C-53)."""
+        return {
+            "batch_id": self.batch_id,
+            "start_cursor": self.cursor_start,
+            "end_cursor": self.cursor_end,
+            "batch_size": self.row_count,
+        }
+
+
+class Batchable:
+    """Mixin for a step handler. Ranges are 0-indexed, start inclusive, end exclusive."""
+
+    def create_cursor_config(
+        self, start: int, end: int, step_size: int = 1, metadata: dict[str, Any] | None = None
+    ) -> CursorConfig:
+        """One range."""
+        return CursorConfig(start_cursor=start, end_cursor=end, step_size=step_size, metadata=metadata or {})
+
+    def create_cursor_ranges(
+        self, total_items: int, batch_size: int, step_size: int = 1, max_batches: int | None = None
+    ) -> list[CursorConfig]:
+        """Ranges of about `batch_size`; `max_batches` makes them larger, it never leaves items out (D-140)."""
+        ranges = ranges_by_size(total_items, batch_size, step_size, max_batches)
+        return [self.create_cursor_config(start, end, step_size) for start, end in ranges]
+
+    def create_cursor_configs(self, total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
+        """At most `worker_count` equal shares; fewer when there are not enough items for all (C-55)."""
+        ranges = ranges_by_workers(total_items, worker_count)
+        return [
+            BatchWorkerConfig(batch_id(index), start, end, end - start, index, len(ranges))
+            for index, (start, end) in enumerate(ranges)
+        ]
+
+    def generate_cursor_configs(
+        self, total_items: int, worker_count: int, fn: Callable[[int, int, int, int], dict[str, Any]] | None = None
+    ) -> list[dict[str, Any]]:
+        """Shares in wire form; `fn(index, start, end, items)` may make each one, with cursors of any kind (C-56)."""
+        shares = self.create_cursor_configs(total_items, worker_count)
+        if fn is None:
+            return [share.to_dict() for share in shares]
+        return [
+            {"batch_id": s.batch_id, "batch_size": s.row_count}
+            | fn(s.worker_index, s.cursor_start, s.cursor_end, s.row_count)
+            for s in shares
+        ]
+
+    def calculate_optimal_batch_size(self, total_items: int, item_processing_time_ms: float) -> int:
+        """Items per batch for batches of about 7.5 minutes (C-59); a total below that makes a single batch."""
+        return optimal_batch_size(item_processing_time_ms)
+
+    def create_batch_outcome(
+        self, total_items: int, batch_size: int, step_size: int = 1, batch_metadata: dict[str, Any] | None = None
+    ) -> BatchAnalyzerOutcome:
+        """The analysis for `total_items` in batches of `batch_size`."""
+        configs = self.create_cursor_ranges(total_items, batch_size, step_size)
+        return BatchAnalyzerOutcome(
+            cursor_configs=configs, total_items=total_items, batch_metadata=batch_metadata or {}
+        )
+
+    def create_batch_outcome_from_ranges(
+        self,
+        ranges: list[tuple[int, int]],
+        step_size: int = 1,
+        total_items: int | None = None,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> BatchAnalyzerOutcome:
+        """The analysis for ranges of your own."""
+        return BatchAnalyzerOutcome.from_ranges(ranges, step_size, total_items, batch_metadata)
+
+    def batch_analyzer_success(
+        self,
+        outcome: BatchAnalyzerOutcome | None = None,
+        metadata: dict[str, Any] | None = None,
+        worker_template_name: str = "batch_worker",
+        cursor_configs: Sequence[Any] | None = None,
+        total_items: int | None = None,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """One worker per cursor; no cursors means no batches (D-137).
+
+        Give an `outcome`, or `cursor_configs` in any accepted form. Workers read `batch_metadata` from this step's
+        result. Raises `ValidationError` when the cursors cannot be used.
+        """
+        analysis = outcome or BatchAnalyzerOutcome()
+        return analysis_result(
+            worker_template_name,
+            analysis.cursor_configs if cursor_configs is None else cursor_configs,
+            analysis.total_items if total_items is None else total_items,
+            {"batch_metadata": {**analysis.batch_metadata, **(batch_metadata or {})}},
+            metadata,
+        )
+
+    def create_batches_success(
+        self,
+        worker_template_name: str,
+        worker_count: int,
+        cursor_configs: Sequence[Any],
+        total_items: int,
+        additional_data: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """The same with `additional_data` at the top of the result (C-58); `worker_count` must fit the cursors."""
+        return analysis_result(
+            worker_template_name, cursor_configs, total_items, additional_data or {}, metadata, worker_count
+        )
+
+    def no_batches_outcome(self, reason: str, metadata: dict[str, Any] | None = None) -> StepHandlerResult:
+        """Nothing to do for workers. No worker processes any item: do small work here, or lose it (C-79)."""
+        return no_batches_result({"reason": reason}, metadata)
+
+    def no_batches_success(self, reason: str, **extra: Any) -> StepHandlerResult:
+        """The same with further fields for the result (C-58)."""
+        return no_batches_result({"reason": reason, **extra}, None)
+
+    def get_batch_worker_inputs(self, context: StepContext) -> RustBatchWorkerInputs | None:
+        """The inputs of this worker; None when the step is not a batch worker (C-68)."""
+        return RustBatchWorkerInputs.parse(context.step_inputs)
+
+    def get_batch_context(self, context: StepContext) -> BatchWorkerContext | None:
+        """This worker's batch with its checkpoint; None when the step is not a batch worker (C-86)."""
+        return BatchWorkerContext.from_step_context(context)
+
+    def create_batch_context(
+        self,
+        cursor_config: CursorConfig,
+        batch_index: int,
+        total_batches: int,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> BatchWorkerContext:
+        """A batch made by hand, for tests of a worker."""
+        wire = cursor_config.to_dict(batch_index)
+        return BatchWorkerContext(
+            batch_id=wire["batch_id"],
+            cursor_config=cursor_config,
+            batch_index=batch_index,
+            total_batches=total_batches,
+            batch_metadata=batch_metadata or {},
+            batch_size=wire["batch_size"],
+        )
+
+    def handle_no_op_worker(self, context: StepContext | BatchWorkerContext | None) -> StepHandlerResult | None:
+        """The result of the placeholder that stands in when there are no batches; None for a real worker (C-77)."""
+        batch = self.get_batch_context(context) if isinstance(context, StepContext) else context
+        return no_op_result(batch.batch_id) if batch is not None and batch.is_no_op else None
+
+    def create_worker_outcome(
+        self,
+        items_processed: int,
+        items_succeeded: int = 0,
+        items_failed: int = 0,
+        items_skipped: int = 0,
+        results: list[dict[str, Any]] | None = None,
+        errors: list[dict[str, Any]] | None = None,
+        last_cursor: int | None = None,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> BatchWorkerOutcome:
+        """What became of the items. Without any of the other counts, every processed item succeeded."""
+        uncounted = not (items_succeeded or items_failed or items_skipped)
+        return BatchWorkerOutcome(
+            items_processed=items_processed,
+            items_succeeded=items_processed if uncounted else items_succeeded,
+            items_failed=items_failed,
+            items_skipped=items_skipped,
+            results=results or [],
+            errors=errors or [],
+            last_cursor=last_cursor,
+            batch_metadata=batch_metadata or {},
+        )
+
+    def batch_worker_success(
+        self,
+        outcome: BatchWorkerOutcome | None = None,
+        metadata: dict[str, Any] | None = None,
+        items_processed: int | None = None,
+        items_succeeded: int | None = None,
+        items_failed: int = 0,
+        items_skipped: int = 0,
+        results: list[dict[str, Any]] | None = None,
+        errors: list[dict[str, Any]] | None = None,
+        last_cursor: Any = None,
+        batch_metadata: dict[str, Any] | None = None,
+        *,
+        processed_count: int | None = None,
+        result_data: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """The batch is done. `processed_count` is the same as `items_processed`; `result_data` joins the result.
+
+        Without `items_succeeded` every processed item that did not fail succeeded (D-136).
+        """
+        processed = next((n for n in (items_processed, processed_count) if n is not None), 0)
+        reported = outcome or BatchWorkerOutcome(
+            items_processed=processed,
+            items_succeeded=processed - items_failed if items_succeeded is None else items_succeeded,
+            items_failed=items_failed,
+            items_skipped=items_skipped,
+            results=results or [],
+            errors=errors or [],
+            last_cursor=last_cursor,
+            batch_metadata=batch_metadata or {},
+        )
+        return worker_result(reported, result_data, metadata)
+
+    def batch_worker_complete(
+        self, processed_count: int, result_data: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
+    ) -> StepHandlerResult:
+        """The batch is done, with data of your own in the result (C-88)."""
+        return self.batch_worker_success(processed_count=processed_count, result_data=result_data, metadata=metadata)
+
+    def batch_worker_partial_failure(
+        self, outcome: BatchWorkerOutcome, message: str | None = None, metadata: dict[str, Any] | None = None
+    ) -> StepHandlerResult:
+        """The batch is done and some items failed: a success with `partial_failure` set, for `continue_on_failure`."""
+        text = message or f"{outcome.items_failed} of {outcome.items_processed} items failed"
+        return worker_result(outcome, {"partial_failure": True, "message": text}, metadata)
+
+    def checkpoint_yield(
+        self,
+        cursor: int | str | dict[str, Any] | None,
+        items_processed: int,
+        accumulated_results: dict[str, Any] | None = None,
+    ) -> NoReturn:
+        """Save progress and run this step again from there (C-101).
+
+        Execution stops here, with `return` before it or without; `except Exception` does not catch it.
+        """
+        checkpoint_yield(cursor, items_processed, accumulated_results)
+
+    def detect_aggregation_scenario(
+        self, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
+    ) -> BatchAggregationScenario:
+        """What the convergence step finds above it (C-92)."""
+        return BatchAggregationScenario.detect(dependency_results, batchable_step_name, batch_worker_prefix)
+
+    def no_batches_aggregation_result(self, zero_metrics: dict[str, Any] | None = None) -> StepHandlerResult:
+        """The convergence result when nothing was processed: `zero_metrics` and `worker_count` 0 (C-78)."""
+        return aggregation_result(zero_metrics or {}, 0)
+
+    def aggregate_batch_worker_results(
+        self,
+        scenario: BatchAggregationScenario,
+        zero_metrics: dict[str, Any] | None = None,
+        aggregation_fn: Callable[[dict[str, dict[str, Any]]], dict[str, Any]] | None = None,
+    ) -> StepHandlerResult:
+        """`aggregation_fn` over the workers' results by step name, or the standard totals; `zero_metrics` if none."""
+        if scenario.no_batches():
+            return self.no_batches_aggregation_result(zero_metrics)
+        if aggregation_fn is None:
+            return aggregation_result(
+                self.aggregate_worker_results(list(scenario.batch_results.values())), scenario.worker_count
+            )
+        return aggregation_result(aggregation_fn(scenario.batch_results), scenario.worker_count)
+
+    @staticmethod
+    def aggregate_worker_results(worker_results: list[dict[str, Any]]) -> dict[str, Any]:
+        """The standard totals over the workers' results (C-97)."""
+        return aggregate_batch_results(list(worker_results)).model_dump()
+
+
+BatchableMixin = Batchable
+
+
+class BatchableHandler(Batchable, StepHandler):
+    """`StepHandler` with `Batchable` (C-177)."""

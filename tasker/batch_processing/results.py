@@ -1,0 +1,57 @@
+"""The results of batch steps, in the form that the engine and the steps below read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasker.errors import ValidationError
+from tasker.types import BatchWorkerOutcome, StepHandlerResult
+from tasker.types.batch_outcome import OUTCOME_KEY, wire_outcome
+
+NO_OP_REASON = "NoBatches scenario - no items to process"
+
+
+def analysis_result(
+    worker_template_name: str,
+    cursor_configs: Sequence[Any],
+    total_items: int | None,
+    data: Mapping[str, Any],
+    metadata: dict[str, Any] | None,
+    worker_count: int | None = None,
+) -> StepHandlerResult:
+    """The result of the step that cuts the work (C-54). Raises `ValidationError` for a wrong `worker_count`."""
+    if not cursor_configs:
+        return no_batches_result({"reason": "empty_dataset", **data}, metadata, total_items or 0)
+    if worker_count is not None and worker_count != len(cursor_configs):
+        raise ValidationError(f"worker_count is {worker_count} but there are {len(cursor_configs)} cursor_configs")
+    outcome = wire_outcome(worker_template_name, cursor_configs, total_items)
+    counts = {"worker_count": outcome["worker_count"], "total_items": outcome["total_items"]}
+    return StepHandlerResult.success({**counts, **data, OUTCOME_KEY: outcome}, metadata)
+
+
+def no_batches_result(
+    data: Mapping[str, Any], metadata: dict[str, Any] | None, total_items: int = 0
+) -> StepHandlerResult:
+    """The result of the step that found nothing to cut (C-54)."""
+    result = {"worker_count": 0, "total_items": total_items, **data, OUTCOME_KEY: {"type": "no_batches"}}
+    return StepHandlerResult.success(result, metadata)
+
+
+def no_op_result(batch_id: str) -> StepHandlerResult:
+    """The result of the placeholder worker (C-77, D-142)."""
+    result = {"no_op": True, "reason": NO_OP_REASON, "batch_id": batch_id, "items_processed": 0, "processed_count": 0}
+    return StepHandlerResult.success(result, {"no_op": True})
+
+
+def worker_result(
+    outcome: BatchWorkerOutcome, data: Mapping[str, Any] | None, metadata: dict[str, Any] | None
+) -> StepHandlerResult:
+    """The result of a worker, with both names of the count (D-144)."""
+    counts = {**outcome.model_dump(), "processed_count": outcome.items_processed}
+    return StepHandlerResult.success({**counts, **(data or {})}, metadata)
+
+
+def aggregation_result(totals: Mapping[str, Any], worker_count: int) -> StepHandlerResult:
+    """The result of the step that adds up (C-94)."""
+    return StepHandlerResult.success({**totals, "worker_count": worker_count})

@@ -1,0 +1,99 @@
+"""`tasker template`: check, draw and print templates. Needs no database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tasker.services.templates import check_handlers, load_path, load_plans
+from tasker.template.codes import Severity
+from tasker.template.diagnostics import Diagnostic
+from tasker.template.draw import FORMATS
+from tasker.template.json_schema import template_schema
+from tasker.template.normalized import normalized_yaml
+from tasker.template.render import render_text, to_json
+from tasker.template.sarif import to_sarif
+
+PATH = click.Path(exists=True, path_type=Path)
+
+
+def _environment_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--env", "environment", metavar="NAME", help="Apply the overrides of this environment.")(
+        command
+    )
+
+
+@click.group()
+def template() -> None:
+    """Validate, draw and describe templates."""
+
+
+@template.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
+@_environment_option
+@click.option(
+    "--handlers",
+    metavar="MODULE_OR_FOLDER",
+    multiple=True,
+    help="Also check that every callable resolves, here or in the handlers.py beside the template; repeatable.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+def validate(paths: tuple[Path, ...], environment: str | None, handlers: tuple[str, ...], form: str) -> None:
+    """Report every problem of the templates in files and folders.
+
+    Silent, and exit code 0, when there is none. Warnings are shown and leave the exit code at 0; with an error it is 1.
+    """
+    diagnostics: list[Diagnostic] = []
+    sources: dict[str, str] = {}
+    for path in paths:
+        result = load_path(path, environment)
+        sources.update(result.sources)
+        diagnostics += result.diagnostics
+        diagnostics += check_handlers(result, handlers) if handlers else []
+    _print(list(dict.fromkeys(diagnostics)), sources, form)
+    if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
+        raise click.exceptions.Exit(1)
+
+
+@template.command()
+def schema() -> None:
+    """Print the JSON Schema of templates, which editors use to complete and check them."""
+    click.echo(json.dumps(template_schema(), indent=2))
+
+
+@template.command()
+@click.argument("path", type=PATH)
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", show_default=True)
+def graph(path: Path, form: str) -> None:
+    """Draw the steps of a template and what they wait for."""
+    click.echo("\n\n".join(FORMATS[form](plan) for plan in load_plans(path)))
+
+
+@template.command()
+@click.argument("path", type=PATH)
+@_environment_option
+def show(path: Path, environment: str | None) -> None:
+    """Print a template as Tasker reads it: canonical keys, defaults filled in, overrides applied."""
+    click.echo("---\n".join(normalized_yaml(plan) for plan in load_plans(path, environment)), nl=False)
+
+
+def _print(diagnostics: Sequence[Diagnostic], sources: dict[str, str], form: str) -> None:
+    if form == "json":
+        click.echo(to_json(diagnostics))
+    elif form == "sarif":
+        click.echo(to_sarif(diagnostics))
+    elif diagnostics:
+        click.echo(f"{render_text(diagnostics, sources)}\n\n{_summary(diagnostics)}")
+
+
+def _summary(diagnostics: Sequence[Diagnostic]) -> str:
+    errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
+    return f"{_count(errors, 'error')}, {_count(len(diagnostics) - errors, 'warning')}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

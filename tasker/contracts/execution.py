@@ -1,0 +1,69 @@
+"""What passes between the worker's runtime and the engine: claimed steps, outcomes, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to run one attempt of a step. `token` fences everything that is written about it."""
+
+    step_uuid: str
+    task_uuid: str
+    name: str
+    template_step: str
+    template_hash: str
+    namespace: str
+    token: int
+    attempt: int
+    """Number of this execution, from 1."""
+    max_attempts: int
+    correlation_id: str
+    inputs: Mapping[str, Any] | None = None
+    checkpoint: Mapping[str, Any] | None = None
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt failed. `retry_after` is seconds asked for by the failure itself."""
+
+    message: str
+    error_type: str
+    retryable: bool
+    error_code: str | None = None
+    retry_after: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    handler: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an attempt came to: a result, or a failure."""
+
+    claim: Claim
+    duration_ms: int
+    result: Any = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    failure: Failure | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        """True when the attempt has a result."""
+        return self.failure is None
+
+
+class Verdict(StrEnum):
+    """The engine's answer to one outcome (design: each result is answered on its own)."""
+
+    ACCEPTED = "accepted"
+    ALREADY_ACCEPTED = "already_accepted"
+    STALE = "stale"
+    CANCELLED = "cancelled"
+    BUSY = "busy"
+    REPLAN = "replan"
+    NOT_STORABLE = "not_storable"

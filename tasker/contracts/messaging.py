@@ -1,0 +1,237 @@
+"""The port that a messaging backend implements (B-74, B-75, design section 3).
+
+A message is a hint that carries ids only; the row in PostgreSQL is the truth. A backend is chosen by name through the
+entry-point group `tasker.backends`; its module offers `create(settings: Mapping[str, Any]) -> Backend`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from tasker.errors import InvalidQueueName
+
+QUEUE_NAME_MAX = 47
+"""Characters of a queue name: what PGMQ's table names leave, kept for every backend so that switching is a setting."""
+
+_QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+
+def check_queue_name(queue: str) -> str:
+    """The name itself, when every backend can carry it: 1 to 47 of `A-Z a-z 0-9 _ -`, without `--` (RT-47).
+
+    Raises `InvalidQueueName` that says which rule is broken.
+    """
+    problem = _queue_name_problem(queue)
+    if problem:
+        hint = f"use 1 to {QUEUE_NAME_MAX} letters, digits, '_' or single '-'"
+        raise InvalidQueueName(f"queue name {queue!r} {problem}", hint=hint)
+    return queue
+
+
+def _queue_name_problem(queue: str) -> str | None:
+    if not queue:
+        return "is empty"
+    if len(queue) > QUEUE_NAME_MAX:
+        return f"has {len(queue)} characters, {QUEUE_NAME_MAX} are possible"
+    if not _QUEUE_NAME.fullmatch(queue):
+        return "holds a character that is not a letter, digit, '_' or '-'"
+    return "holds '--'" if "--" in queue else None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a backend can do beyond sending and receiving. A claim that is not kept fails the conformance suite."""
+
+    push: bool = False
+    """`subscribe_many` yields notifications as messages arrive."""
+    transactional: bool = False
+    """Messages live in the engine's database and are sent in the transaction that makes them true."""
+    native_delay: bool = False
+    """`send_message_with_delay` keeps a message invisible until it is due."""
+    native_priority: bool = False
+    ack_extend: bool = False
+    """`extend_visibility` keeps a received message hidden for longer."""
+    fetch_by_id: bool = False
+    """`receive_message` takes one message by its id, as a notification names it (B-16)."""
+    fallback_polling: bool = False
+    """A push may be lost; poll as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """A message that was received and must be acknowledged.
+
+    `payload` is what was sent: JSON may come back with other whitespace and key order, anything else byte by byte.
+    `read_count` is 1 the first time it is received and grows by one each time it is received again.
+    """
+
+    queue: str
+    message_id: int
+    payload: bytes
+    read_count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """Notification that a queue has a message; it must still be fetched (B-12)."""
+
+    queue: str
+    message_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStats:
+    """Depth and age of a queue."""
+
+    queue: str
+    depth: int
+    """Messages that wait, visible or not."""
+    oldest_seconds: float | None
+    consumers: int | None = None
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """A messaging provider. All calls raise `tasker.errors.MessagingError` on failure.
+
+    A name that `check_queue_name` refuses raises `InvalidQueueName`; a queue that does not exist raises
+    `MessagingError` everywhere but in `create_queue`, `delete_queue` and `queue_exists`. A received message is ours
+    until it is acknowledged, given back, or received again by somebody else after its visibility timeout.
+    """
+
+    capabilities: Capabilities
+
+    def provider_name(self) -> str:
+        """The name it is chosen by, e.g. `pgmq`."""
+        ...
+
+    async def open(self) -> None:
+        """Connect. May be called twice."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections. May be called twice."""
+        ...
+
+    async def health_check(self) -> bool:
+        """True when the provider answers."""
+        ...
+
+    async def create_queue(self, queue: str) -> None:
+        """Make the queue if it does not exist."""
+        ...
+
+    async def delete_queue(self, queue: str) -> None:
+        """Remove the queue and its messages; nothing happens when it does not exist."""
+        ...
+
+    async def queue_exists(self, queue: str) -> bool:
+        """True when the queue exists."""
+        ...
+
+    async def list_queues(self) -> list[str]:
+        """Names of all queues, sorted."""
+        ...
+
+    async def send_message(self, queue: str, payload: bytes) -> int:
+        """Send; returns the message's id."""
+        ...
+
+    async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
+        """Send many in order; returns their ids."""
+        ...
+
+    async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
+        """Send a message that becomes visible after the delay."""
+        ...
+
+    async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        """Up to `limit` visible messages, hidden from others for `visibility_timeout` seconds."""
+        ...
+
+    async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
+        """The message of that id, hidden from others; None when it is gone or somebody else has it (`fetch_by_id`)."""
+        ...
+
+    async def ack_message(self, queue: str, message_id: int) -> bool:
+        """Done with it. False when it was no longer ours."""
+        ...
+
+    async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
+        """Give it back, visible again after the delay. False when it was no longer ours."""
+        ...
+
+    async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
+        """Keep it hidden for `seconds` from now. False when it was no longer ours."""
+        ...
+
+    async def queue_stats(self, queue: str) -> QueueStats:
+        """Depth and age."""
+        ...
+
+    def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available | QueuedMessage, None]:
+        """Notifications for these queues until the generator is closed.
+
+        The first notifications are one `Available` for each queue: the subscription is live, and messages that came
+        before it must be looked for. Notifications may be doubled or find nothing (B-12, E-14, E-15).
+        """
+        ...
+
+
+class SqlChannel(Protocol):
+    """The engine's database as a backend sees it: `db` lends it to `create` under `settings["channel"]`.
+
+    Everything raises a `tasker.errors.TaskerError` on failure, never an error of the driver.
+    """
+
+    async def execute(self, statement: str, params: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run one statement with `%s` placeholders in a transaction of its own; returns its rows.
+
+        May be called from several tasks at once.
+        """
+        ...
+
+    def listen(self, channels: Sequence[str]) -> AbstractAsyncContextManager[AsyncIterator[tuple[str, str]]]:
+        """Within it, LISTEN is in effect for every channel; it gives (channel, payload) of each notification.
+
+        The implementation quotes the names (E-16). Iterating raises when the connection is lost: what was sent
+        meanwhile is unknown, so subscribe again and look again.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give the connection back. May be called twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionalSql:
+    """How a transactional backend joins the engine's functions: one SQL function that runs a core function and sends
+    what it answers, one that takes hints and claims their steps, one that lists which steps have no hint."""
+
+    call: str
+    """`call(fn text, args jsonb) -> jsonb`: core function plus sends, one transaction."""
+    claim: str
+    """`claim(args jsonb) -> jsonb`: pop hints from the queues in `args`, then claim, in two statements."""
+    missing: str
+    """`missing(namespace text, steps uuid[]) -> setof uuid`: those without a hint in the queue."""
+
+
+@runtime_checkable
+class TransactionalBackend(Backend, Protocol):
+    """A backend whose queues live in the engine's own database."""
+
+    def transactional_sql(self) -> TransactionalSql:
+        """The names of the wrapper functions, installed by `install_sql`."""
+        ...
+
+    def install_sql(self) -> Sequence[tuple[str, str]]:
+        """(name, SQL) scripts that create or replace what the backend needs in the database, in order."""
+        ...
+
+
+BackendSettings = Mapping[str, Any]

@@ -1,0 +1,166 @@
+"""The compiled plan: what the template compiler produces, the engine stores and the planner reads.
+
+A plan is immutable and content-addressed. `Plan.to_json` is canonical (sorted keys, no white space), so equal
+content has an equal `Plan.hash` on every machine; a task stores the hash and keeps its plan for ever (pinned runs).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+
+class StepType(StrEnum):
+    """The five kinds of step (C-6, C-220, C-221); aliases are resolved by the compiler."""
+
+    STANDARD = "standard"
+    DECISION = "decision"
+    DEFERRED = "deferred_convergence"
+    BATCHABLE = "batchable"
+    BATCH_WORKER = "batch_worker"
+
+
+EXPANDING = frozenset({StepType.DECISION, StepType.BATCHABLE})
+"""Step types whose completion creates steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how soon a step runs again. Times are milliseconds; `max_attempts` counts executions."""
+
+    retryable: bool = True
+    max_attempts: int = 3
+    backoff: str = "exponential"
+    backoff_base_ms: int = 1000
+    max_backoff_ms: int = 30_000
+    multiplier: float = 2.0
+    increment_ms: int | None = None
+    """Linear only: what each further delay adds. None means `backoff_base_ms`."""
+    jitter: float = 0.0
+    """Share of the delay that may be added or taken away, 0.0 to 1.0."""
+    profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerRef:
+    """Which code runs a step: resolved by the resolver chain, or by the one that `resolver` names."""
+
+    callable: str
+    method: str = "call"
+    resolver: str | None = None
+    initialization: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSettings:
+    """Advice for batch workers, copied into the inputs of each instance (C-68)."""
+
+    batch_size: int | None = None
+    parallelism: int | None = None
+    cursor_field: str = "id"
+    worker_template: str | None = None
+    failure_strategy: str = "fail_fast"
+    checkpoint_interval: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """One step of the template, with everything that the engine and the worker need to run it."""
+
+    name: str
+    type: StepType
+    handler: HandlerRef
+    ordinal: int
+    """Position in topological order (ties broken by the order in the file), from 0."""
+    level: int
+    """Longest distance from a root; steps of one level may run side by side."""
+    depends_on: tuple[str, ...]
+    """Declared dependencies, in the order of the file."""
+    ancestors: tuple[str, ...]
+    """Every step above this one, transitively, sorted."""
+    descendants: tuple[str, ...]
+    """Every step below this one, transitively, sorted."""
+    static: bool
+    """True: the step exists from the start of the task. False: an expansion creates it (C-10)."""
+    retry: RetryPolicy = RetryPolicy()
+    timeout_seconds: float | None = None
+    """Limit of one attempt; None means the worker's default."""
+    execution: str | None = None
+    """`async`, `thread` or `process`; None means: by the handler's kind."""
+    on_worker_lost: str = "retry"
+    """`retry` or `fail`: what to do when the worker died after the handler had started."""
+    result_schema: Mapping[str, Any] | None = None
+    batch: BatchSettings | None = None
+    lifecycle: Mapping[str, Any] = field(default_factory=dict)
+    system_dependency: str | None = None
+    publishes_events: tuple[Mapping[str, Any], ...] = ()
+    description: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A compiled template.
+
+    `steps` are in topological order: `steps[i].ordinal == i`.
+    """
+
+    namespace: str
+    name: str
+    version: str
+    steps: tuple[StepPlan, ...]
+    description: str | None = None
+    input_schema: Mapping[str, Any] | None = None
+    identity_strategy: str = "strict"
+    lifecycle: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    system_dependencies: Mapping[str, Any] = field(default_factory=dict)
+    domain_events: tuple[Mapping[str, Any], ...] = ()
+    environment: str | None = None
+
+    @cached_property
+    def by_name(self) -> dict[str, StepPlan]:
+        """The steps by name."""
+        return {step.name: step for step in self.steps}
+
+    @cached_property
+    def dependents(self) -> dict[str, tuple[str, ...]]:
+        """For each step the names of the steps that name it as a dependency, in topological order."""
+        return {s.name: tuple(c.name for c in self.steps if s.name in c.depends_on) for s in self.steps}
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces, UTF-8 as is."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """The plan that `to_json` wrote."""
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+        """The plan from the parsed form of `to_json`."""
+        values = dict(data)
+        values["steps"] = tuple(_step(item) for item in values["steps"])
+        values["domain_events"] = tuple(values.get("domain_events", ()))
+        return cls(**values)
+
+
+def _step(data: Mapping[str, Any]) -> StepPlan:
+    values = dict(data)
+    values["type"] = StepType(values["type"])
+    values["handler"] = HandlerRef(**values["handler"])
+    values["retry"] = RetryPolicy(**values["retry"])
+    values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
+    for key in ("depends_on", "ancestors", "descendants", "publishes_events"):
+        values[key] = tuple(values.get(key, ()))
+    return StepPlan(**values)

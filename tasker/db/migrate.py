@@ -1,0 +1,211 @@
+"""Bring a database to this version's schema: all or nothing, one at a time, nearly free when there is nothing to do.
+
+Alembic orders and records the migrations; the SQL files are the source. Functions follow by checksum.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasker.db.database import connect, libpq_url
+from tasker.db.schema import APPLIED, HERE, Schema, Script, read_schema
+from tasker.errors import DatabaseError
+
+if TYPE_CHECKING:
+    import alembic.config
+    import psycopg
+    import sqlalchemy
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+UPGRADE_LOCK = 7_281_655_301  # one number, the same in every version
+LOCK_TIMEOUT_SECONDS = 30.0
+UNCHECKED = "set local check_function_bodies = off"
+RECORD = """insert into tasker.schema_scripts (name, sha256) values (%s, %s)
+  on conflict (name) do update set sha256 = excluded.sha256, applied_at = pg_catalog.now()"""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a database compares with this version; the fields hold the names of scripts."""
+
+    state: str
+    """`empty`, `current`, `outdated`, `newer` or `edited`."""
+    applied: tuple[str, ...]
+    pending: tuple[str, ...]
+    outdated: tuple[str, ...]
+    edited: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+def upgrade(
+    url: str,
+    extra_scripts: Sequence[tuple[str, str]] = (),
+    *,
+    lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
+    root: Path = HERE,
+) -> list[str]:
+    """Apply what the database lacks, in one transaction; returns the names of the applied scripts.
+
+    `extra_scripts` are a messaging backend's (name, SQL) pairs. A current database costs one query and loads neither
+    Alembic nor SQLAlchemy. Raises `SchemaOutdated` for a database that is newer or whose migrations were edited,
+    `DatabaseUnavailable`, and `DatabaseError` with the script's name and line, or when another upgrade holds the
+    database for longer than `lock_timeout_seconds`.
+    """
+    schema = read_schema(extra_scripts, root)
+    with connect(url) as connection:
+        difference = schema.difference(_applied(connection))
+    difference.refuse_foreign()
+    return [] if difference.is_empty else _upgrade(url, schema, root, lock_timeout_seconds)
+
+
+def require_current(url: str, extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE) -> None:
+    """Raise `SchemaOutdated`, naming the command to run, unless the database has this version's schema."""
+    with connect(url) as connection:
+        read_schema(extra_scripts, root).difference(_applied(connection)).refuse_any()
+
+
+def status(url: str, extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE) -> Status:
+    """How the database compares with this version. Changes nothing."""
+    with connect(url) as connection:
+        applied = _applied(connection)
+    difference = read_schema(extra_scripts, root).difference(applied)
+    states = {"newer": difference.unknown, "edited": difference.edited, "empty": not applied}
+    otherwise = "current" if difference.is_empty else "outdated"
+    return Status(
+        state=next((state for state, holds in states.items() if holds), otherwise),
+        applied=tuple(sorted(applied)),
+        pending=tuple(script.name for script in difference.pending),
+        outdated=tuple(script.name for script in difference.outdated),
+        edited=difference.edited,
+        unknown=difference.unknown,
+    )
+
+
+def offline_sql(extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE) -> str:
+    """The SQL of an upgrade from nothing, for an administrator to read and run. Needs no database."""
+    from alembic import command
+
+    schema = read_schema(extra_scripts, root)
+    buffer = io.StringIO()
+    command.upgrade(alembic_config(root, output=buffer), "head", sql=True)
+    parts = [_bootstrap(), buffer.getvalue(), "BEGIN;", f"{UNCHECKED};"]
+    parts += [f"-- {script.name}\n{script.sql.rstrip().rstrip(';')};" for script in schema.replaceable]
+    parts += [_record_literal(script) for script in (*schema.migrations, *schema.replaceable)]
+    return "\n\n".join([*parts, "COMMIT;"]) + "\n"
+
+
+def _applied(connection: Connection) -> dict[str, str]:
+    import psycopg
+
+    try:
+        return dict(connection.execute(APPLIED))
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        return {}
+
+
+def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) -> list[str]:
+    with _transaction(url) as (bound, connection):
+        _lock(connection, lock_timeout_seconds)
+        connection.execute(_bootstrap())
+        difference = schema.difference(_applied(connection))  # again: somebody may have been quicker
+        difference.refuse_foreign()
+        if difference.pending:
+            _migrate(bound, root)
+        _replace(connection, difference.outdated)
+        applied = [*difference.pending, *difference.outdated]
+        connection.cursor().executemany(RECORD, [(script.name, script.sha256) for script in applied])
+    return [script.name for script in applied]
+
+
+@contextmanager
+def _transaction(url: str) -> Iterator[tuple[sqlalchemy.Connection, Connection]]:
+    """One transaction on one connection, seen through SQLAlchemy (for Alembic) and directly (for scripts)."""
+    import psycopg
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import NullPool
+
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(libpq_url(url)), poolclass=NullPool)
+    with engine.begin() as bound:
+        yield bound, bound.connection.driver_connection  # type: ignore[misc]
+
+
+def _lock(connection: Connection, timeout_seconds: float) -> None:
+    import psycopg
+
+    connection.execute("select set_config('lock_timeout', %s, true)", [f"{int(timeout_seconds * 1000)}ms"])
+    try:
+        connection.execute("select pg_advisory_xact_lock(%s)", [UPGRADE_LOCK])
+    except psycopg.errors.LockNotAvailable:
+        raise DatabaseError(
+            f"another upgrade of this database has been running for {timeout_seconds:g} seconds",
+            hint="wait for it to end, then run the command again",
+        ) from None
+
+
+def _migrate(bound: sqlalchemy.Connection, root: Path) -> None:
+    import psycopg
+    from alembic import command
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        command.upgrade(alembic_config(root, connection=bound), "head")
+    except DBAPIError as error:
+        cause = error.orig
+        raise DatabaseError(f"a migration failed: {cause}") from (cause if isinstance(cause, psycopg.Error) else error)
+
+
+def alembic_config(
+    root: Path = HERE, *, output: io.StringIO | None = None, connection: sqlalchemy.Connection | None = None
+) -> alembic.config.Config:
+    """Alembic's configuration, for `output` (offline) or an open `connection`."""
+    from alembic.config import Config
+
+    config = Config(output_buffer=output)
+    config.set_main_option("script_location", str(HERE / "migrations"))
+    config.set_main_option("version_locations", str(root / "migrations" / "versions"))
+    config.set_main_option("path_separator", "newline")
+    config.attributes["connection"] = connection
+    config.attributes["sql_folder"] = root / "sql" / "migrations"
+    return config
+
+
+def _replace(connection: Connection, scripts: Sequence[Script]) -> None:
+    """Functions may call each other in any order: made unchecked, then once more with their bodies checked."""
+    functions = [script for script in scripts if script.is_function]
+    connection.execute(UNCHECKED)
+    for script in functions:
+        _run(connection, script)
+    connection.execute("set local check_function_bodies = on")
+    for script in scripts:
+        _run(connection, script)
+
+
+def _run(connection: Connection, script: Script) -> None:
+    import psycopg
+
+    try:
+        connection.execute(script.sql)
+    except psycopg.Error as error:
+        position = int(error.diag.statement_position or 1)
+        line = script.sql.count("\n", 0, position - 1) + 1
+        said = error.diag.message_primary or str(error)
+        raise DatabaseError(f"{script.name}, line {line}: {said}", hint=error.diag.message_hint) from error
+
+
+def _bootstrap() -> str:
+    return (HERE / "sql" / "bootstrap.sql").read_text(encoding="utf-8")
+
+
+def _record_literal(script: Script) -> str:
+    name = script.name.replace("'", "''")
+    return RECORD.replace("%s, %s", f"'{name}', '{script.sha256}'") + ";"

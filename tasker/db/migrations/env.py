@@ -1,0 +1,14 @@
+"""Alembic's environment: runs inside the connection and transaction that `tasker.db.migrate` opened, or offline."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    dialect_name="postgresql",
+    as_sql=context.is_offline_mode(),
+    version_table_schema="tasker",
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,18 @@
+"""Run a SQL file as a migration, untouched by SQLAlchemy's parameter syntax."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import op
+
+
+def run_sql(name: str) -> None:
+    """Execute the file `name` from the folder of SQL migrations, or print it when offline."""
+    context = op.get_context()
+    folder: Path = context.config.attributes["sql_folder"]  # type: ignore[union-attr]
+    sql = (folder / name).read_text(encoding="utf-8")
+    if context.as_sql:
+        context.impl.static_output(sql)
+    else:
+        op.get_bind().execution_options(no_parameters=True).exec_driver_sql(sql)

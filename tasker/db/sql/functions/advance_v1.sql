@@ -1,0 +1,177 @@
+-- The one function that moves the steps of tasks: stores results, ends attempts, counts down children, hands ready
+-- steps to the caller, enqueues or holds the rest, evaluates the tasks, writes the history. One transaction.
+--
+-- Locks: the tasks of the batch ORDER BY task_uuid, then the steps of the batch ORDER BY workflow_step_uuid; edges,
+-- children and counters are read in later statements (a statement keeps its old snapshot while it waits for a lock).
+-- Children need no lock: a pending step changes only under its task's lock. The counters of the queues come last.
+--
+-- p_args: worker, wait (false: a task that others hold is answered `busy`), slots, namespace_ids (that the caller
+--   serves), unserved ("template:ordinal" that it does not), window, timeout_ms, grace_ms, on_blocked, note,
+--   items: [{s step, t task, kind, k token|null, d delay ms, ms duration, r result, m metadata, e error, n note,
+--            x [new steps], gv graph version}]
+-- Answer: verdicts {step: verdict} of what was not accepted, claims [...], send [...], finished {task: state}.
+create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
+language plpgsql
+set plan_cache_mode to force_generic_plan
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_worker constant uuid := (p_args->>'worker')::uuid;
+  v_given tasker.given_change[];
+  v_tasks tasker.locked_task[];
+  v_judged tasker.judged_change[];
+  v_ready tasker.ready_step[];
+  v_placed tasker.placed_step[];
+  v_verdicts jsonb;
+  v_finished jsonb;
+  v_claims jsonb;
+  v_send jsonb;
+  v_change record;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'tasker needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation');
+  end if;
+
+  select array_agg(q::tasker.given_change) into v_given from (
+    select distinct on (i.s) i.s, i.t, i.kind, i.k, i.d, i.ms, i.r, i.m, i.e, i.n, i.x, i.gv
+    from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint, d bigint, ms bigint, r jsonb,
+      m jsonb, e jsonb, n jsonb, x jsonb, gv int)) q;
+
+  if coalesce((p_args->>'wait')::boolean, true) then
+    select array_agg(q::tasker.locked_task) into v_tasks from (
+      select t.task_uuid, t.state, t.complete, t.priority, t.graph_version from tasker.tasks t
+      where t.task_uuid = any (array(select g.task_uuid from unnest(v_given) g))
+      order by t.task_uuid for no key update of t) q;
+  else
+    select array_agg(q::tasker.locked_task) into v_tasks from (
+      select t.task_uuid, t.state, t.complete, t.priority, t.graph_version from tasker.tasks t
+      where t.task_uuid = any (array(select g.task_uuid from unnest(v_given) g))
+      order by t.task_uuid for no key update of t skip locked) q;
+  end if;
+
+  v_judged := tasker.judge_changes(v_given, v_tasks);
+
+  if coalesce(cardinality(v_judged), 0) < cardinality(v_given)
+     or exists (select from unnest(v_judged) j where j.verdict <> 'accepted') then
+    select jsonb_object_agg(g.step_uuid, coalesce(j.verdict,
+      case when exists (select from tasker.workflow_steps s where s.workflow_step_uuid = g.step_uuid)
+           then 'busy' else 'stale' end)) into v_verdicts
+    from unnest(v_given) g left join unnest(v_judged) j on j.step_uuid = g.step_uuid
+    where j.verdict is distinct from 'accepted';
+
+    insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict, detail, created_at)
+    select g.task_uuid, g.step_uuid, g.token, v_worker, j.verdict, jsonb_strip_nulls(jsonb_build_object(
+      'kind', g.kind, 'state', j.from_state, 'result', g.result, 'error', g.error)), v_now
+    from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid
+    where j.verdict in ('stale', 'cancelled') and j.kind in ('ok', 'retry', 'fail');
+
+    v_judged := array(select j from unnest(v_judged) j where j.verdict = 'accepted');
+    if cardinality(v_judged) = 0 then
+      return jsonb_build_object('verdicts', v_verdicts);
+    end if;
+  end if;
+
+  for v_change in
+    select g.task_uuid, g.expand from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
+    where g.expand is not null
+  loop
+    perform tasker.expand_step(v_change.task_uuid, v_change.expand, v_now);
+  end loop;
+
+  insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
+  select j.task_uuid, j.ordinal, j.step_uuid, j.name, g.result, g.metadata, v_now
+  from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
+  where g.result is not null and g.kind in ('ok', 'complete')
+  on conflict (task_uuid, ordinal, workflow_step_uuid) do update
+    set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at;
+
+  insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
+  select j.task_uuid, j.step_uuid, j.attempt, j.token, j.worker_uuid, g.error, v_now
+  from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
+  where g.error is not null and g.kind in ('retry', 'fail');
+
+  -- children that lose parents (two parents in one batch count twice), then steps of the batch that are to run again
+  select array_agg(q::tasker.ready_step) into v_ready from (
+    select c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, t.priority, k.met,
+      c.state = 'pending' and c.unmet = k.met, 'pending', c.state, c.claim_token, c.attempts, c.sort_key, false
+    from (select e.to_step_uuid, count(*)::int as met
+          from unnest(v_judged) j
+          join tasker.workflow_step_edges e on e.task_uuid = j.task_uuid and e.from_step_uuid = j.step_uuid
+          where j.to_state in ('complete', 'resolved_manually')
+          group by e.to_step_uuid) k
+    join tasker.workflow_steps c on c.workflow_step_uuid = k.to_step_uuid
+    join unnest(v_tasks) t on t.task_uuid = c.task_uuid
+    union all
+    select j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name, t.priority, 0, j.unmet = 0,
+      j.path, j.from_state, j.token, j.attempt, j.sort_key - tasker.path_length(j.path), true
+    from unnest(v_judged) j join unnest(v_tasks) t on t.task_uuid = j.task_uuid
+    where j.to_state in ('pending', 'enqueued')) q;
+
+  if v_ready is not null then
+    v_placed := tasker.place_ready(v_ready, coalesce((p_args->>'slots')::int, 0),
+      array(select jsonb_array_elements_text(p_args->'namespace_ids')::int),
+      array(select jsonb_array_elements_text(p_args->'unserved')), coalesce((p_args->>'window')::int, 2000),
+      coalesce((p_args->>'timeout_ms')::bigint, 30000));
+  end if;
+
+  -- steps of the batch that ended or wait
+  update tasker.workflow_steps s set state = j.to_state, claim_token = j.token, sort_key = j.sort_key,
+    deadline_at = null, due_at = case j.to_state when 'waiting_for_retry' then v_now + g.delay_ms * interval '1 millisecond' end,
+    updated_at = v_now
+  from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid
+  where s.workflow_step_uuid = j.step_uuid and j.to_state not in ('pending', 'enqueued');
+
+  -- children and steps that run again
+  update tasker.workflow_steps s set
+    unmet = s.unmet - p.met,
+    state = case p.place when 'claim' then 'in_progress' when 'enqueue' then 'enqueued'
+                         else case when p.moved then 'pending' else s.state end end,
+    claim_token = p.token + case p.place when 'claim' then 1 else 0 end,
+    attempts = p.attempt + case p.place when 'claim' then 1 else 0 end,
+    sort_key = s.sort_key + tasker.path_length(p.path),
+    worker_uuid = case p.place when 'claim' then v_worker else case when p.moved then null else s.worker_uuid end end,
+    started_at = case p.place when 'claim' then v_now else case when p.moved then null else s.started_at end end,
+    deadline_at = case p.place when 'claim' then v_now + (p.timeout_ms + coalesce((p_args->>'grace_ms')::bigint, 10000))
+      * interval '1 millisecond' else case when p.moved then null else s.deadline_at end end,
+    due_at = case when p.moved then null else s.due_at end,
+    hinted_at = case p.place when 'enqueue' then v_now else s.hinted_at end,
+    hint_count = case p.place when 'enqueue' then 1 else s.hint_count end,
+    updated_at = v_now
+  from unnest(v_placed) p where s.workflow_step_uuid = p.step_uuid;
+
+  insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
+    success, execution_time_ms, metadata, created_at)
+  select j.task_uuid, j.step_uuid, j.path, j.sort_key, j.attempt, j.token, coalesce(j.worker_uuid, v_worker),
+    case when j.from_state = 'in_progress' and j.kind in ('ok', 'retry', 'fail') then j.kind = 'ok' end,
+    g.duration_ms, g.note, v_now
+  from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid
+  where j.to_state not in ('pending', 'enqueued')
+  union all
+  select p.task_uuid, p.step_uuid, p.path, p.sort_key + tasker.path_length(p.path),
+    p.attempt + case p.place when 'claim' then 1 else 0 end, p.token + case p.place when 'claim' then 1 else 0 end,
+    v_worker, null, null, case when p.moved then (select g.note from unnest(v_given) g where g.step_uuid = p.step_uuid) end,
+    v_now
+  from unnest(v_placed) p where p.path like '%>%';
+
+  v_finished := tasker.settle_tasks(v_judged, v_placed, p_args, v_now);
+
+  select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', p.step_uuid, 'task', p.task_uuid)
+      order by p.priority desc, p.held_rank, p.step_uuid) into v_send
+  from unnest(v_placed) p join tasker.task_namespaces ns on ns.namespace_id = p.namespace_id where p.place = 'enqueue';
+
+  select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step', p.step_uuid, 'task', p.task_uuid, 'name', p.name,
+      'template', p.template_id, 'ordinal', p.ordinal, 'token', p.token + 1, 'attempt', p.attempt + 1,
+      'priority', p.priority,
+      'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = p.step_uuid),
+      'checkpoint', (select c.checkpoint from tasker.step_checkpoints c where c.workflow_step_uuid = p.step_uuid)))
+      order by p.priority desc, p.step_uuid) into v_claims
+  from unnest(v_placed) p where p.place = 'claim';
+
+  return jsonb_strip_nulls(jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send,
+    'finished', v_finished));
+end
+$$;

@@ -1,0 +1,63 @@
+-- Cancels a task and every step of it that is not final, in one transaction; tokens grow, so whatever still runs is
+-- refused. Locks the task, then the steps ORDER BY workflow_step_uuid.
+-- p_args: {task, worker, reason, actor}. Answer: {cancelled, state, running: [{step, token, worker}]}.
+create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_task tasker.tasks;
+  v_running jsonb;
+  v_counted int;
+begin
+  select * into v_task from tasker.tasks where task_uuid = (p_args->>'task')::uuid for no key update;
+  if v_task.task_uuid is null then
+    return jsonb_build_object('cancelled', false);
+  end if;
+  if v_task.complete then
+    return jsonb_build_object('cancelled', false, 'state', v_task.state);
+  end if;
+
+  perform from tasker.workflow_steps where task_uuid = v_task.task_uuid order by workflow_step_uuid for no key update;
+
+  with open as (
+    select s.workflow_step_uuid, s.state as from_state, s.worker_uuid, tasker.step_path(s.state, 'cancel') as path
+    from tasker.workflow_steps s
+    where s.task_uuid = v_task.task_uuid and tasker.step_path(s.state, 'cancel') is not null
+  ), moved as (
+    update tasker.workflow_steps s set state = 'cancelled', claim_token = s.claim_token + 1, sort_key = s.sort_key + 1,
+      due_at = null, deadline_at = null, updated_at = v_now
+    from open o where s.workflow_step_uuid = o.workflow_step_uuid
+    returning s.*, o.from_state, o.path
+  ), logged as (
+    insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token,
+      worker_uuid, metadata, created_at)
+    select m.task_uuid, m.workflow_step_uuid, m.path, m.sort_key, m.attempts, m.claim_token, m.worker_uuid,
+      p_args - 'task', v_now from moved m
+  ), unheld as (
+    delete from tasker.ready_backlog b using open o where b.workflow_step_uuid = o.workflow_step_uuid
+  ), counted as (
+    update tasker.tasks t set state = 'cancelled', complete = true, completed_at = v_now, updated_at = v_now,
+      sort_key = t.sort_key + 1, active = 0, retrying = 0, held = 0, cancelled = t.cancelled + (select count(*) from moved),
+      failed = t.failed - (select count(*) from moved m where m.from_state = 'error')
+    where t.task_uuid = v_task.task_uuid returning t.sort_key
+  ), task_logged as (
+    insert into tasker.task_transition_log (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
+    select v_task.task_uuid, v_task.state || '>cancelled', c.sort_key, (p_args->>'worker')::uuid, p_args - 'task', v_now
+    from counted c
+  ), explained as (
+    update tasker.task_details d set cancel_reason = p_args->>'reason' where d.task_uuid = v_task.task_uuid
+  )
+  select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'token', m.claim_token - 1, 'worker', m.worker_uuid))
+      filter (where m.from_state = 'in_progress'),
+    -count(*) filter (where m.from_state = 'enqueued')
+  into v_running, v_counted from moved m;
+
+  perform tasker.count_enqueued(array[v_task.namespace_id], array[v_counted]);
+  if v_running is not null then
+    perform pg_notify('tasker_cancelled', v_task.task_uuid::text);
+  end if;
+  perform pg_notify('tasker_finished', v_task.task_uuid::text);
+  return jsonb_strip_nulls(jsonb_build_object('cancelled', true, 'state', 'cancelled', 'from', v_task.state,
+    'running', v_running));
+end
+$$;

@@ -1,0 +1,28 @@
+-- Stores a checkpoint of a running step and moves its deadline; the step stays in progress (C-100). The history of
+-- positions is appended here, so repeated saves never lose it. Only the holder of the current token may save.
+-- p_args: {step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms, keep}.
+-- Answer: {checkpoint} or {lost: true}.
+create or replace function tasker.checkpoint_v1(p_args jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_step constant uuid := (p_args->>'step')::uuid;
+  v_stamp constant text := to_char(v_now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
+  v_checkpoint jsonb;
+begin
+  update tasker.workflow_steps set updated_at = v_now, deadline_at = v_now
+    + (coalesce((p_args->>'timeout_ms')::bigint, 30000) + coalesce((p_args->>'grace_ms')::bigint, 10000)) * interval '1 millisecond'
+  where workflow_step_uuid = v_step and state = 'in_progress' and claim_token = (p_args->>'token')::bigint;
+  if not found then
+    return jsonb_build_object('lost', true);
+  end if;
+  insert into tasker.step_checkpoints as c (workflow_step_uuid, checkpoint, updated_at)
+  values (v_step, jsonb_build_object('cursor', p_args->'cursor', 'items_processed', p_args->'items_processed', 'timestamp', v_stamp,
+    'accumulated_results', p_args->'accumulated_results',
+    'history', jsonb_build_array(jsonb_build_object('cursor', p_args->'cursor', 'timestamp', v_stamp))), v_now)
+  on conflict (workflow_step_uuid) do update set updated_at = v_now,
+    checkpoint = excluded.checkpoint || jsonb_build_object('history', (c.checkpoint->'history') || (excluded.checkpoint->'history'))
+  returning c.checkpoint into v_checkpoint;
+  return jsonb_build_object('checkpoint', v_checkpoint);
+end
+$$;

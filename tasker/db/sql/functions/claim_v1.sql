@@ -1,0 +1,77 @@
+-- Turns hints into claims: steps that are `enqueued` become `in_progress` for the worker, with a new token. Takes no
+-- task lock: it locks only rows that are enqueued, ORDER BY workflow_step_uuid, and waits for each (a step whose
+-- message was taken must not be skipped). Anything else a hint names is dead: the row has moved on.
+-- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window}
+-- Answer: claims, dead (count), verdicts {step: unknown}, send (not served here: hinted again after a moment),
+--   the tasks and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
+create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
+language plpgsql
+set plan_cache_mode to force_generic_plan
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_worker constant uuid := (p_args->>'worker')::uuid;
+  v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);
+  v_unserved constant text[] := array(select jsonb_array_elements_text(p_args->'unserved'));
+  v_found uuid[];
+  v_refused jsonb;
+  v_claims jsonb;
+  v_verdicts jsonb;
+  v_dead int;
+begin
+  if cardinality(v_steps) = 0 then
+    return tasker.releasable(p_args);
+  end if;
+  select array_agg(q.step) into v_found from (
+    select s.workflow_step_uuid as step from tasker.workflow_steps s
+    where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'
+      and (cardinality(v_unserved) = 0 or (s.template_id || ':' || s.ordinal) <> all (v_unserved))
+    order by s.workflow_step_uuid for no key update) q;
+
+  if cardinality(v_unserved) > 0 then
+    select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid,
+      'delay_ms', 500)) into v_refused
+    from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
+    where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'
+      and (s.template_id || ':' || s.ordinal) = any (v_unserved);
+  end if;
+
+  with claimed as (
+    update tasker.workflow_steps s set state = 'in_progress', claim_token = s.claim_token + 1, attempts = s.attempts + 1,
+      worker_uuid = v_worker, started_at = v_now, sort_key = s.sort_key + 1, updated_at = v_now,
+      deadline_at = v_now + (coalesce((select ts.timeout_ms from tasker.template_steps ts
+          where ts.template_id = s.template_id and ts.ordinal = s.ordinal), (p_args->>'timeout_ms')::bigint, 30000)
+        + coalesce((p_args->>'grace_ms')::bigint, 10000)) * interval '1 millisecond'
+    where s.workflow_step_uuid = any (v_found)
+    returning s.*
+  ), logged as (
+    insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token,
+      worker_uuid, created_at)
+    select c.task_uuid, c.workflow_step_uuid, 'enqueued>in_progress', c.sort_key, c.attempts, c.claim_token, v_worker, v_now
+    from claimed c
+  ), counted as (
+    select tasker.count_enqueued(array_agg(c.namespace_id), array_agg(-1)) from claimed c having count(*) > 0
+  )
+  select jsonb_build_object(
+    'claims', (select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step', c.workflow_step_uuid, 'task', c.task_uuid,
+        'name', c.name, 'template', c.template_id, 'ordinal', c.ordinal, 'token', c.claim_token, 'attempt', c.attempts,
+        'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = c.workflow_step_uuid),
+        'checkpoint', (select k.checkpoint from tasker.step_checkpoints k where k.workflow_step_uuid = c.workflow_step_uuid)))
+        order by c.workflow_step_uuid) from claimed c),
+    'counted', (select count(*) from counted))
+  into v_claims;
+
+  v_dead := cardinality(v_steps) - coalesce(cardinality(v_found), 0) - coalesce(jsonb_array_length(v_refused), 0);
+  if v_dead > 0 then
+    select jsonb_object_agg(x.step, 'unknown') into v_verdicts from unnest(v_steps) as x (step)
+    where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = x.step);
+  end if;
+  return jsonb_strip_nulls(v_claims - 'counted' || jsonb_build_object(
+      'dead', nullif(v_dead, 0), 'verdicts', v_verdicts, 'send', v_refused))
+    || tasker.inputs_v1(jsonb_build_object('steps', to_jsonb(v_found))) || tasker.releasable(p_args);
+end
+$$;

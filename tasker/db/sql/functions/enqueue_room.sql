@@ -1,0 +1,11 @@
+-- How many steps a namespace may still enqueue before ready steps are held (rule 17).
+create or replace function tasker.enqueue_room(p_namespace int, p_window int) returns int
+language plpgsql stable as $$
+declare
+  v_room int;
+begin
+  select greatest(0, p_window - coalesce(sum(enqueued), 0))::int into v_room
+  from tasker.enqueue_counters where namespace_id = p_namespace;
+  return v_room;
+end
+$$;

@@ -1,0 +1,39 @@
+-- One slice of a sweep over the open tasks: everything in them that a message or a process should have moved and did
+-- not. Reads only; the caller repairs through advance_v1, whose guards decide again under the locks.
+-- p_args: {after: task uuid, limit, hint_grace_ms, park_grace_ms, idle_grace_ms}
+-- Answer: {last: task uuid|null, orphans, unhinted, parked, forgotten, unpromoted, unfinished}
+create or replace function tasker.find_v1(p_args jsonb) returns jsonb
+language sql stable as $$
+  with open as materialized (
+    select t.task_uuid, t.state, t.total, t.done, t.failed, t.active, t.retrying, t.held, t.updated_at from tasker.tasks t
+    where not t.complete and t.task_uuid > coalesce((p_args->>'after')::uuid, '00000000-0000-0000-0000-000000000000')
+    order by t.task_uuid limit coalesce((p_args->>'limit')::int, 500)
+  ), steps as materialized (
+    select s.*, tasker.now() - s.updated_at as idle, ns.name as namespace from open o
+    join tasker.workflow_steps s on s.task_uuid = o.task_uuid
+    join tasker.task_namespaces ns on ns.namespace_id = s.namespace_id
+    where s.state not in ('complete', 'resolved_manually', 'cancelled', 'error') and (s.state <> 'pending' or s.unmet = 0)
+  ), item as (
+    select s.*, jsonb_build_object('s', s.workflow_step_uuid, 't', s.task_uuid, 'k', s.claim_token, 'name', s.name,
+      'namespace', s.namespace, 'template', s.template_id, 'ordinal', s.ordinal, 'attempt', s.attempts) as j from steps s
+  )
+  select jsonb_strip_nulls(jsonb_build_object(
+    'last', (select o.task_uuid from open o order by o.task_uuid desc limit 1),
+    'orphans', (select jsonb_agg(i.j || jsonb_build_object('worker', i.worker_uuid, 'overdue', i.deadline_at < tasker.now()))
+      from item i left join tasker.workers w on w.worker_uuid = i.worker_uuid
+      where i.state = 'in_progress'
+        and (i.deadline_at < tasker.now() or w.worker_uuid is null or w.lease_until < tasker.now())),
+    'unhinted', (select jsonb_agg(i.j) from item i where i.state = 'enqueued' and tasker.now() - i.hinted_at
+      > least(power(2, i.hint_count - 1), 64) * coalesce((p_args->>'hint_grace_ms')::bigint, 5000) * interval '1 millisecond'),
+    'parked', (select jsonb_agg(i.j) from item i where i.state in ('enqueued_for_orchestration',
+      'enqueued_as_error_for_orchestration')
+      and i.idle > coalesce((p_args->>'park_grace_ms')::bigint, 5000) * interval '1 millisecond'),
+    'forgotten', (select jsonb_agg(i.j) from item i where i.state = 'pending' and i.unmet = 0
+      and i.idle > coalesce((p_args->>'idle_grace_ms')::bigint, 1000) * interval '1 millisecond'
+      and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)),
+    'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry' and i.due_at is null),
+    'unfinished', (select jsonb_agg(o.task_uuid) from open o
+      where (o.done = o.total or (o.active = 0 and o.retrying = 0 and o.held = 0 and o.failed > 0
+          and o.state <> 'blocked_by_failures') or o.state in ('pending', 'initializing', 'enqueuing_steps', 'evaluating_results'))
+        and tasker.now() - o.updated_at > coalesce((p_args->>'idle_grace_ms')::bigint, 1000) * interval '1 millisecond')))
+$$;

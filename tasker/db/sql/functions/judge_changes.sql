@@ -1,0 +1,36 @@
+-- The verdict on each change of a batch, from the steps' rows: locks them ORDER BY workflow_step_uuid in this one pass.
+-- The tasks must be locked already. A token grows when a claim ends without its own result (release, reset, loss,
+-- operator action, cancel), so whatever still runs under it is refused.
+create or replace function tasker.judge_changes(p_given tasker.given_change[], p_tasks tasker.locked_task[])
+returns tasker.judged_change[]
+language plpgsql as $$
+declare
+  v_answer tasker.judged_change[];
+begin
+select array_agg(q::tasker.judged_change) into v_answer from (
+    select s.workflow_step_uuid, s.task_uuid, g.kind,
+      case
+        when g.token <> s.claim_token then case s.state when 'cancelled' then 'cancelled' else 'stale' end
+        when g.kind in ('ok', 'retry', 'fail') and g.token is not null
+          and s.state in ('complete', 'error', 'waiting_for_retry') then 'already_accepted'
+        when p.path is null then case s.state when 'cancelled' then 'cancelled' else 'stale' end
+        when t.complete and not (t.state = 'error' and g.kind in ('reset', 'resolve', 'complete')) then 'cancelled'
+        when g.kind = 'unhold' and s.unmet > 0 then 'stale'
+        when g.graph_version <> t.graph_version then 'replan'
+        else 'accepted'
+      end,
+      s.state, p.path, tasker.path_end(p.path),
+      s.claim_token + case when g.kind in ('promote', 'unhold') then 0
+                           when g.kind in ('ok', 'retry', 'fail') and not coalesce(g.note ? 'lost', false) then 0
+                           else 1 end,
+      case g.kind when 'release' then s.attempts - 1 when 'reset' then 0 else s.attempts end,
+      s.sort_key + tasker.path_length(p.path), s.unmet, s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid
+    from unnest(p_given) g
+    join unnest(p_tasks) t on t.task_uuid = g.task_uuid
+    join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid
+    cross join lateral (select tasker.step_path(s.state, g.kind)) as p (path)
+    order by s.workflow_step_uuid
+    for no key update of s) q;
+  return v_answer;
+end
+$$;

@@ -1,0 +1,49 @@
+-- The `queued` result path: stores results and parks the steps for an orchestrator, which ends their leases. Takes no
+-- task lock: only rows in progress under the given token change, ORDER BY workflow_step_uuid.
+-- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, d, ms, r, m, e}]}.
+-- Answer: {verdicts, parked: [{step, task, token}]}; what is parked must be sent to orchestration_step_results.
+create or replace function tasker.park_v1(p_args jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_worker constant uuid := (p_args->>'worker')::uuid;
+  v_verdicts jsonb;
+  v_parked jsonb;
+begin
+  perform from tasker.workflow_steps s
+  where s.workflow_step_uuid in (select (i->>'s')::uuid from jsonb_array_elements(p_args->'items') i)
+  order by s.workflow_step_uuid for no key update;
+
+  with given as (
+    select distinct on (i.s) i.* from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint,
+      d bigint, ms bigint, r jsonb, m jsonb, e jsonb, x jsonb)
+  ), moved as (
+    update tasker.workflow_steps s set updated_at = v_now, deadline_at = null, sort_key = s.sort_key + 1, hinted_at = v_now,
+      state = case g.kind when 'ok' then 'enqueued_for_orchestration' else 'enqueued_as_error_for_orchestration' end
+    from given g where s.workflow_step_uuid = g.s and s.state = 'in_progress' and s.claim_token = g.k
+    returning s.*, g.kind, g.d, g.ms, g.r, g.m, g.e
+  ), stored as (
+    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
+    select m.task_uuid, m.ordinal, m.workflow_step_uuid, m.name, m.r, m.m, v_now from moved m where m.kind = 'ok' and m.r is not null
+    on conflict (task_uuid, ordinal, workflow_step_uuid) do update
+      set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at
+  ), failed as (
+    insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
+    select m.task_uuid, m.workflow_step_uuid, m.attempts, m.claim_token, v_worker, m.e, v_now from moved m
+    where m.kind <> 'ok' and m.e is not null
+  ), logged as (
+    insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token,
+      worker_uuid, success, execution_time_ms, metadata, created_at)
+    select m.task_uuid, m.workflow_step_uuid, 'in_progress>' || m.state, m.sort_key, m.attempts, m.claim_token, v_worker,
+      m.kind = 'ok', m.ms, jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'delay_ms', m.d)), v_now from moved m
+  )
+  select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', m.task_uuid, 'token', m.claim_token)) into v_parked
+  from moved m;
+
+  select jsonb_object_agg(i->>'s', case s.state when 'cancelled' then 'cancelled'
+    when s.claim_token = (i->>'k')::bigint then 'already_accepted' else 'stale' end) into v_verdicts
+  from jsonb_array_elements(p_args->'items') i left join tasker.workflow_steps s on s.workflow_step_uuid = (i->>'s')::uuid
+  where not coalesce(v_parked, '[]') @> jsonb_build_array(jsonb_build_object('step', i->>'s'));
+  return jsonb_strip_nulls(jsonb_build_object('verdicts', v_verdicts, 'parked', v_parked));
+end
+$$;

@@ -1,0 +1,5 @@
+-- How many transitions a path holds that begins with the state before the first of them.
+create or replace function tasker.path_length(p_path text) returns int
+language sql immutable parallel safe as $$
+  select length(p_path) - length(replace(p_path, '>', ''))
+$$;

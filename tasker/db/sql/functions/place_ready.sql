@@ -1,0 +1,35 @@
+-- Where each step goes that lost a parent or is to run: `claim` (to the caller, while it has slots and serves it),
+-- `enqueue` (while the namespace has room), `hold` (beyond the enqueue window) or `wait` (parents are missing).
+-- Urgent tasks first, then the order of the template.
+create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
+  p_unserved text[], p_window int, p_timeout_ms bigint) returns tasker.placed_step[]
+language plpgsql as $$
+declare
+  v_answer tasker.placed_step[];
+begin
+select array_agg(q::tasker.placed_step) into v_answer from (
+    select z.step_uuid, z.task_uuid, z.namespace_id, z.template_id, z.ordinal, z.name, z.priority, z.met,
+      case when not z.ready then 'wait' when z.claimed then 'claim'
+           when z.path like '%>enqueued' or z.queue_rank <= z.room then 'enqueue' else 'hold' end,
+      z.path || case when not z.ready or not z.claimed and z.path not like '%>enqueued' and z.queue_rank > z.room then ''
+                     when z.claimed then '>enqueued>in_progress'
+                     when z.path like '%>enqueued' then '' else '>enqueued' end,
+      z.from_state, z.token, z.attempt, z.sort_key, z.moved,
+      case when z.claimed then coalesce((select ts.timeout_ms from tasker.template_steps ts
+        where ts.template_id = z.template_id and ts.ordinal = z.ordinal), p_timeout_ms) end,
+      row_number() over (partition by z.task_uuid order by z.step_uuid)::int
+    from (
+      select y.*,
+        row_number() over (partition by y.namespace_id, y.ready, y.claimed order by y.priority desc, y.step_uuid) as queue_rank,
+        case when y.ready and not y.claimed then tasker.enqueue_room(y.namespace_id, p_window) end as room
+      from (
+        select r.*,
+          m.mine and row_number() over (partition by m.mine order by r.priority desc, r.step_uuid) <= p_slots as claimed
+        from unnest(p_ready) r
+        cross join lateral (select p_slots > 0 and r.ready and r.namespace_id = any (p_namespaces)
+          and r.path not like '%>enqueued' and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (mine)
+      ) y
+    ) z) q;
+  return v_answer;
+end
+$$;

@@ -1,0 +1,12 @@
+-- After a lost connection: steps claimed for this worker that it does not hold (their claim was committed, the answer
+-- was lost). Nobody has started them, so the caller releases them; no attempt is used.
+-- p_args: {worker, held: [[step, token]...]}. Answer: {items: [{s, t, k}...]}.
+create or replace function tasker.reconcile_v1(p_args jsonb) returns jsonb
+language sql stable as $$
+  select jsonb_build_object('items', coalesce(jsonb_agg(jsonb_build_object('s', s.workflow_step_uuid, 't', s.task_uuid,
+    'k', s.claim_token)), '[]'))
+  from tasker.tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
+  where not t.complete and s.state = 'in_progress' and s.worker_uuid = (p_args->>'worker')::uuid
+    and not exists (select from jsonb_array_elements(p_args->'held') h
+                    where (h->>0)::uuid = s.workflow_step_uuid and (h->>1)::bigint = s.claim_token)
+$$;

@@ -1,0 +1,33 @@
+-- Evaluates tasks again without any move: the sweep's repair of a task whose steps are all final and which is not.
+-- Recounts the counters from the rows under the task's lock. p_args: {tasks: [uuid...], on_blocked}. Answer: {finished}.
+create or replace function tasker.settle_v1(p_args jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_tasks uuid[];
+begin
+  select array_agg(q.task_uuid) into v_tasks from (
+    select t.task_uuid from tasker.tasks t
+    where t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid)) and not t.complete
+    order by t.task_uuid for no key update skip locked) q;
+  if v_tasks is null then
+    return '{}';
+  end if;
+  return jsonb_strip_nulls(jsonb_build_object('finished', (
+    select tasker.evaluate_tasks(array_agg(n.task_uuid), array_agg(n.done), array_agg(n.failed), array_agg(n.cancelled),
+      array_agg(n.active), array_agg(n.retrying), array_agg(n.held), array_agg(0),
+      coalesce(p_args->>'on_blocked', 'give_up'), null, '{"sweep": true}', tasker.now())
+    from (
+      select t.task_uuid,
+        (count(*) filter (where s.state in ('complete', 'resolved_manually')) - t.done)::int as done,
+        (count(*) filter (where s.state = 'error') - t.failed)::int as failed,
+        (count(*) filter (where s.state = 'cancelled') - t.cancelled)::int as cancelled,
+        (count(*) filter (where s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
+          'enqueued_as_error_for_orchestration')) - t.active)::int as active,
+        (count(*) filter (where s.state = 'waiting_for_retry') - t.retrying)::int as retrying,
+        (count(b.workflow_step_uuid) - t.held)::int as held
+      from unnest(v_tasks) v (id) join tasker.tasks t on t.task_uuid = v.id
+      join tasker.workflow_steps s on s.task_uuid = t.task_uuid
+      left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
+      group by t.task_uuid) n)));
+end
+$$;

@@ -1,0 +1,109 @@
+-- Creates tasks of one template with their steps and edges, and enqueues the roots (or holds them, beyond the window).
+-- Sorted by identity hash, ON CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own.
+-- p_args: {template, window, tasks: [{id, identity, context, priority, correlation, parent_correlation, initiator,
+--   source_system, reason, tags}]}. Task ids end in 24 zero bits (see tasker.step_uuid).
+-- Answer: {created: [id...], steps: per task, send: [...]}.
+create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
+language plpgsql
+set plan_cache_mode to force_generic_plan
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_template constant int := (p_args->>'template')::int;
+  v_named_task uuid;
+  v_namespace int;
+  v_namespace_name text;
+  v_template_row tasker.templates;
+  v_created uuid[];
+  v_priorities int[];
+  v_roots int[];
+  v_room int;
+  v_send jsonb;
+begin
+  select t.* into strict v_template_row from tasker.templates t where t.template_id = v_template;
+  select n.named_task_uuid, n.namespace_id, ns.name into strict v_named_task, v_namespace, v_namespace_name
+  from tasker.named_tasks n join tasker.task_namespaces ns using (namespace_id)
+  where ns.name = v_template_row.plan->>'namespace' and n.name = v_template_row.plan->>'name'
+    and n.version = v_template_row.plan->>'version';
+
+  with given as (
+    select * from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
+      correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text, tags jsonb)
+  ), detailed as (
+    insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, initiator,
+      source_system, reason, tags, requested_at)
+    select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'),
+      coalesce(g.initiator, 'unknown'), coalesce(g.source_system, 'unknown'), coalesce(g.reason, ''),
+      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), v_now
+    from given g order by g.identity
+    on conflict (identity_hash) do nothing returning task_uuid
+  )
+  select array_agg(d.task_uuid order by g.priority desc nulls last, d.task_uuid),
+    array_agg(coalesce(g.priority, 0) order by g.priority desc nulls last, d.task_uuid)
+  into v_created, v_priorities from detailed d join given g on g.id = d.task_uuid;
+  if v_created is null then
+    return jsonb_build_object('created', '[]'::jsonb);
+  end if;
+
+  select array_agg(ts.ordinal order by ts.ordinal) into v_roots
+  from tasker.template_steps ts where ts.template_id = v_template and ts.is_static and ts.unmet = 0;
+  v_room := tasker.enqueue_room(v_namespace, coalesce((p_args->>'window')::int, 2000));
+
+  insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority, sort_key, next_seq,
+    total, active, held, created_at, updated_at)
+  select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
+    1 + tasker.path_length(p.path), v_template_row.step_count + 1, v_template_row.static_count,
+    p.enqueued, cardinality(v_roots) - p.enqueued, v_now, v_now
+  from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
+  cross join lateral (select greatest(0, least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots)))) as e (enqueued)
+  cross join lateral (select e.enqueued, case when e.enqueued > 0 then 'pending>initializing>enqueuing_steps>steps_in_process'
+    else 'pending>initializing>waiting_for_dependencies' end) as p (enqueued, path);
+
+  insert into tasker.task_transition_log (task_uuid, path, sort_key, created_at)
+  select t.task_uuid, case t.state when 'steps_in_process' then 'pending>initializing>enqueuing_steps>steps_in_process'
+    else 'pending>initializing>waiting_for_dependencies' end, t.sort_key, v_now
+  from unnest(v_created) c join tasker.tasks t on t.task_uuid = c;
+
+  insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state, unmet,
+    max_attempts, retryable, sort_key, hinted_at, hint_count, created_at, updated_at)
+  select tasker.step_uuid(c.id, ts.ordinal + 1), c.id, v_namespace, v_template, ts.ordinal, ts.name,
+    case when e.now then 'enqueued' else 'pending' end, ts.unmet, ts.max_attempts, ts.retryable,
+    case when e.now then 2 else 1 end, case when e.now then v_now end, case when e.now then 1 else 0 end, v_now, v_now
+  from unnest(v_created) with ordinality as c (id, n)
+  join tasker.template_steps ts on ts.template_id = v_template and ts.is_static
+  cross join lateral (select ts.unmet = 0 and (c.n - 1) * cardinality(v_roots)
+    + coalesce(array_position(v_roots, ts.ordinal), 0) <= v_room) as e (now);
+
+  insert into tasker.workflow_step_edges (task_uuid, from_step_uuid, to_step_uuid)
+  select c, tasker.step_uuid(c, te.from_ordinal + 1), tasker.step_uuid(c, te.to_ordinal + 1)
+  from unnest(v_created) c join tasker.template_edges te on te.template_id = v_template;
+
+  -- the roots: enqueued while there is room, in the order of the tasks; the rest waits in the backlog
+  with roots as (
+    select c.id, r.ordinal, tasker.step_uuid(c.id, r.ordinal + 1) as step, c.priority,
+      (c.n - 1) * cardinality(v_roots) + r.k as nth, r.k
+    from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
+    cross join unnest(v_roots) with ordinality as r (ordinal, k)
+  ), held as (
+    insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank)
+    select r.step, r.id, v_namespace,
+      tasker.backlog_rank(v_now, r.priority, r.k::int, coalesce((p_args->>'ageing_s')::float8, 600))
+    from roots r where r.nth > v_room
+  ), logged as (
+    insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token, created_at)
+    select r.id, r.step, 'pending>enqueued', 2, 0, 0, v_now from roots r where r.nth <= v_room
+  )
+  select jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id) order by r.nth)
+  into v_send from roots r where r.nth <= v_room;
+
+  perform tasker.count_enqueued(array[v_namespace], array[jsonb_array_length(v_send)]) where v_send is not null;
+  if v_send is not null then
+    perform pg_notify('tasker_work', '@' || v_namespace_name);   -- inside the transaction: delivered by the commit
+  end if;
+  return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'steps', v_template_row.static_count,
+    'send', v_send, 'held', v_send is null or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots)));
+end
+$$;

@@ -1,0 +1,80 @@
+-- The invariants of the engine as a query: every row is a broken promise. Run by the tests after every step and by
+-- `doctor`; an empty answer is health. p_args: {tasks: [uuid...]} or {} for all.
+create or replace function tasker.violations_v1(p_args jsonb) returns table (rule text, subject uuid, detail text)
+language sql stable as $$
+  with tasks as materialized (
+    select t.* from tasker.tasks t where p_args->'tasks' is null
+      or t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid))
+  ), steps as materialized (
+    select s.* from tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
+  ), counted as (
+    select s.task_uuid, count(*) as total, count(*) filter (where s.state in ('complete', 'resolved_manually')) as done,
+      count(*) filter (where s.state = 'error') as failed, count(*) filter (where s.state = 'cancelled') as cancelled,
+      count(*) filter (where s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
+        'enqueued_as_error_for_orchestration')) as active,
+      count(*) filter (where s.state = 'waiting_for_retry') as retrying,
+      count(b.workflow_step_uuid) as held
+    from steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid group by s.task_uuid
+  )
+  select 'counters differ from the rows', t.task_uuid, format('row %s, counted %s',
+    array[t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held],
+    array[c.total, c.done, c.failed, c.cancelled, c.active, c.retrying, c.held])
+  from tasks t join counted c using (task_uuid)
+  where (t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held)
+    is distinct from (c.total, c.done, c.failed, c.cancelled, c.active, c.retrying, c.held)
+  union all
+  select 'unmet differs from the parents', s.workflow_step_uuid, format('%s: row %s, counted %s', s.name, s.unmet, p.unmet)
+  from steps s cross join lateral (
+    select count(*) as unmet from tasker.workflow_step_edges e join tasker.workflow_steps f on f.workflow_step_uuid = e.from_step_uuid
+    where e.task_uuid = s.task_uuid and e.to_step_uuid = s.workflow_step_uuid
+      and f.state not in ('complete', 'resolved_manually')) p
+  where s.unmet <> p.unmet
+  union all
+  select 'started before its parents', s.workflow_step_uuid, s.name from steps s
+  where s.unmet > 0 and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration', 'waiting_for_retry')
+  union all
+  select 'final task with open steps', t.task_uuid, s.name || ' ' || s.state from tasks t join steps s using (task_uuid)
+  where t.complete and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
+    'enqueued_as_error_for_orchestration', 'waiting_for_retry')
+  union all
+  select 'complete task with unfinished steps', t.task_uuid, s.name || ' ' || s.state from tasks t join steps s using (task_uuid)
+  where t.state = 'complete' and s.state not in ('complete', 'resolved_manually')
+  union all
+  select 'flag complete differs from the state', t.task_uuid, t.state from tasks t
+  where t.complete <> (t.state in ('complete', 'error', 'cancelled', 'resolved_manually'))
+  union all
+  select 'ready, not held and not enqueued', s.workflow_step_uuid, s.name from steps s join tasks t using (task_uuid)
+  where not t.complete and s.state = 'pending' and s.unmet = 0
+    and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid)
+  union all
+  select 'open task that nothing will move', t.task_uuid, t.state from tasks t
+  where not t.complete and t.active = 0 and t.retrying = 0 and t.held = 0 and t.state <> 'blocked_by_failures'
+  union all
+  select 'history does not end in the state', s.workflow_step_uuid, format('%s, history %s', s.state, l.path)
+  from steps s join lateral (select l.path, l.sort_key from tasker.step_transition_log l
+    where l.task_uuid = s.task_uuid and l.workflow_step_uuid = s.workflow_step_uuid order by l.id desc limit 1) l on true
+  where tasker.path_end(l.path) <> s.state or l.sort_key <> s.sort_key
+  union all
+  select 'history of the task does not end in its state', t.task_uuid, format('%s, history %s', t.state, l.path)
+  from tasks t join lateral (select l.path, l.sort_key from tasker.task_transition_log l
+    where l.task_uuid = t.task_uuid order by l.id desc limit 1) l on true
+  where tasker.path_end(l.path) <> t.state or l.sort_key <> t.sort_key
+  union all
+  select 'gap in the history', l.workflow_step_uuid, format('%s then %s', l.before, l.path) from (
+    select l.workflow_step_uuid, l.path, l.sort_key, lag(l.path) over w as before, lag(l.sort_key) over w as key_before
+    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid
+    window w as (partition by l.workflow_step_uuid order by l.id)) l
+  where tasker.path_end(coalesce(l.before, 'pending')) <> split_part(l.path, '>', 1)
+    or l.sort_key <> coalesce(l.key_before, 1) + tasker.path_length(l.path)
+  union all
+  select 'complete without exactly one accepted result', s.workflow_step_uuid, s.name from steps s
+  where s.state = 'complete' and 1 <> (select count(*) from tasker.step_transition_log l
+    where l.task_uuid = s.task_uuid and l.workflow_step_uuid = s.workflow_step_uuid and tasker.path_end(l.path) = 'complete')
+  union all
+  select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', n.namespace_id, n.counter, n.rows)
+  from (select ns.namespace_id, coalesce((select sum(c.enqueued) from tasker.enqueue_counters c
+      where c.namespace_id = ns.namespace_id), 0) as counter,
+      (select count(*) from tasker.workflow_steps s where s.namespace_id = ns.namespace_id and s.state = 'enqueued') as rows
+    from tasker.task_namespaces ns where p_args->'tasks' is null) n
+  where n.counter <> n.rows
+$$;

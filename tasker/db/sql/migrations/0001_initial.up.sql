@@ -1,0 +1,339 @@
+-- The engine's tables. Hot tables (tasks, workflow_steps) hold only what changes or guards a change; everything that
+-- is written once lives beside them. History has no foreign keys and at most two indexes per table.
+
+-- Time as an argument: a test sets `tasker.now`; otherwise the transaction's time.
+create function tasker.now() returns timestamptz language sql stable parallel safe as $$
+  select coalesce(nullif(current_setting('tasker.now', true), '')::timestamptz, pg_catalog.now())
+$$;
+
+-- Time-ordered identifiers (version 7) on every supported server.
+do $do$
+begin
+  if current_setting('server_version_num')::int >= 180000 then
+    create function tasker.uuid_v7() returns uuid language sql volatile parallel safe as 'select pg_catalog.uuidv7()';
+  else
+    create function tasker.uuid_v7() returns uuid language sql volatile parallel safe as $fn$
+      select encode(
+        set_byte(set_byte(
+          overlay(uuid_send(gen_random_uuid())
+                  placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+                  from 1 for 6),
+          6, (b'0111' || get_byte(uuid_send(gen_random_uuid()), 6)::bit(4))::bit(8)::int),
+          8, (b'10' || get_byte(uuid_send(gen_random_uuid()), 8)::bit(6))::bit(8)::int), 'hex')::uuid
+    $fn$;
+  end if;
+end
+$do$;
+
+-- A step's identifier is its task's with the last 24 bits set to the step's number, so steps of a task lie side by
+-- side in every index, in creation order, and edges need no look-up. Task identifiers end in 24 zero bits.
+create function tasker.step_uuid(p_task uuid, p_seq int) returns uuid language sql immutable parallel safe as $$
+  select (left(p_task::text, 30) || lpad(to_hex(p_seq), 6, '0'))::uuid
+$$;
+
+create table tasker.task_namespaces (
+  namespace_id  int generated always as identity primary key,
+  task_namespace_uuid uuid not null default tasker.uuid_v7(),
+  name          text not null unique,
+  created_at    timestamptz not null default tasker.now()
+);
+
+-- Compiled templates by content. A task points here and is never moved (pinned runs).
+create table tasker.templates (
+  template_id   int generated always as identity primary key,
+  hash          text not null unique,
+  step_count    int not null,
+  static_count  int not null,
+  plan          jsonb not null,
+  created_at    timestamptz not null default tasker.now()
+);
+
+create table tasker.named_tasks (
+  named_task_uuid   uuid primary key default tasker.uuid_v7(),
+  namespace_id      int not null references tasker.task_namespaces,
+  name              text not null,
+  version           text not null,
+  description       text,
+  identity_strategy varchar(20) not null default 'strict',
+  metadata          jsonb not null default '{}',
+  template_id       int not null references tasker.templates,
+  created_at        timestamptz not null default tasker.now(),
+  updated_at        timestamptz not null default tasker.now(),
+  unique (namespace_id, name, version)
+);
+
+create table tasker.named_steps (
+  named_step_uuid uuid primary key default tasker.uuid_v7(),
+  name            text not null,
+  system_name     text not null unique,
+  created_at      timestamptz not null default tasker.now()
+);
+
+create table tasker.template_steps (
+  template_id     int not null references tasker.templates,
+  ordinal         int not null,
+  name            text not null,
+  named_step_uuid uuid not null references tasker.named_steps,
+  step_type       text not null,
+  handler         text not null,
+  is_static       boolean not null,
+  unmet           int not null,
+  max_attempts    int not null,
+  retryable       boolean not null,
+  timeout_ms      bigint,
+  on_worker_lost  text not null,
+  ancestors       int[] not null,
+  primary key (template_id, ordinal)
+);
+
+create table tasker.template_edges (
+  template_id  int not null references tasker.templates,
+  from_ordinal int not null,
+  to_ordinal   int not null,
+  primary key (template_id, from_ordinal, to_ordinal)
+);
+
+-- Hot. `total` = done + failed + cancelled + active + retrying + pending; pending is what is left; `held` of the
+-- pending are ready but wait for room in the queue. Terminal states set `complete`.
+create table tasker.tasks (
+  task_uuid       uuid primary key,
+  named_task_uuid uuid not null,
+  namespace_id    int not null,
+  template_id     int not null,
+  state           text not null check (state in ('pending', 'initializing', 'enqueuing_steps', 'steps_in_process',
+    'evaluating_results', 'waiting_for_dependencies', 'waiting_for_retry', 'blocked_by_failures', 'complete', 'error',
+    'cancelled', 'resolved_manually')),
+  complete        boolean not null default false,
+  priority        int not null default 0,
+  sort_key        int not null default 1,
+  graph_version   int not null default 0,
+  next_seq        int not null,
+  total           int not null,
+  done            int not null default 0,
+  failed          int not null default 0,
+  cancelled       int not null default 0,
+  active          int not null default 0,
+  retrying        int not null default 0,
+  held            int not null default 0,
+  created_at      timestamptz not null,
+  updated_at      timestamptz not null,
+  completed_at    timestamptz
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
+        autovacuum_analyze_scale_factor = 0.05);
+-- for the sweeps (find_v1): open tasks in slices. `complete` changes once, so other updates stay HOT.
+create index tasks_open on tasker.tasks (task_uuid) where not complete;
+
+create table tasker.task_details (
+  task_uuid             uuid primary key,
+  identity_hash         text not null,
+  correlation_id        uuid not null,
+  parent_correlation_id uuid,
+  context               jsonb not null,
+  initiator             text not null default 'unknown',
+  source_system         text not null default 'unknown',
+  reason                text not null default '',
+  tags                  text[] not null default '{}',
+  requested_at          timestamptz not null,
+  cancel_reason         text
+);
+create unique index idx_tasks_identity_hash on tasker.task_details (identity_hash);      -- duplicate submissions
+create index idx_tasks_correlation_id on tasker.task_details (correlation_id);           -- look-up by correlation
+
+-- Hot. `unmet` = parents that are not satisfied yet. `claim_token` only grows and fences results, renewals and
+-- checkpoints. `sort_key` counts the transitions so far (creation is 1).
+create table tasker.workflow_steps (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  namespace_id       int not null,
+  template_id        int not null,
+  ordinal            int not null,
+  name               text not null,
+  state              text not null check (state in ('pending', 'enqueued', 'in_progress', 'enqueued_for_orchestration',
+    'enqueued_as_error_for_orchestration', 'waiting_for_retry', 'complete', 'error', 'cancelled', 'resolved_manually')),
+  unmet              int not null,
+  attempts           int not null default 0,
+  max_attempts       int not null,
+  retryable          boolean not null,
+  claim_token        bigint not null default 0,
+  worker_uuid        uuid,
+  started_at         timestamptz,
+  deadline_at        timestamptz,
+  due_at             timestamptz,
+  hinted_at          timestamptz,
+  hint_count         int not null default 0,
+  sort_key           int not null default 1,
+  created_at         timestamptz not null,
+  updated_at         timestamptz not null
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
+        autovacuum_analyze_scale_factor = 0.05);
+-- for expansion (parents by name), reading a task, the sweeps' join from open tasks
+create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, name);
+-- for promotion (due_v1): only steps that wait for a retry have a due time, so other updates stay HOT
+create index workflow_steps_due on tasker.workflow_steps (due_at) where due_at is not null;
+
+create table tasker.workflow_step_edges (
+  task_uuid      uuid not null,
+  from_step_uuid uuid not null,
+  to_step_uuid   uuid not null,
+  name           text not null default 'dependency',
+  primary key (task_uuid, from_step_uuid, to_step_uuid),
+  check (from_step_uuid <> to_step_uuid)
+);
+
+-- Written once each.
+create table tasker.step_inputs (
+  workflow_step_uuid uuid primary key,
+  inputs             jsonb not null
+);
+
+create table tasker.step_results (
+  task_uuid          uuid not null,
+  ordinal            int not null,
+  workflow_step_uuid uuid not null,
+  name               text not null,
+  result             jsonb not null,
+  metadata           jsonb,
+  created_at         timestamptz not null,
+  primary key (task_uuid, ordinal, workflow_step_uuid)     -- claim reads the ancestors' results by ordinal
+);
+
+create table tasker.step_failures (
+  failure_id         bigint generated always as identity primary key,
+  task_uuid          uuid not null,
+  workflow_step_uuid uuid not null,
+  attempt            int not null,
+  claim_token        bigint not null,
+  worker_uuid        uuid,
+  error              jsonb not null,
+  created_at         timestamptz not null
+);
+create index step_failures_of_task on tasker.step_failures (task_uuid);                  -- attempt history
+
+create table tasker.step_checkpoints (
+  workflow_step_uuid uuid primary key,
+  checkpoint         jsonb not null,
+  updated_at         timestamptz not null
+) with (fillfactor = 50);
+
+-- History: one row per write, `path` is the states passed through, the first being where the step came from.
+-- The views tasker.task_transitions and tasker.workflow_step_transitions show a row per transition.
+create table tasker.task_transition_log (
+  id             bigint generated always as identity primary key,
+  task_uuid      uuid not null,
+  path           text not null,
+  sort_key       int not null,
+  processor_uuid uuid,
+  metadata       jsonb,
+  created_at     timestamptz not null
+);
+create index task_transition_log_of_task on tasker.task_transition_log (task_uuid);      -- history of a task
+
+create table tasker.step_transition_log (
+  id                 bigint generated always as identity primary key,
+  task_uuid          uuid not null,
+  workflow_step_uuid uuid not null,
+  path               text not null,
+  sort_key           int not null,
+  attempt            int not null,
+  claim_token        bigint not null,
+  worker_uuid        uuid,
+  success            boolean,
+  execution_time_ms  bigint,
+  metadata           jsonb,
+  created_at         timestamptz not null
+);
+create index step_transition_log_of_task on tasker.step_transition_log (task_uuid);      -- history of a task's steps
+
+-- Who stored which result, without the result (B-83). Filled by trigger when a worker's result is stored.
+create table tasker.workflow_step_result_audit (
+  workflow_step_result_audit_uuid uuid not null default tasker.uuid_v7(),
+  workflow_step_uuid uuid not null,
+  step_transition_id bigint not null unique,
+  task_uuid          uuid not null,
+  recorded_at        timestamptz not null,
+  worker_uuid        uuid,
+  correlation_id     uuid,
+  success            boolean not null,
+  execution_time_ms  bigint
+);
+create index idx_audit_task_uuid on tasker.workflow_step_result_audit (task_uuid);       -- audit of a task or step
+
+-- Refused results, kept as evidence (verdict other than accepted).
+create table tasker.refused_results (
+  id                 bigint generated always as identity primary key,
+  task_uuid          uuid,
+  workflow_step_uuid uuid not null,
+  claim_token        bigint,
+  worker_uuid        uuid,
+  verdict            text not null,
+  detail             jsonb,
+  created_at         timestamptz not null
+);
+create index refused_results_of_task on tasker.refused_results (task_uuid);              -- history of a task
+
+-- Ready steps beyond the enqueue window, released by rank (priority with ageing, rotated over tasks).
+create table tasker.ready_backlog (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  namespace_id       int not null,
+  rank               double precision not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index ready_backlog_next on tasker.ready_backlog (namespace_id, rank);            -- backlog_v1
+
+-- How many steps of a namespace are enqueued, in shards so that writers do not wait for each other.
+create table tasker.enqueue_counters (
+  namespace_id int not null,
+  shard        int not null,
+  enqueued     bigint not null default 0,
+  primary key (namespace_id, shard)
+) with (fillfactor = 20, autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 1000);
+
+create table tasker.workers (
+  worker_uuid  uuid primary key,
+  host         text not null,
+  pid          int not null,
+  namespaces   text[] not null,
+  concurrency  int not null,
+  lease_until  timestamptz not null,
+  asleep       boolean not null default false,
+  started_at   timestamptz not null,
+  stopped_at   timestamptz
+) with (fillfactor = 50);
+
+create table tasker.poison_messages (
+  id         bigint generated always as identity primary key,
+  queue_name text not null,
+  msg_id     bigint,
+  message    jsonb,
+  reason     text not null,
+  moved_at   timestamptz not null default tasker.now()
+);
+
+-- What sweeps found and repaired, by kind; stays 0 in a healthy system.
+create table tasker.repairs (
+  kind     text primary key,
+  repaired bigint not null default 0,
+  last_at  timestamptz not null
+);
+
+-- Rows of one write, handed from array to array inside the functions.
+create type tasker.given_change as (          -- what a caller asks for
+  step_uuid uuid, task_uuid uuid, kind text, token bigint, delay_ms bigint, duration_ms bigint, result jsonb,
+  metadata jsonb, error jsonb, note jsonb, expand jsonb, graph_version int
+);
+create type tasker.locked_task as (           -- a task under its lock
+  task_uuid uuid, state text, complete boolean, priority int, graph_version int
+);
+create type tasker.judged_change as (         -- what becomes of a change, from the step's row under its lock
+  step_uuid uuid, task_uuid uuid, kind text, verdict text, from_state text, path text, to_state text, token bigint,
+  attempt int, sort_key int, unmet int, template_id int, ordinal int, namespace_id int, name text, worker_uuid uuid
+);
+create type tasker.ready_step as (            -- a step that lost parents or is to run (again)
+  step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
+  ready boolean, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean
+);
+create type tasker.placed_step as (           -- and where it goes: claim, enqueue, hold or wait
+  step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
+  place text, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean, timeout_ms bigint,
+  held_rank int
+);

@@ -1,0 +1,24 @@
+"""Events of the application, published when steps finish."""
+
+from __future__ import annotations
+
+from tasker.domain_events.declaration import EventDeclaration, PublishContext, StepEventContext, StepResult
+from tasker.domain_events.poller import DomainEventCallback, ErrorCallback, InProcessDomainEventPoller
+from tasker.domain_events.publisher import BasePublisher, DefaultPublisher
+from tasker.domain_events.registries import PublisherRegistry, SubscriberRegistry
+from tasker.domain_events.subscriber import BaseSubscriber
+
+__all__ = [
+    "BasePublisher",
+    "BaseSubscriber",
+    "DefaultPublisher",
+    "DomainEventCallback",
+    "ErrorCallback",
+    "EventDeclaration",
+    "InProcessDomainEventPoller",
+    "PublishContext",
+    "PublisherRegistry",
+    "StepEventContext",
+    "StepResult",
+    "SubscriberRegistry",
+]

@@ -1,0 +1,71 @@
+"""What a template declares about an event, and what a publisher is given."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Condition = Literal["success", "failure", "retryable_failure", "permanent_failure", "always"]
+DeliveryMode = Literal["durable", "fast", "broadcast"]
+
+
+class EventDeclaration(BaseModel):
+    """One entry of `publishes_events` (D-155)."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: str
+    condition: Condition | None = None
+    delivery_mode: DeliveryMode | None = None
+    publisher: str | None = None
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+
+    @property
+    def schema(self) -> dict[str, Any] | None:  # type: ignore[override]
+        """The JSON Schema of the payload."""
+        return self.schema_
+
+
+class StepResult(BaseModel):
+    """The result that an event reports."""
+
+    success: bool
+    result: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class StepEventContext(BaseModel):
+    """The step that an event is about; `result` holds the handler's own keys (D-152)."""
+
+    task_uuid: str
+    step_uuid: str
+    step_name: str
+    namespace: str
+    correlation_id: str
+    result: dict[str, Any] | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def from_step_context(
+        cls, step_context: Any, result: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
+    ) -> StepEventContext:
+        """The context of an event about the step that a handler ran."""
+        return cls(
+            task_uuid=str(step_context.task_uuid),
+            step_uuid=str(step_context.step_uuid),
+            step_name=step_context.step_name,
+            namespace=step_context.namespace,
+            correlation_id=str(step_context.correlation_id),
+            result=result,
+            metadata=metadata or {},
+        )
+
+
+class PublishContext(BaseModel):
+    """One event about to be published."""
+
+    event_name: str
+    step_result: StepResult
+    event_declaration: EventDeclaration | None = None
+    step_context: StepEventContext | None = None

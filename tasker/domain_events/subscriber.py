@@ -1,0 +1,82 @@
+"""Taking part in events of this process (D-153)."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from fnmatch import fnmatchcase
+from typing import Any
+
+from tasker.domain_events.poller import InProcessDomainEventPoller
+
+log = logging.getLogger("tasker.domain_events")
+
+
+class BaseSubscriber(ABC):
+    """Handles the events whose name fits one of its patterns (`payment.*`, `order.completed`)."""
+
+    def __init__(self) -> None:
+        self._active = False
+
+    @classmethod
+    @abstractmethod
+    def subscribes_to(cls) -> list[str]:
+        """The patterns; `*` stands for anything."""
+
+    @abstractmethod
+    def handle(self, event: dict[str, Any]) -> None:
+        """Do something about an event."""
+
+    @property
+    def active(self) -> bool:
+        """True between `start` and `stop`."""
+        return self._active
+
+    @property
+    def subscriptions(self) -> list[str]:
+        """The patterns."""
+        return list(self.subscribes_to())
+
+    def before_handle(self, event: dict[str, Any]) -> bool:
+        """Called before `handle`; False leaves the event out."""
+        return True
+
+    def after_handle(self, event: dict[str, Any]) -> None:  # noqa: B027 (an optional hook)
+        """Called after `handle`."""
+
+    def on_handle_error(self, event: dict[str, Any], error: Exception) -> None:
+        """Called when `handle` or one of its neighbours raised; logs unless overridden."""
+        log.error("%s failed at %s", type(self).__name__, event.get("event_name"), exc_info=error)
+
+    def matches(self, event_name: str) -> bool:
+        """True when a pattern fits."""
+        return any(fnmatchcase(event_name, pattern) for pattern in self.subscribes_to())
+
+    def start(self, poller: InProcessDomainEventPoller) -> None:
+        """Receive the events that the poller finds."""
+        if not self._active:
+            self._active = True
+            poller.on_event(self._receive)
+
+    def stop(self) -> None:
+        """Receive no more."""
+        self._active = False
+
+    def _receive(self, event: dict[str, Any]) -> None:
+        if self._active and self.matches(str(event.get("event_name", ""))):
+            self.handle_event_safely(event)
+
+    def handle_event_safely(self, event: dict[str, Any]) -> None:
+        """Handle one event with its hooks. Never raises."""
+        try:
+            if self.before_handle(event):
+                self.handle(event)
+                self.after_handle(event)
+        except Exception as error:
+            self._report(event, error)
+
+    def _report(self, event: dict[str, Any], error: Exception) -> None:
+        try:
+            self.on_handle_error(event, error)
+        except Exception:
+            log.exception("on_handle_error of %s failed", type(self).__name__)

@@ -1,0 +1,150 @@
+"""What the engine itself reports: templates, submission, state machines, storage, messaging."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasker.errors.base import TaskerError
+
+
+class UsageError(TaskerError):
+    """The command or the call was given something it cannot work with (exit code 2)."""
+
+    retryable: bool = False
+    error_type = "usage_error"
+
+
+class TemplateError(TaskerError):
+    """A template cannot be used; `diagnostics` holds every problem found, each with its place."""
+
+    retryable: bool = False
+    error_type = "template_error"
+
+    def __init__(self, message: str, *, diagnostics: Sequence[Any] = (), **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.diagnostics = tuple(diagnostics)
+
+    def details(self) -> Mapping[str, Any]:
+        """The diagnostics as plain data where they know how, else as text."""
+        return {"diagnostics": [_plain(item) for item in self.diagnostics] or None}
+
+
+class CycleDetected(TemplateError):
+    """The dependencies form a cycle; `cycle` names its steps in order, the first repeated at the end."""
+
+    error_type = "dependency_cycle"
+
+    def __init__(self, message: str, *, cycle: Sequence[str] = (), **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.cycle = tuple(cycle)
+
+    def details(self) -> Mapping[str, Any]:
+        """The cycle as a list, beside the diagnostics."""
+        return {**super().details(), "cycle": list(self.cycle) or None}
+
+
+class InputInvalid(TaskerError):
+    """The context of a task does not fit the template's `input_schema`; `problems` names each place."""
+
+    retryable: bool = False
+    error_type = "input_invalid"
+
+    def __init__(self, message: str, *, problems: Sequence[Any] = (), **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.problems = list(problems)
+
+    def details(self) -> Mapping[str, Any]:
+        """The problems as plain data."""
+        return {"problems": [_plain(item) for item in self.problems] or None}
+
+
+class DuplicateTask(TaskerError):
+    """A task of the same identity exists. Its id stays out of `to_dict`, which may reach a stranger (D-58)."""
+
+    retryable: bool = False
+    error_type = "duplicate_task"
+
+    def __init__(self, message: str, *, task_uuid: str | None = None, **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.task_uuid = task_uuid
+
+
+class TaskNotFound(TaskerError):
+    """No task has that id."""
+
+    retryable: bool = False
+    error_type = "task_not_found"
+
+
+class StepNotFound(TaskerError):
+    """The task has no such step."""
+
+    retryable: bool = False
+    error_type = "step_not_found"
+
+
+class StateMachineError(TaskerError):
+    """A state machine was asked for something it does not do."""
+
+    retryable: bool = False
+    error_type = "state_machine_error"
+
+
+class IllegalTransition(StateMachineError):
+    """The event is not legal in that state."""
+
+    error_type = "illegal_transition"
+
+
+class DatabaseError(TaskerError):
+    """The database refused or failed a statement."""
+
+    retryable: bool = True
+    error_type = "database_error"
+
+
+class DatabaseUnavailable(DatabaseError):
+    """The database cannot be reached."""
+
+    error_type = "database_unavailable"
+
+
+class SchemaOutdated(DatabaseError):
+    """The schema in the database is not the one this version works with."""
+
+    retryable: bool = False
+    error_type = "schema_outdated"
+
+
+class MessagingError(TaskerError):
+    """A messaging backend refused or failed an operation."""
+
+    retryable: bool = True
+    error_type = "messaging_error"
+
+
+class BackendUnavailable(MessagingError):
+    """The messaging backend cannot be reached, or is not installed."""
+
+    error_type = "backend_unavailable"
+
+
+class CircuitBreakerOpen(MessagingError):
+    """Sending is suspended after repeated failures; `retry_after` says for how many seconds."""
+
+    error_type = "circuit_breaker_open"
+
+
+class InvalidQueueName(MessagingError):
+    """The queue name breaks the rules of the backend."""
+
+    retryable: bool = False
+    error_type = "invalid_queue_name"
+
+
+def _plain(item: Any) -> Any:
+    to_dict = getattr(item, "to_dict", None)
+    if callable(to_dict):
+        return to_dict()
+    return item if isinstance(item, (str, int, float, bool, dict, list)) else str(item)

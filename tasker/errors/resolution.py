@@ -1,0 +1,49 @@
+"""No code for a callable: what was looked for, where, and what is near."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tasker.errors.base import TaskerError
+
+
+class MissingCallable(NamedTuple):
+    """A step whose `callable` nobody resolves, and registered names that look like it."""
+
+    step: str
+    callable: str
+    suggestions: tuple[str, ...] = ()
+
+
+class ResolutionError(TaskerError):
+    """No resolver of the chain knows the callable (D-40)."""
+
+    retryable: bool = False
+    error_type = "handler_not_found"
+
+
+class ResolverNotFoundError(ResolutionError):
+    """The chain holds no resolver of that name."""
+
+
+class MethodNotFound(ResolutionError):
+    """The handler has no public method of the name that the template gives (D-43)."""
+
+
+class HandlerNotFound(ResolutionError):
+    """One or more steps name callables that nothing resolves; `missing` lists them with suggestions."""
+
+    def __init__(self, message: str, *, missing: Sequence[MissingCallable] = (), **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.missing = tuple(missing)
+
+    def details(self) -> Mapping[str, Any]:
+        """The missing callables as plain data."""
+        return {"missing": [item._asdict() for item in self.missing] or None}
+
+
+class HandlerLoadError(ResolutionError):
+    """A module of handlers could not be imported, or two of its handlers claim one name."""
+
+    error_type = "handler_load_error"

@@ -1,0 +1,84 @@
+"""Async handlers: on the event loop, inside the task that runs the attempt (no task of their own: that costs more)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tasker.contracts.execution import Failure
+from tasker.execution.attempt.call import call_async
+from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.outcome import timed_out
+from tasker.execution.attempt.values import Attempt, Ending, Unreported
+from tasker.registry.invocation import ResolvedHandler
+
+NAG_SECONDS = 1.0
+"""A handler that swallows its cancellation is cancelled again after so many seconds."""
+
+
+async def run_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+    """Run an async handler for at most `limit` seconds; the cancel flag cancels it."""
+    watch = _Watch(attempt.cancel, limit)
+    attempt.cancel.wake = watch.stop
+    try:
+        ending = await call_async(attempt, handler)
+    except asyncio.CancelledError:
+        if watch.cancelled_from_outside():
+            raise
+        ending = _cancelled_itself(handler.name)
+    finally:
+        attempt.cancel.wake = None
+        watch.close()
+    return timed_out(limit, handler.name) if watch.expired else ending
+
+
+class _Watch:
+    """Cancels the current task when the time is up or when it is told to, and takes its cancels back at the end."""
+
+    __slots__ = ("_before", "_cancels", "_flag", "_loop", "_task", "_timer", "expired")
+
+    def __init__(self, flag: CancelFlag, limit: float) -> None:
+        self._flag = flag
+        self._loop = asyncio.get_running_loop()
+        self._task = _current_task()
+        self._before = self._task.cancelling()
+        self._cancels = 0
+        self._timer = self._loop.call_later(limit, self._expire)
+        self.expired = False
+
+    def stop(self, _: type[Unreported]) -> None:
+        """The cancel flag was set."""
+        self._timer.cancel()
+        self._cancel()
+
+    def close(self) -> None:
+        """The handler came back."""
+        self._timer.cancel()
+        for _ in range(self._cancels):
+            self._task.uncancel()
+        self._cancels = 0
+
+    def cancelled_from_outside(self) -> bool:
+        """True when somebody else cancelled the task as well."""
+        return self._task.cancelling() - self._cancels > self._before
+
+    def _expire(self) -> None:
+        self.expired = True
+        self._flag.time_is_up()
+        self._cancel()
+
+    def _cancel(self) -> None:
+        self._cancels += 1
+        self._task.cancel()
+        self._timer = self._loop.call_later(NAG_SECONDS, self._cancel)
+
+
+def _current_task() -> asyncio.Task[object]:
+    task = asyncio.current_task()
+    assert task is not None, "an attempt runs inside a task"
+    return task
+
+
+def _cancelled_itself(handler: str) -> Failure:
+    message = f"{handler} ended with CancelledError although nobody cancelled it: something it awaited was cancelled"
+    metadata = {"exception_type": "CancelledError"}
+    return Failure(message, "handler_error", True, metadata=metadata, handler=handler)

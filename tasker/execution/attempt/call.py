@@ -1,0 +1,47 @@
+"""Calling a handler once: whatever it does, what comes back is a value."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tasker.execution.attempt.outcome import raised, settle, yielded
+from tasker.execution.attempt.values import Attempt, Ending
+from tasker.registry.invocation import ResolvedHandler
+from tasker.step_handler.checkpoint import CheckpointYield
+from tasker.types.context import StepContext
+
+
+async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
+    """Call an async handler. Only a `CancelledError` gets out: the caller knows who cancelled."""
+    try:
+        value = await handler.call(_context(attempt))
+        return settle(value, attempt.step, handler.name)
+    except asyncio.CancelledError:
+        raise
+    except CheckpointYield as signal:
+        return yielded(signal, handler.name)
+    except BaseException as error:  # SystemExit too: a handler must not end the worker (B-146)
+        return raised(error, handler.name)
+
+
+def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
+    """Call a handler of either kind and wait for it here, in a thread or a process that may block. Never raises."""
+    try:
+        if handler.kind == "async":
+            return asyncio.run(call_async(attempt, handler))
+        return settle(handler.call(_context(attempt)), attempt.step, handler.name)
+    except CheckpointYield as signal:
+        return yielded(signal, handler.name)
+    except BaseException as error:
+        return raised(error, handler.name)
+
+
+def _context(attempt: Attempt) -> StepContext:
+    return StepContext.build(
+        claim=attempt.claim,
+        plan=attempt.plan,
+        step=attempt.step,
+        task_context=attempt.task_context,
+        dependency_results=attempt.dependency_results,
+        cancel_flag=attempt.cancel,
+    )

@@ -1,0 +1,48 @@
+"""The flag that stops one attempt, and what it then ends as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tasker.contracts.execution import Claim
+from tasker.execution.attempt.values import Cancelled, Released, Unreported
+
+
+class CancelFlag:
+    """Stops one attempt: async handlers are cancelled, child processes killed, threads see `context.cancelled`.
+
+    `set` belongs to the event loop's thread (from elsewhere: `loop.call_soon_threadsafe(flag.set)`); `is_set` may be
+    called from any thread.
+    """
+
+    __slots__ = ("_end", "_up", "wake")
+
+    def __init__(self) -> None:
+        self._end: type[Unreported] | None = None
+        self._up = False
+        self.wake: Callable[[type[Unreported]], object] | None = None
+        """Called by `set` with the end it was given; whoever runs the handler puts itself here meanwhile."""
+
+    def is_set(self) -> bool:
+        """True when the handler shall stop: it was told to, or its time is up."""
+        return self._up
+
+    def set(self, end: type[Unreported] = Cancelled) -> None:
+        """Stop the attempt; it ends as `end` says (`Cancelled`, `Lost` or `Released`). The first call decides."""
+        if self._end is not None:
+            return
+        self._end, self._up = end, True
+        if self.wake is not None:
+            self.wake(end)
+
+    def time_is_up(self) -> None:
+        """Tell a handler that nobody waits for any more."""
+        self._up = True
+
+    def end_of(self, claim: Claim) -> Unreported | None:
+        """How the attempt of this claim ends since it was told to stop; None while nobody told it."""
+        return None if self._end is None else self._end(claim, "told to stop while its handler ran")
+
+    def takes_results(self) -> bool:
+        """False when the step is not ours any more. One that is to be released may still save or finish its work."""
+        return self._end is None or self._end is Released

@@ -1,0 +1,129 @@
+"""From what a handler returned or raised to a checked success, or to a failure that says why (B-100, B-106)."""
+
+from __future__ import annotations
+
+from types import CoroutineType
+from typing import Any
+
+from tasker.contracts.execution import Failure
+from tasker.contracts.plan import StepPlan
+from tasker.execution.attempt.storable_failure import storable
+from tasker.execution.attempt.values import Checkpoint, Success
+from tasker.lifecycle.storable import NotStorable, encode
+from tasker.step_handler.checkpoint import CheckpointYield
+from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
+from tasker.types.result import StepHandlerResult
+
+
+def settle(value: Any, step: StepPlan, handler: str) -> Success | Failure:
+    """What the handler returned: a success that can be stored and fits the step's `result_schema`, or a failure."""
+    if isinstance(value, CoroutineType):
+        return _forgot_async(value, handler)
+    result = to_result(value, handler)
+    if not result.is_success:
+        return storable(failure_from_result(result, handler))
+    try:
+        return _checked(result, step, handler)
+    except NotStorable as problem:
+        return _not_storable("result", problem, handler)
+
+
+def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
+    """The position that the handler wants saved, or a failure when it cannot be stored."""
+    position = Checkpoint(signal.cursor, signal.items_processed, signal.accumulated_results)
+    try:
+        encode({"cursor": position.cursor, "accumulated_results": position.accumulated_results})
+    except NotStorable as problem:
+        return _not_storable("checkpoint", problem, handler)
+    return position
+
+
+def raised(error: BaseException, handler: str) -> Failure:
+    """What the handler raised, as a failure. One that would end the process is a failure like any other (B-146)."""
+    try:
+        return storable(_from_exception(error, handler))
+    except Exception as defect:  # its text or one of its fields fails: the step must not be lost for that
+        kind = type(error).__name__
+        message = f"{handler} raised {kind}, which cannot be shown: asking it raised {type(defect).__name__}"
+        return Failure(message, "handler_error", True, metadata={"exception_type": kind}, handler=handler)
+
+
+def timed_out(limit: float, handler: str, remark: str = "") -> Failure:
+    """The attempt took longer than `limit` seconds."""
+    message = f"{handler} did not finish within its timeout of {limit:g} seconds{remark}"
+    return Failure(message, "handler_timeout", True, metadata={"timeout_seconds": limit}, handler=handler)
+
+
+def left_running(limit: float, handler: str) -> Failure:
+    """The attempt took longer than `limit` seconds in a thread."""
+    remark = "; its thread cannot be stopped and goes on, what it returns will be discarded"
+    return timed_out(limit, handler, remark)
+
+
+def crashed(how: str, step: StepPlan, handler: str) -> Failure:
+    """The child process went away while it ran the handler; `on_worker_lost: fail` makes that permanent."""
+    message = f"the child process of {handler} {how} before the handler had finished"
+    retryable = step.on_worker_lost != "fail"
+    return Failure(message, "handler_crash", retryable, metadata={"process": how}, handler=handler)
+
+
+def mode_mismatch(handler: str) -> Failure:
+    """A plain function was asked to run on the event loop, which it would block."""
+    message = f"the step says `execution: {{mode: async}}` and {handler} is a plain function"
+    advice = "declare it with `async def`, or remove the mode to run it in a thread"
+    return Failure(f"{message}: {advice}", "execution_mode_mismatch", False, handler=handler)
+
+
+def not_in_process(handler: str, why: str) -> Failure:
+    """A child process cannot get at the handler's code."""
+    message = f"{handler} cannot run in a process of its own: {why}; move it to a module that can be imported"
+    return storable(Failure(message, "handler_not_importable", False, handler=handler))
+
+
+def _from_exception(error: BaseException, handler: str) -> Failure:
+    if isinstance(error, Exception):
+        return failure_from_exception(error, handler=handler)
+    message = f"{handler} raised {error!r}: a handler ends with a result or an exception, it does not end the worker"
+    metadata = {"exception_type": type(error).__name__}
+    return Failure(message, "handler_error", True, metadata=metadata, handler=handler)
+
+
+def _checked(result: StepHandlerResult, step: StepPlan, handler: str) -> Success | Failure:
+    value = result.result or {}
+    encoded = encode(value)
+    if result.metadata:
+        _check_metadata(result.metadata)
+    if step.result_schema is not None and (failure := _against_schema(value, step, handler)):
+        return failure
+    return Success(value, encoded.text, encoded.large, result.metadata)
+
+
+def _check_metadata(metadata: dict[str, Any]) -> None:
+    try:
+        encode(metadata)
+    except NotStorable as problem:
+        raise NotStorable(f"metadata {problem.path}", problem.reason) from None
+
+
+def _against_schema(value: Any, step: StepPlan, handler: str) -> Failure | None:
+    from tasker.template.schema_check import check_result
+
+    problems = check_result(step.result_schema or {}, value)
+    if not problems:
+        return None
+    message = f"the result of {handler} does not fit result_schema: {'; '.join(map(str, problems))}"
+    metadata = {"problems": [problem.to_dict() for problem in problems]}
+    return storable(Failure(message, "result_schema_violation", False, metadata=metadata, handler=handler))
+
+
+def _not_storable(what: str, problem: NotStorable, handler: str) -> Failure:
+    hint = f"; {problem.hint}" if problem.hint else ""
+    message = f"the {what} of {handler} cannot be stored: {problem}{hint}"
+    failure = Failure(message, problem.error_type, False, metadata={"path": problem.path}, handler=handler)
+    return storable(failure)
+
+
+def _forgot_async(value: CoroutineType[Any, Any, Any], handler: str) -> Failure:
+    value.close()  # it will never be awaited, and says so otherwise
+    message = f"{handler} is a plain function and returned a coroutine: declare it with `async def`"
+    return Failure(message, "invalid_handler_result", False, metadata={"returned_type": "coroutine"}, handler=handler)

@@ -1,0 +1,165 @@
+"""Runs claimed steps: one call of `run` is one attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tasker.contracts.clock import Clock
+from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.errors import ResolutionError
+from tasker.execution.attempt import log
+from tasker.execution.attempt.async_mode import run_async
+from tasker.execution.attempt.outcome import mode_mismatch
+from tasker.execution.attempt.saving import save
+from tasker.execution.attempt.thread_mode import ThreadMode
+from tasker.execution.attempt.values import (
+    Attempt,
+    AttemptEnd,
+    Checkpoint,
+    Ending,
+    Finished,
+    Lost,
+    Released,
+    Success,
+)
+from tasker.registry.invocation import ResolvedHandler, resolve_for
+
+if TYPE_CHECKING:
+    from tasker.execution.attempt.process_mode import ProcessMode
+    from tasker.handler import HandlerRegistry
+
+
+class AttemptRunner:
+    """Runs the handlers of one worker: on the loop, in threads, in child processes.
+
+    Parameters: `default_timeout` is the limit in seconds of a call whose step names none; `threads` and `processes`
+    bound how many handlers run in each (processes: as many as the machine has processors); `on_leaked_thread` is called
+    with the claim whenever a thread is left behind, `leaked_threads` counts them; `checkpoint_timeout` is the limit
+    in seconds for saving a checkpoint (C-108); `stop_grace` is how many seconds a stopped handler has left: between
+    SIGTERM and SIGKILL, and after `close` has told it to stop.
+    """
+
+    def __init__(
+        self,
+        *,
+        registry: HandlerRegistry,
+        clock: Clock,
+        threads: int,
+        processes: int | None = None,
+        default_timeout: float = 30.0,
+        checkpoint_timeout: float = 10.0,
+        stop_grace: float = 2.0,
+        on_leaked_thread: Callable[[Claim], None] = lambda _: None,
+    ) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._default_timeout = default_timeout
+        self._checkpoint_timeout = checkpoint_timeout
+        self._stop_grace = stop_grace
+        self._threads = ThreadMode(threads, stop_grace, on_leaked_thread)
+        self._process_count = processes or os.cpu_count() or 1
+        self._processes: ProcessMode | None = None
+        self._running: set[Attempt] = set()
+        self._idle = asyncio.Event()
+        self._closing = False
+
+    @property
+    def leaked_threads(self) -> int:
+        """How many threads still run a handler whose attempt has ended (B-147)."""
+        return self._threads.leaked
+
+    async def run(self, attempt: Attempt) -> AttemptEnd:
+        """Run the step's handler until it has a result, over as many checkpoints as it yields (C-100).
+
+        Never raises for anything a handler does. Returns `Finished` with what must be reported, or an `Unreported`
+        when nothing may be: `Lost` (a checkpoint was refused), `Cancelled`, or `Released` (this worker has no such
+        handler, or closes).
+        """
+        if self._closing:
+            return Released(attempt.claim, "the worker is closing")
+        self._running.add(attempt)
+        try:
+            return await self._run(attempt)
+        finally:
+            self._running.discard(attempt)
+            if not self._running:
+                self._idle.set()
+
+    async def close(self, grace: float) -> None:
+        """Take no more attempts, wait `grace` seconds for the running ones, stop and release the rest."""
+        self._closing = True
+        await self._until_idle(grace)
+        for attempt in self._running:
+            attempt.cancel.set(Released)
+        await self._until_idle(2 * self._stop_grace)
+        self._threads.close()
+        if self._processes is not None:
+            await self._processes.close()
+
+    async def _run(self, attempt: Attempt) -> AttemptEnd:
+        if (stopped := attempt.cancel.end_of(attempt.claim)) is not None:
+            return stopped
+        started = self._clock.monotonic()
+        try:
+            handler = resolve_for(attempt.step, self._registry)
+        except ResolutionError as error:  # another worker may have it (design rule 16)
+            return Released(attempt.claim, str(error))
+        ending = await self._until_settled(attempt, handler)
+        stopped = attempt.cancel.end_of(attempt.claim)
+        if stopped is not None and not (isinstance(ending, Success) and attempt.cancel.takes_results()):
+            return stopped
+        return self._end(attempt, ending, started)
+
+    async def _until_settled(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | None:
+        """Call the handler, and again from each checkpoint; None when the step is no longer ours."""
+        while True:
+            ending = await self._call(attempt, handler)
+            if not isinstance(ending, Checkpoint) or not attempt.cancel.takes_results():
+                return ending
+            saved = await save(attempt, ending, self._checkpoint_timeout, handler.name)
+            if not isinstance(saved, Attempt):
+                return saved
+            if saved.cancel.is_set():
+                return ending
+            attempt = saved
+
+    async def _call(self, attempt: Attempt, handler: ResolvedHandler) -> Ending:
+        limit = attempt.step.timeout_seconds or self._default_timeout
+        match attempt.step.execution or handler.kind:
+            case "async" if handler.kind == "async":
+                return await run_async(attempt, handler, limit)
+            case "async":
+                return mode_mismatch(handler.name)
+            case "process":
+                return await self._in_process(attempt, handler, limit)
+            case _:
+                return await self._threads.run(attempt, handler, limit)
+
+    async def _in_process(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+        if self._processes is None:
+            from tasker.execution.attempt.process_mode import ProcessMode
+
+            self._processes = ProcessMode(self._process_count, self._stop_grace)
+        return await self._processes.run(attempt, handler, limit)
+
+    def _end(self, attempt: Attempt, ending: Ending | None, started: float) -> AttemptEnd:
+        milliseconds = round((self._clock.monotonic() - started) * 1000)
+        if isinstance(ending, Success):
+            if ending.large:
+                log.warning("step_result_large", step_uuid=attempt.claim.step_uuid, characters=len(ending.text))
+            outcome = Outcome(attempt.claim, milliseconds, ending.result, ending.metadata)
+            return Finished(outcome, ending.text)
+        if isinstance(ending, Failure):
+            return Finished(Outcome(attempt.claim, milliseconds, failure=ending))
+        return Lost(attempt.claim, "its checkpoint was refused")
+
+    async def _until_idle(self, limit: float) -> None:
+        if self._running:
+            self._idle.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limit):
+                    await self._idle.wait()

@@ -1,0 +1,48 @@
+"""Saving a checkpoint in the middle of an attempt (C-100, C-108)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tasker.contracts.execution import Failure
+from tasker.execution.attempt import log
+from tasker.execution.attempt.storable_failure import storable
+from tasker.execution.attempt.values import Attempt, Checkpoint
+
+
+async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: str) -> Attempt | Failure | None:
+    """Save the position, waiting at most `limit` seconds.
+
+    Returns the attempt as it goes on from there; a retryable failure when it could not be saved; None when the step
+    is no longer ours.
+    """
+    step = attempt.claim.step_uuid
+    log.info(
+        "checkpoint_yield_step_event",
+        step_uuid=step,
+        cursor=position.cursor,
+        items_processed=position.items_processed,
+    )
+    try:
+        async with asyncio.timeout(limit):
+            saved = await attempt.save_checkpoint(position)
+    except Exception as error:
+        return _failed(error, limit, handler)
+    if saved is None:
+        return None
+    log.info("checkpoint_saved", step_uuid=step, history_length=len(saved.get("history", ())))
+    return _resumed(attempt, saved)
+
+
+def _resumed(attempt: Attempt, saved: Mapping[str, Any]) -> Attempt:
+    return replace(attempt, claim=replace(attempt.claim, checkpoint=saved))
+
+
+def _failed(error: Exception, limit: float, handler: str) -> Failure:
+    why = f"no answer within {limit:g} seconds" if isinstance(error, TimeoutError) else str(error) or repr(error)
+    message = f"the checkpoint could not be saved: {why}; the step goes on from the last one that was"
+    metadata = {"exception_type": type(error).__name__}
+    return storable(Failure(message, "checkpoint_save_failed", True, metadata=metadata, handler=handler))

@@ -1,0 +1,36 @@
+"""A bound on how many handlers run at once, whose waiters a cancel can wake."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tasker.execution.attempt.cancel import CancelFlag
+
+
+class Slots:
+    """`size` places. `acquire` waits in order of arrival; `release` gives one back."""
+
+    def __init__(self, size: int) -> None:
+        self._places = asyncio.Semaphore(size)
+
+    async def acquire(self, flag: CancelFlag) -> bool:
+        """Take a place; False when the attempt was stopped while it waited."""
+        if not self._places.locked():
+            return await self._places.acquire()
+        return await self._wait(flag)
+
+    def release(self) -> None:
+        """Give a place back."""
+        self._places.release()
+
+    async def _wait(self, flag: CancelFlag) -> bool:
+        waiting = asyncio.ensure_future(self._places.acquire())
+        flag.wake = lambda _: waiting.cancel()
+        try:
+            await asyncio.wait({waiting})
+        except asyncio.CancelledError:
+            waiting.cancel()
+            raise
+        finally:
+            flag.wake = None
+        return not waiting.cancelled()

@@ -1,0 +1,54 @@
+"""A failure that the database takes: the report of an attempt must not itself be refused (design rule 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tasker.contracts.execution import Failure
+from tasker.lifecycle.storable import WARN_BYTES, NotStorable, encode
+
+MAX_MESSAGE = 10_000
+"""Characters of a message that are kept."""
+
+
+def storable(failure: Failure) -> Failure:
+    """The failure with every text and every metadata value in a form that can be stored, and what was not named."""
+    return replace(
+        failure,
+        message=_shortened(_text(failure.message)),
+        error_type=_text(failure.error_type),
+        error_code=None if failure.error_code is None else _text(str(failure.error_code)),
+        metadata=_metadata(failure.metadata),
+    )
+
+
+def _metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        encode(metadata, limit_bytes=WARN_BYTES)
+    except NotStorable:
+        return _kept(metadata)
+    return metadata
+
+
+def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Key by key: a traceback is worth keeping even if a value beside it is not JSON."""
+    kept: dict[str, Any] = {}
+    left_out: list[str] = []
+    for key, value in metadata.items():
+        try:
+            encode({key: value}, limit_bytes=WARN_BYTES // 4)
+            kept[key] = value
+        except NotStorable as problem:
+            left_out.append(_shortened(_text(str(problem))))
+    return kept | {"left_out": left_out}
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def _shortened(text: str) -> str:
+    cut = len(text) - MAX_MESSAGE
+    return text if cut <= 0 else f"{text[:MAX_MESSAGE]}... ({cut} more characters)"

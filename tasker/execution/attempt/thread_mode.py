@@ -1,0 +1,71 @@
+"""Handlers in threads: they may block, and cannot be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from tasker.contracts.execution import Claim
+from tasker.execution.attempt import log
+from tasker.execution.attempt.call import call_blocking
+from tasker.execution.attempt.outcome import left_running
+from tasker.execution.attempt.slots import Slots
+from tasker.execution.attempt.threads import Job, Threads
+from tasker.execution.attempt.values import Attempt, Ending, Released, Unreported
+from tasker.registry.invocation import ResolvedHandler
+
+
+class ThreadMode:
+    """Runs handlers in a bounded pool of threads.
+
+    A timed-out thread goes on; the attempt ends without it, the thread is counted as leaked and replaced, and what it
+    returns in the end is discarded (B-147, D-192).
+
+    Parameters: `stop_grace` is how many seconds a handler has to notice that the worker is closing;
+    `on_leaked_thread` is called with the claim each time a thread is left behind.
+    """
+
+    def __init__(self, size: int, stop_grace: float, on_leaked_thread: Callable[[Claim], None]) -> None:
+        self._slots = Slots(size)
+        self._threads: Threads[Ending] = Threads(size, self._slots.release)
+        self._stop_grace = stop_grace
+        self._on_leaked_thread = on_leaked_thread
+
+    @property
+    def leaked(self) -> int:
+        """How many threads run a handler that nobody waits for."""
+        return self._threads.leaked
+
+    async def run(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+        """Run a handler in a thread and wait for it at most `limit` seconds."""
+        if not await self._slots.acquire(attempt.cancel):
+            return left_running(limit, handler.name)
+        job = self._threads.start(partial(call_blocking, attempt, handler))
+        abandon = partial(self._abandon, attempt, job)
+        attempt.cancel.wake = partial(self._stop, abandon)
+        timer = asyncio.get_running_loop().call_later(limit, abandon)
+        try:
+            ending = await job.done
+            return left_running(limit, handler.name) if ending is None else ending
+        except asyncio.CancelledError:
+            abandon()
+            raise
+        finally:
+            timer.cancel()
+            attempt.cancel.wake = None
+
+    def close(self) -> None:
+        """Let the idle threads end."""
+        self._threads.close()
+
+    def _abandon(self, attempt: Attempt, job: Job[Ending]) -> None:
+        attempt.cancel.time_is_up()
+        if self._threads.abandon(job):
+            log.warning("handler_thread_leaked", step_uuid=attempt.claim.step_uuid, leaked=self._threads.leaked)
+            self._on_leaked_thread(attempt.claim)
+
+    def _stop(self, abandon: Callable[[], None], end: type[Unreported]) -> None:
+        """The thread may look at `context.cancelled`. It is waited for, but not for long by a worker that closes."""
+        if end is Released:
+            asyncio.get_running_loop().call_later(self._stop_grace, abandon)

@@ -1,0 +1,125 @@
+"""A bounded pool of threads for handlers that block, which survives handlers that never come back.
+
+Leaner than `concurrent.futures` (one future per job instead of two, one wake-up of the loop for all jobs that end
+together) and its threads are daemons: a stuck handler does not keep the process alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Job(Generic[T]):
+    """One call in a thread. `done` is None when the job was abandoned before the call came back."""
+
+    __slots__ = ("call", "context", "done", "ended", "holds_place", "leaked")
+
+    def __init__(self, call: Callable[[], T], done: asyncio.Future[T | None]) -> None:
+        self.call = call
+        self.context = contextvars.copy_context()
+        self.done = done
+        self.ended = False
+        self.leaked = False
+        self.holds_place = True
+
+
+class Threads(Generic[T]):
+    """Runs calls in at most `size` threads, plus at most `size` leaked ones.
+
+    A leaked thread runs a call that was abandoned. It is replaced, so that capacity is not lost, until as many
+    threads are leaked as the pool has places; from then on a leaked thread keeps its place until it ends. Everything
+    but the calls themselves happens on the event loop's thread. Calls must not raise.
+
+    Parameters: `free` is called once for every job, when its place may be given to another.
+    """
+
+    def __init__(self, size: int, free: Callable[[], None]) -> None:
+        self.size = size
+        self.leaked = 0
+        self._free = free
+        self._idle = 0
+        self._names = itertools.count(1)
+        self._jobs: SimpleQueue[Job[T] | None] = SimpleQueue()
+        self._ended: deque[tuple[Job[T], T]] = deque()
+        self._collecting = False
+
+    def start(self, call: Callable[[], T]) -> Job[T]:
+        """Hand the call to an idle thread, or to a new one. The caller has taken a place for it."""
+        loop = asyncio.get_running_loop()
+        job = Job(call, loop.create_future())
+        if self._idle:
+            self._idle -= 1
+        else:
+            self._spawn(loop)
+        self._jobs.put(job)
+        return job
+
+    def abandon(self, job: Job[T]) -> bool:
+        """Stop waiting for the job and count its thread as leaked; False when the call has come back already."""
+        if job.ended or job.leaked:
+            return False
+        job.leaked = True
+        self.leaked += 1
+        if self.leaked <= self.size:
+            self._free_place(job)
+        if not job.done.done():
+            job.done.set_result(None)
+        return True
+
+    def close(self) -> None:
+        """Let idle threads end. A leaked one ends with its call, or with the process."""
+        for _ in range(self._idle):
+            self._jobs.put(None)
+        self._idle = 0
+
+    def _spawn(self, loop: asyncio.AbstractEventLoop) -> None:
+        name = f"tasker-handler-{next(self._names)}"
+        threading.Thread(target=self._work, args=(loop,), name=name, daemon=True).start()
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        while (job := self._jobs.get()) is not None:
+            self._ended.append((job, job.context.run(job.call)))
+            del job
+            if not self._wake(loop):
+                return
+
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> bool:
+        if self._collecting:
+            return True
+        self._collecting = True
+        try:
+            loop.call_soon_threadsafe(self._collect)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return False
+        return True
+
+    def _collect(self) -> None:
+        self._collecting = False  # first: what ends from here on asks for another turn
+        while self._ended:
+            job, value = self._ended.popleft()
+            job.ended = True
+            if job.holds_place:
+                self._free_place(job)
+            self._late() if job.leaked else self._deliver(job, value)
+
+    def _deliver(self, job: Job[T], value: T) -> None:
+        self._idle += 1
+        if not job.done.done():
+            job.done.set_result(value)
+
+    def _late(self) -> None:
+        self.leaked -= 1
+        self._jobs.put(None)  # another thread has taken over: one is too many
+
+    def _free_place(self, job: Job[T]) -> None:
+        job.holds_place = False
+        self._free()

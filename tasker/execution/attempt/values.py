@@ -1,0 +1,93 @@
+"""What goes into running one attempt, and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.plan import Plan, StepPlan
+
+if TYPE_CHECKING:
+    from tasker.execution.attempt.cancel import CancelFlag
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A position that a handler wants saved (C-101). Everything in it is storable JSON."""
+
+    cursor: Any
+    items_processed: int
+    accumulated_results: Any = None
+
+
+SaveCheckpoint: TypeAlias = Callable[[Checkpoint], Awaitable[Mapping[str, Any] | None]]
+"""Saves a position and returns the stored checkpoint, with its history; None when the claim is no longer ours."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt:
+    """One claimed step with everything that running it needs."""
+
+    claim: Claim
+    plan: Plan
+    step: StepPlan
+    task_context: Mapping[str, Any]
+    dependency_results: Mapping[str, Any]
+    cancel: CancelFlag
+    save_checkpoint: SaveCheckpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A handler's result, checked, and encoded once."""
+
+    result: Any
+    text: str
+    """The JSON of `result`, ready to store."""
+    large: bool = False
+    """True when its size is worth a warning."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+Ending: TypeAlias = Success | Failure | Checkpoint
+"""What one call of a handler came to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The attempt came to an outcome, which must be reported (B-106)."""
+
+    outcome: Outcome
+    result_text: str | None = None
+    """The JSON of `outcome.result`; None for a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreported:
+    """The attempt came to nothing that may be reported."""
+
+    claim: Claim
+    reason: str = ""
+
+
+class Cancelled(Unreported):
+    """The task or the step was cancelled: its row says so already."""
+
+    __slots__ = ()
+
+
+class Lost(Unreported):
+    """The step is no longer ours: somebody else holds a newer token."""
+
+    __slots__ = ()
+
+
+class Released(Unreported):
+    """The step is to be given back; no attempt was used."""
+
+    __slots__ = ()
+
+
+AttemptEnd: TypeAlias = Finished | Unreported

@@ -1,0 +1,91 @@
+"""What handlers read, kept by task while its steps run here: context, and results by step name.
+
+A step whose parents all ran in this process needs no query; for the rest the engine is asked once per group of claims.
+The cache is bounded; what was evicted is fetched again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.contracts.plan import Plan, StepPlan, StepType
+
+CACHED_TASKS = 4096
+
+
+@dataclass(slots=True)
+class TaskData:
+    """One task as its handlers see it. `results` holds (ordinal of the template step, result) by step name."""
+
+    template_id: int
+    namespace_id: int
+    context: Mapping[str, Any]
+    correlation_id: str
+    priority: int
+    results: dict[str, tuple[int, Any]] = field(default_factory=dict)
+
+
+class InputCache:
+    """Task data by task identifier; the least recently used make room."""
+
+    def __init__(self, limit: int = CACHED_TASKS) -> None:
+        self._limit = limit
+        self._tasks: OrderedDict[str, TaskData] = OrderedDict()
+        self._dynamic: dict[tuple[str, str], bool] = {}
+
+    def learn(self, tasks: Mapping[str, Mapping[str, Any]], results: Mapping[str, Mapping[str, Any]]) -> None:
+        """Take in what an answer of the engine says about tasks and results."""
+        for task_uuid, row in tasks.items():
+            if task_uuid not in self._tasks:
+                self._tasks[task_uuid] = TaskData(
+                    row["template"], row["namespace"], row["context"], row["correlation"], row["priority"]
+                )
+        for task_uuid, found in results.items():
+            if data := self._tasks.get(task_uuid):
+                data.results.update({name: (ordinal, value) for name, (ordinal, value) in found.items()})
+        while len(self._tasks) > self._limit:
+            self._tasks.popitem(last=False)
+
+    def add_result(self, task_uuid: str, name: str, ordinal: int, result: Any) -> None:
+        """Keep a result that was produced here."""
+        if data := self._tasks.get(task_uuid):
+            data.results[name] = (ordinal, result)
+
+    def forget(self, task_uuids: Iterable[str]) -> None:
+        """Drop tasks that have ended."""
+        for task_uuid in task_uuids:
+            self._tasks.pop(task_uuid, None)
+
+    def task(self, task_uuid: str) -> TaskData | None:
+        """The task's data, if it is here."""
+        return self._tasks.get(task_uuid)
+
+    def knows(self, task_uuid: str, plan: Plan, step: StepPlan) -> bool:
+        """True when the task and every ancestor's result are here for certain.
+
+        Below a decision or batchable step it depends on the run which ancestors exist, so those are always fetched.
+        """
+        data = self._tasks.get(task_uuid)
+        if data is None or self._has_dynamic_ancestors(plan, step):
+            return False
+        return all(name in data.results for name in step.ancestors)
+
+    def dependency_results(self, data: TaskData, plan: Plan, step: StepPlan) -> dict[str, Any]:
+        """The results of all ancestors that have one, by step name (C-44)."""
+        results = data.results
+        if not self._has_dynamic_ancestors(plan, step):
+            return {name: results[name][1] for name in step.ancestors if name in results}
+        ordinals = {plan.by_name[name].ordinal for name in step.ancestors}
+        return {name: value for name, (ordinal, value) in results.items() if ordinal in ordinals}
+
+    def _has_dynamic_ancestors(self, plan: Plan, step: StepPlan) -> bool:
+        key = (plan.hash, step.name)
+        known = self._dynamic.get(key)
+        if known is None:
+            ancestors = (plan.by_name[name] for name in step.ancestors)
+            known = any(not above.static or above.type is StepType.BATCH_WORKER for above in ancestors)
+            self._dynamic[key] = known
+        return known

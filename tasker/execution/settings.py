@@ -1,0 +1,29 @@
+"""What can be set about a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Limits and times of one worker. Times are milliseconds."""
+
+    concurrency: int = 100
+    """Steps that run at the same time."""
+    threads: int = 16
+    """Threads for handlers that are not asynchronous."""
+    window: int = 2000
+    """Enqueued steps per namespace before further ready ones are held back."""
+    timeout_ms: int = 30_000
+    """Limit of one attempt where the template sets none."""
+    grace_ms: int = 10_000
+    """How long after its timeout a step counts as running before a sweep takes it away."""
+    lease_ms: int = 15_000
+    """How long a worker that went silent keeps its steps."""
+    batch: int = 500
+    """Results that one write stores at most."""
+    drowse_ms: int = 20
+    """Idle time before the worker marks itself asleep, so that senders wake it."""
+    poll_ms: int = 1_000
+    """Longest pause between two looks at the queue when nothing wakes the worker."""

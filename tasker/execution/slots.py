@@ -1,0 +1,44 @@
+"""How many more steps a worker may take on."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Slots:
+    """Counts running steps and reservations against the worker's concurrency. Used on the event loop only."""
+
+    def __init__(self, concurrency: int) -> None:
+        self.concurrency = concurrency
+        self.running = 0
+        self._reserved = 0
+        self._freed = asyncio.Event()
+
+    @property
+    def free(self) -> int:
+        """Slots that nobody uses or has reserved."""
+        return max(0, self.concurrency - self.running - self._reserved)
+
+    def reserve(self, limit: int | None = None) -> int:
+        """Set aside all free slots (up to `limit`) for a request under way; how many there were."""
+        count = self.free if limit is None else min(self.free, limit)
+        self._reserved += count
+        return count
+
+    def settle(self, reserved: int, used: int) -> None:
+        """The request has come back: `used` of the reserved slots now run a step."""
+        self._reserved -= reserved
+        self.running += used
+        if self.free:
+            self._freed.set()
+
+    def finish(self, count: int = 1) -> None:
+        """Steps have ended."""
+        self.running -= count
+        self._freed.set()
+
+    async def wait_free(self) -> None:
+        """Return when at least one slot is free."""
+        while not self.free:
+            self._freed.clear()
+            await self._freed.wait()

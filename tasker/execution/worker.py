@@ -1,0 +1,187 @@
+"""The worker: claims steps, runs their handlers, brings the results, until it is told to stop.
+
+Claims come from the queue (`Claimer`), from the answers to results (hand-over) and from whoever promotes retries; they
+all go through `accept`. Results are collected while the previous write is under way and go in the next (group commit
+without a timer). Every claimed step produces a result or is given back (B-106).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.plan import Plan
+from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.runner import AttemptRunner
+from tasker.execution.attempt.values import Attempt, AttemptEnd, Cancelled, Checkpoint, Finished, Lost, Released
+from tasker.execution.inputs import InputCache
+from tasker.execution.settings import WorkerSettings
+from tasker.execution.slots import Slots
+from tasker.services.engine import Answer, Engine
+from tasker.services.exchange import Caller, Result
+from tasker.services.plans import PlanStore
+
+
+@dataclass(slots=True, eq=False)
+class Running:
+    """A claim in this worker's hands: while its handler runs, and until its result is stored."""
+
+    claim: Claim
+    cancel: CancelFlag = field(default_factory=CancelFlag)
+    task: asyncio.Task[None] | None = None
+    ended: bool = False
+
+
+class Worker:
+    """The part of a worker that holds claims. `identity` is the uuid text of this incarnation.
+
+    `on_ended(result)` gets every finished attempt (the collector of results), `on_given_back` every claim that must be
+    released, with the reason.
+    """
+
+    def __init__(
+        self,
+        identity: str,
+        *,
+        engine: Engine,
+        plans: PlanStore,
+        runner: AttemptRunner,
+        settings: WorkerSettings,
+        on_ended: Callable[[Result], None],
+        on_given_back: Callable[[Claim, str], None],
+    ) -> None:
+        self.identity = identity
+        self.settings = settings
+        self.slots = Slots(settings.concurrency)
+        self.inputs = InputCache()
+        self.namespace_ids: list[int] = []
+        self.unserved: set[str] = set()
+        self._engine = engine
+        self._plans = plans
+        self._runner = runner
+        self._on_ended, self._on_given_back = on_ended, on_given_back
+        self._held: dict[str, Running] = {}
+
+    def caller(self, slots: int = 0) -> Caller:
+        """This worker as the engine wants to know it."""
+        limits = self.settings
+        return Caller(
+            self.identity, slots, self.namespace_ids, sorted(self.unserved), limits.window, limits.timeout_ms, limits.grace_ms
+        )
+
+    def held(self) -> list[tuple[str, int]]:
+        """The (step, token) pairs in hand. May be called from another thread."""
+        return [(step, running.claim.token) for step, running in list(self._held.items())]
+
+    @property
+    def busy(self) -> int:
+        """How many claims are in hand."""
+        return len(self._held)
+
+    async def offer(self, ask: Callable[[int], Awaitable[Answer]]) -> Answer:
+        """Call `ask` with the number of free slots, which are set aside meanwhile, and start the claims it answers."""
+        reserved = self.slots.reserve()
+        used = 0
+        try:
+            answer = await ask(reserved)
+            used = len(answer.get("claims") or ())
+        finally:
+            self.slots.settle(reserved, used)
+        if used:
+            await self.accept(answer)
+        return answer
+
+    async def accept(self, answer: Answer, claims: Sequence[Mapping[str, Any]] | None = None) -> int:
+        """Start every claim of an answer; how many. What handlers read is fetched where it is not here."""
+        rows = list(answer.get("claims") or ()) if claims is None else list(claims)
+        self.inputs.learn(answer.get("tasks") or {}, answer.get("results") or {})
+        complete = "tasks" in answer
+        plans = {row["template"]: await self._plans.get(row["template"]) for row in rows}
+        wanted = [] if complete else [row for row in rows if not self._inputs_known(row, plans[row["template"]])]
+        if wanted:
+            found = await self._engine.read("inputs", {"steps": [row["step"] for row in wanted]})
+            self.inputs.learn(found["tasks"], found["results"])
+        for row in rows:
+            self._start(row, plans[row["template"]])
+        return len(rows)
+
+    def _inputs_known(self, row: Mapping[str, Any], plan: Plan) -> bool:
+        return self.inputs.knows(row["task"], plan, plan.steps[row["ordinal"]])
+
+    def _start(self, row: Mapping[str, Any], plan: Plan) -> None:
+        step = plan.steps[row["ordinal"]]
+        data = self.inputs.task(row["task"])
+        assert data is not None, "accept has fetched it"
+        claim = Claim(
+            step_uuid=row["step"], task_uuid=row["task"], name=row["name"], template_step=step.name,
+            template_hash=plan.hash, namespace=plan.namespace, token=row["token"], attempt=row["attempt"],
+            max_attempts=max(1, step.retry.max_attempts), correlation_id=data.correlation_id,
+            inputs=row.get("inputs"), checkpoint=row.get("checkpoint"), priority=data.priority,
+        )
+        running = Running(claim)
+        self._held[claim.step_uuid] = running
+        results = self.inputs.dependency_results(data, plan, step)
+        attempt = Attempt(claim, plan, step, data.context, results, running.cancel, self._saver(claim, plan))
+        running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
+
+    async def _run(self, running: Running, attempt: Attempt) -> None:
+        try:
+            end = await self._runner.run(attempt)
+        except Exception as error:  # a defect of ours must not lose a claimed step
+            failure = Failure(f"the worker failed while it ran this step: {error!r}", "worker_error", retryable=True)
+            end = Finished(Outcome(attempt.claim, 0, failure=failure))
+        running.ended = True
+        self.slots.finish()
+        self._report(end, attempt)
+
+    def _report(self, end: AttemptEnd, attempt: Attempt) -> None:
+        claim = attempt.claim
+        if isinstance(end, Finished):
+            if end.outcome.failure is None:
+                self.inputs.add_result(claim.task_uuid, claim.name, attempt.step.ordinal, end.outcome.result)
+            self._on_ended(Result(end.outcome, attempt.plan, end.result_text))
+        elif isinstance(end, Released):
+            self._on_given_back(claim, end.reason)
+        else:
+            self.let_go([claim.step_uuid])
+
+    def _saver(self, claim: Claim, plan: Plan) -> Callable[[Checkpoint], Any]:
+        timeout = plan.by_name[claim.template_step].timeout_seconds
+        limit = self.settings.timeout_ms if timeout is None else int(timeout * 1000)
+
+        async def save(position: Checkpoint) -> Mapping[str, Any] | None:
+            answer = await self._engine.read("checkpoint", {
+                "step": claim.step_uuid, "token": claim.token, "cursor": position.cursor,
+                "items_processed": position.items_processed, "accumulated_results": position.accumulated_results,
+                "timeout_ms": limit, "grace_ms": self.settings.grace_ms,
+            })
+            return answer.get("checkpoint")
+
+        return save
+
+    def let_go(self, steps: Sequence[str]) -> None:
+        """These claims are over: their results are stored, or they were taken away."""
+        for step in steps:
+            self._held.pop(step, None)
+
+    def stop_steps(self, steps: Sequence[str], end: type[Lost] | type[Cancelled] | type[Released] = Lost) -> None:
+        """Stop the handlers of these steps; their results no longer count."""
+        for step in steps:
+            if (running := self._held.get(step)) and not running.ended:
+                running.cancel.set(end)
+
+    def stop_task(self, task_uuid: str) -> None:
+        """Stop every handler that runs for a cancelled task."""
+        self.stop_steps([step for step, running in self._held.items() if running.claim.task_uuid == task_uuid], Cancelled)
+
+    def release_all(self) -> None:
+        """Stop every handler; their steps are given back without an attempt."""
+        self.stop_steps(list(self._held), Released)
+
+    async def drain(self) -> None:
+        """Return when no handler runs any more."""
+        while tasks := [running.task for running in self._held.values() if running.task and not running.task.done()]:
+            await asyncio.wait(tasks)

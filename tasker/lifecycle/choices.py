@@ -1,0 +1,112 @@
+"""What a decision or batchable step may choose, and how far that may go (C-29 .. C-33, C-52, C-76)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tasker.contracts.plan import StepPlan, StepType
+from tasker.lifecycle.batches import Batches
+from tasker.lifecycle.decisions import Decision
+from tasker.lifecycle.growth import Growth
+from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a task may grow (C-32, C-60). A decision's depth counts the decisions above it and itself."""
+
+    max_decision_depth: int = 3
+    warn_decision_depth: int = 2
+    max_steps_per_decision: int = 100
+    warn_steps_per_decision: int = 50
+    decisions_enabled: bool = True
+    batches_enabled: bool = True
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def check_depth(growth: Growth, limits: Limits) -> list[str]:
+    """Refuses a decision that is too deep; warns before it comes to that (C-33)."""
+    depth = _depth(growth)
+    if depth > limits.max_decision_depth:
+        raise OutcomeError(
+            OutcomeProblem.TOO_DEEP,
+            f"'{growth.parent.name}' is decision number {depth} on its way; the limit is {limits.max_decision_depth}",
+            hint="raise orchestration.decision_points.max_decision_depth, or decide more in one step",
+        )
+    warning = f"'{growth.parent.name}' is decision number {depth} of at most {limits.max_decision_depth} on its way"
+    return [warning] if depth >= limits.warn_decision_depth else []
+
+
+def _depth(growth: Growth) -> int:
+    """The longest chain of decisions that exist, one above the other, down to the parent and with it (C-33)."""
+    depths: dict[str, int] = {}
+    for step in growth.plan.steps:
+        if step.type is StepType.DECISION and growth.exists(step.name):
+            depths[step.name] = 1 + max((depths.get(name, 0) for name in step.ancestors), default=0)
+    return depths.get(growth.parent.name, 1)
+
+
+def check_names(growth: Growth, decision: Decision, limits: Limits) -> list[str]:
+    """Refuses names that cannot be created here; warns about those that change nothing (C-29, C-30)."""
+    parent, count = growth.parent, len(decision.step_names)
+    if count > limits.max_steps_per_decision:
+        raise OutcomeError(
+            OutcomeProblem.TOO_MANY_STEPS,
+            f"'{parent.name}' names {count} steps, at most {limits.max_steps_per_decision} are allowed",
+            hint="raise orchestration.decision_points.max_steps_per_decision, or use a batchable step",
+        )
+    warnings = [_check_name(growth, name) for name in decision.step_names]
+    if count >= limits.warn_steps_per_decision:
+        warnings.append(f"'{parent.name}' names {count} steps; the limit is {limits.max_steps_per_decision}")
+    return [warning for warning in warnings if warning]
+
+
+def _check_name(growth: Growth, name: str) -> str | None:
+    parent, step = growth.parent, growth.plan.by_name.get(name)
+    candidates = _candidates(growth)
+    if step is None:
+        raise OutcomeError(
+            OutcomeProblem.UNKNOWN_STEP,
+            f"'{parent.name}' names the step '{name}', which the template does not have",
+            hint=did_you_mean(name, candidates),
+        )
+    if step.type is StepType.BATCH_WORKER:
+        raise _not_creatable(parent, name, "is a batch_worker: only its batchable step creates it", candidates)
+    if growth.exists(name):
+        return f"'{parent.name}' names '{name}', which exists already; nothing changes"
+    if name not in parent.descendants:
+        raise _not_creatable(parent, name, "is not below it in the template", candidates)
+    if step.type is StepType.DEFERRED:
+        return f"'{parent.name}' names '{name}', a convergence; it is created by itself when its time has come"
+    return None
+
+
+def _not_creatable(parent: StepPlan, name: str, why: str, candidates: tuple[str, ...]) -> OutcomeError:
+    hint = f"'{parent.name}' may name: {', '.join(candidates)}"
+    return OutcomeError(OutcomeProblem.NOT_CREATABLE, f"'{parent.name}' names '{name}', which {why}", hint=hint)
+
+
+def _candidates(growth: Growth) -> tuple[str, ...]:
+    """The branches of the decision: what depends on it directly and is not created without being named."""
+    by_name = growth.plan.by_name
+    unnamed = {StepType.DEFERRED, StepType.BATCH_WORKER}
+    return tuple(name for name in growth.plan.dependents[growth.parent.name] if by_name[name].type not in unnamed)
+
+
+def worker_pattern(growth: Growth, outcome: Batches) -> tuple[str | None, list[str]]:
+    """The step that the workers are made from: the outcome names it, or it is the one below (C-52, C-76)."""
+    by_name, parent = growth.plan.by_name, growth.parent
+    patterns = [name for name in growth.plan.dependents[parent.name] if by_name[name].type is StepType.BATCH_WORKER]
+    if outcome.pattern is None:
+        several = [f"'{parent.name}' has several batch_worker steps; the placeholder is made from the first"]
+        return next(iter(patterns), None), several if len(patterns) > 1 else []
+    if outcome.pattern not in patterns:
+        problem = OutcomeProblem.NOT_CREATABLE if outcome.pattern in by_name else OutcomeProblem.UNKNOWN_STEP
+        raise OutcomeError(
+            problem,
+            f"'{parent.name}' names the worker step '{outcome.pattern}', which is no batch_worker step below it",
+            hint=did_you_mean(outcome.pattern, patterns) if patterns else "add a batch_worker step that depends on it",
+        )
+    return outcome.pattern, []

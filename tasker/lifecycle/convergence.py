@@ -1,0 +1,38 @@
+"""Whether a convergence has a reason to exist when nothing that it joins does (C-38)."""
+
+from __future__ import annotations
+
+from tasker.contracts.plan import EXPANDING, StepPlan
+from tasker.lifecycle.growth import Growth
+
+
+def in_untaken_branch(growth: Growth, step: StepPlan) -> bool:
+    """True when the step joins what a branch that was not taken would have created.
+
+    C-38 creates a convergence even when nothing that it joins exists. That is meant for the convergence of a decision
+    that was made. An aggregator of batches whose batchable step was never chosen has nothing to join and no reason to
+    run. It is told by the shape of the template: every way from the steps that exist to it leads through one step
+    that does not exist and is, or leads on to, a decision or batchable step.
+    """
+    missing = [name for name in step.ancestors if not growth.exists(name)]
+    return any(_leads_to_choice(growth, name, step) and not _reachable(growth, step, name) for name in missing)
+
+
+def _leads_to_choice(growth: Growth, name: str, step: StepPlan) -> bool:
+    """True when `name`, or a step between it and `step`, would have created steps."""
+    by_name = growth.plan.by_name
+    between = {name, *by_name[name].descendants} & set(step.ancestors)
+    return any(by_name[other].type in EXPANDING and not growth.exists(other) for other in between)
+
+
+def _reachable(growth: Growth, step: StepPlan, without: str) -> bool:
+    """True when some way down from a step that exists to `step` avoids the step `without`."""
+    todo = [name for name in step.depends_on if name != without]
+    seen = set(todo)
+    for name in todo:
+        if growth.exists(name):
+            return True
+        above = [up for up in growth.plan.by_name[name].depends_on if up != without and up not in seen]
+        seen.update(above)
+        todo += above
+    return False

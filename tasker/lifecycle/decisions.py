@@ -1,0 +1,87 @@
+"""The outcome of a decision step, read strictly (C-20 .. C-24, C-30, C-231)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.lifecycle.outcomes import describe, did_you_mean, malformed, outcome_of, refuse_unknown_keys
+
+KEY = "decision_point_outcome"
+"""Where the result of a decision step holds its outcome (C-21)."""
+
+_EXAMPLE = (
+    "self.decision_success(['step_name']), or "
+    '{"decision_point_outcome": {"type": "create_steps", "step_names": ["step_name"]}}'
+)
+_NOTES = ("reason", "routing_context")
+_WIRE: tuple[str, ...] = ("type", "step_names", *_NOTES)
+_PUBLISHED: tuple[str, ...] = ("decision_type", "next_step_names", "dynamic_steps", *_NOTES)
+_OLDER = {"ActivateSteps": "create_steps", "CreateSteps": "create_steps", "NoBranches": "no_branches"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a decision step decided: the steps to create, each once, in its order; none of them is `no_branches`."""
+
+    step_names: tuple[str, ...] = ()
+
+
+NO_BRANCHES = Decision()
+
+
+def parse_decision(result: Any) -> Decision:
+    """The decision in a step's result.
+
+    Takes the wire form (`type`, `step_names`) and the published class's own (`decision_type`, `next_step_names`).
+    Repeated names count once (C-30). Raises `OutcomeError` for everything else: no outcome, an unknown type or key,
+    an empty `create_steps`, steps that the template does not declare (C-12, C-22, C-247).
+    """
+    outcome = outcome_of(result, KEY, _EXAMPLE)
+    type_key, names_key, *_ = known = _PUBLISHED if "decision_type" in outcome else _WIRE
+    _check_type(outcome, type_key)
+    _refuse_dynamic_steps(outcome)
+    refuse_unknown_keys(KEY, outcome, known)
+    names = outcome.get(names_key)
+    if outcome[type_key] == "no_branches":
+        return _no_branches(names, names_key)
+    return Decision(_names(names, names_key))
+
+
+def _check_type(outcome: Mapping[str, Any], key: str) -> None:
+    kind = outcome.get(key)
+    if kind in ("create_steps", "no_branches"):
+        return
+    if kind is None:
+        raise malformed(KEY, f"has no '{key}'", 'expected "create_steps" or "no_branches"')
+    if isinstance(kind, str) and kind in _OLDER:
+        raise malformed(KEY, f"has the {key} '{kind}', an older spelling", f"write '{_OLDER[kind]}'")
+    hint = did_you_mean(kind, ("create_steps", "no_branches")) if isinstance(kind, str) else None
+    raise malformed(KEY, f"has an unknown {key}: {describe(kind)}", hint or 'expected "create_steps" or "no_branches"')
+
+
+def _refuse_dynamic_steps(outcome: Mapping[str, Any]) -> None:
+    if outcome.get("dynamic_steps"):
+        raise malformed(
+            KEY,
+            "holds 'dynamic_steps': a decision chooses among the steps of its template, it cannot bring new ones",
+            "declare the steps in the template and name them in step_names",
+        )
+
+
+def _no_branches(names: Any, key: str) -> Decision:
+    if names:
+        raise malformed(KEY, f"is no_branches and yet has {key}: {describe(names)}", "create_steps creates them")
+    return NO_BRANCHES
+
+
+def _names(names: Any, key: str) -> tuple[str, ...]:
+    if not isinstance(names, (list, tuple)):
+        raise malformed(KEY, f"needs '{key}', a list of step names; found {describe(names)}")
+    if not names:
+        raise malformed(KEY, f"is create_steps with an empty '{key}'", "no_branches creates none")
+    for index, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise malformed(KEY, f"{key}[{index}] must be the name of a step, found {describe(name)}")
+    return tuple(dict.fromkeys(names))

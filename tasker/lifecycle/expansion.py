@@ -1,0 +1,153 @@
+"""What completing a decision or batchable step adds to its task: the planner of dynamic graphs (C-26 .. C-46).
+
+The planner is a pure function of the compiled plan, the step that completed, its result and the steps that exist. It
+never adds a parent to a step that exists, so what it plans cannot form a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.contracts.graph import Existing, Expansion
+from tasker.contracts.plan import Plan, StepPlan, StepType
+from tasker.lifecycle import batches, decisions
+from tasker.lifecycle.batches import (
+    NO_BATCHES,
+    PLACEHOLDER_CURSOR,
+    Batches,
+    instance_name,
+    parse_batches,
+    worker_inputs,
+)
+from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits, check_depth, check_names, worker_pattern
+from tasker.lifecycle.convergence import in_untaken_branch
+from tasker.lifecycle.decisions import NO_BRANCHES, Decision, parse_decision
+from tasker.lifecycle.growth import Growth
+from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
+
+
+def expand(plan: Plan, parent: str, result: Any, existing: Existing, limits: Limits = DEFAULT_LIMITS) -> Expansion:
+    """The steps to create when `parent` completes with `result`, in topological order (C-43).
+
+    `existing` are all steps of the task, `parent` among them; a step counts as open until it is complete or resolved,
+    so a decision in `error` is open: a person may still make it decide. What exists is never planned again (C-41).
+    Raises `OutcomeError` when the outcome cannot be followed: the permanent failure of `parent` (C-22, C-29, C-52).
+    """
+    step = _template_step(plan, parent, existing)
+    if step.type is StepType.DECISION:
+        return _decide(plan, step, parse_decision(result), existing, limits)
+    if step.type is StepType.BATCHABLE:
+        return _cut(plan, step, parse_batches(result), existing, limits)
+    return Expansion(warnings=_stray_outcomes(step, result))
+
+
+def expand_resolved(plan: Plan, parent: str, existing: Existing, limits: Limits = DEFAULT_LIMITS) -> Expansion:
+    """The same for a step that a person resolved, without a result: no branches, no batches (C-46)."""
+    step = _template_step(plan, parent, existing)
+    if step.type is StepType.DECISION:
+        return _decide(plan, step, NO_BRANCHES, existing, limits)
+    if step.type is StepType.BATCHABLE:
+        return _cut(plan, step, NO_BATCHES, existing, limits)
+    return Expansion()
+
+
+def _template_step(plan: Plan, parent: str, existing: Existing) -> StepPlan:
+    template_step = next((step.template_step for step in existing if step.name == parent), parent)
+    return plan.by_name[template_step]
+
+
+def _stray_outcomes(step: StepPlan, result: Any) -> tuple[str, ...]:
+    """An outcome in the result of a step that decides nothing is ignored, and said (C-22)."""
+    if not isinstance(result, Mapping):
+        return ()
+    wanted = {decisions.KEY: "decision", batches.KEY: "batchable"}
+    return tuple(
+        f"the result of '{step.name}' holds '{key}', which is ignored: its type is {step.type}, not {kind}"
+        for key, kind in wanted.items()
+        if key in result
+    )
+
+
+def _decide(plan: Plan, step: StepPlan, decision: Decision, existing: Existing, limits: Limits) -> Expansion:
+    growth = Growth(plan, step, existing)
+    if not limits.decisions_enabled:
+        _close(growth, frozenset(), Batches())
+        return Expansion(tuple(growth.new), (f"decisions are disabled: '{step.name}' counts as no_branches",))
+    warnings = [
+        *check_depth(growth, limits),
+        *check_names(growth, decision, limits),
+    ]
+    _close(growth, frozenset(decision.step_names), Batches())
+    return Expansion(tuple(growth.new), (*warnings, *_orphans(growth)))
+
+
+def _cut(plan: Plan, step: StepPlan, outcome: Batches, existing: Existing, limits: Limits) -> Expansion:
+    if not limits.batches_enabled:
+        raise OutcomeError(
+            OutcomeProblem.DISABLED,
+            f"'{step.name}' is batchable, and batch processing is disabled",
+            hint="set orchestration.batch_processing.enabled to true",
+        )
+    growth = Growth(plan, step, existing)
+    pattern, warnings = worker_pattern(growth, outcome)
+    if pattern and growth.exists(pattern):
+        return Expansion()
+    _close(growth, frozenset(), Batches(pattern, outcome.cursors, outcome.total_items))
+    return Expansion(tuple(growth.new), (*outcome.warnings, *warnings, *_orphans(growth)))
+
+
+def _close(growth: Growth, chosen: frozenset[str], cut: Batches) -> None:
+    """One pass over the steps below the parent, in topological order: each is created when its time has come."""
+    below = frozenset(growth.parent.descendants)
+    for step in growth.plan.steps:
+        if step.name not in below or growth.exists(step.name):
+            continue
+        if step.type is StepType.BATCH_WORKER:
+            if step.name == cut.pattern:
+                _add_workers(growth, step, cut)
+        elif step.type is StepType.DEFERRED:
+            _add_convergence(growth, step)
+        elif step.name in chosen:
+            growth.add(step, (growth.parent.name, *growth.instances_of(step.depends_on)))
+        elif _follows(growth, step):
+            growth.add(step, growth.instances_of(step.depends_on))
+
+
+def _add_workers(growth: Growth, pattern: StepPlan, cut: Batches) -> None:
+    """One worker per cursor; without any, the placeholder that keeps the shape of the graph (C-66, C-75)."""
+    parents = (growth.parent.name, *growth.instances_of(pattern.depends_on))
+    for index, cursor in enumerate(cut.cursors or (PLACEHOLDER_CURSOR,)):
+        inputs = worker_inputs(cursor, pattern.batch, no_op=not cut.cursors)
+        growth.add(pattern, parents, name=instance_name(pattern.name, index), inputs=inputs)
+
+
+def _add_convergence(growth: Growth, step: StepPlan) -> None:
+    """Waits for those of its dependencies that exist, once nothing above it is undecided (C-37 .. C-39)."""
+    if growth.waits_for_decision(step):
+        return
+    parents = growth.instances_of(step.depends_on)
+    if parents or not in_untaken_branch(growth, step):
+        growth.add(step, parents or (growth.parent.name,))
+
+
+def _follows(growth: Growth, step: StepPlan) -> bool:
+    """True for a step that needs no choice: everything that it depends on exists (C-42).
+
+    A step directly below a decision is a branch, and comes to life only when a decision names it (C-15).
+    """
+    by_name = growth.plan.by_name
+    is_branch = any(by_name[name].type is StepType.DECISION for name in step.depends_on)
+    return not is_branch and not growth.waits_for_decision(step) and all(map(growth.exists, step.depends_on))
+
+
+def _orphans(growth: Growth) -> list[str]:
+    """Convergences that were created although nothing that they join exists (C-38)."""
+    by_name, parent = growth.plan.by_name, growth.parent.name
+    return [
+        f"none of the dependencies of '{step.name}' exists; it runs after '{parent}'"
+        for step in growth.new
+        if by_name[step.template_step].type is StepType.DEFERRED
+        and step.parents == (parent,)
+        and parent not in by_name[step.template_step].depends_on
+    ]

@@ -1,0 +1,57 @@
+"""A task's graph while one expansion grows it: what exists, and what is still undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from tasker.contracts.graph import Existing, NewStep
+from tasker.contracts.plan import EXPANDING, Plan, StepPlan, StepType
+from tasker.lifecycle.batches import instance_number
+
+
+class Growth:
+    """The steps that exist, by the template step they were made from, and the ones that this expansion adds."""
+
+    def __init__(self, plan: Plan, parent: StepPlan, existing: Existing) -> None:
+        self.plan, self.parent = plan, parent
+        self.new: list[NewStep] = []
+        self._instances: dict[str, list[str]] = {}
+        for step in existing:
+            self._instances.setdefault(step.template_step, []).append(step.name)
+        for name, instances in self._instances.items():
+            if plan.by_name[name].type is StepType.BATCH_WORKER:
+                instances.sort(key=partial(instance_number, pattern=name))
+        self._undecided = {
+            step.template_step
+            for step in existing
+            if step.open and step.template_step != parent.name and plan.by_name[step.template_step].type in EXPANDING
+        }
+
+    def exists(self, name: str) -> bool:
+        """True when the template step has at least one instance."""
+        return name in self._instances
+
+    def waits_for_decision(self, step: StepPlan) -> bool:
+        """True while an ancestor that exists may still create steps above this one (C-39)."""
+        return not self._undecided.isdisjoint(step.ancestors)
+
+    def instances_of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The steps that exist for these template steps; a pattern stands for all its workers (C-37)."""
+        return tuple(instance for name in names for instance in self._instances.get(name, ()))
+
+    def add(
+        self,
+        step: StepPlan,
+        parents: Iterable[str],
+        *,
+        name: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Creates an instance of `step` below `parents`, each counted once; `name` defaults to the step's own."""
+        created = NewStep(name or step.name, step.name, tuple(dict.fromkeys(parents)), inputs)
+        self.new.append(created)
+        self._instances.setdefault(step.name, []).append(created.name)
+        if step.type in EXPANDING:
+            self._undecided.add(step.name)

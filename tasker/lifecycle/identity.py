@@ -1,0 +1,80 @@
+"""When two submissions are the same task (D-51 .. D-62)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.errors import TaskerError
+from tasker.lifecycle.storable import encode
+
+VERSION = "v1"
+"""Grows when the computation changes, so that old and new hashes never meet by accident."""
+
+STRATEGIES = ("strict", "caller_provided", "always_unique")
+
+_EXACT = 2**53
+
+
+class IdentityError(TaskerError):
+    """The identity of a submission cannot be computed."""
+
+    retryable = False
+    error_type = "identity_error"
+
+
+def identity_hash(
+    plan_key: str, strategy: str, context: Mapping[str, Any], idempotency_key: str | None, fresh_id: str
+) -> str:
+    """The identity of a submission: `v1:` and 64 hexadecimal digits; equal identities are one task.
+
+    `plan_key` stands for namespace, name and version (D-62). An idempotency key decides under every strategy (D-53).
+    Without one, `strict` takes the context and `always_unique` takes `fresh_id`, an identifier made for this
+    submission. Raises `IdentityError` for `caller_provided` without a key (D-54), for an empty key and for an unknown
+    strategy; `NotStorable` for a context that is not JSON.
+    """
+    if idempotency_key is not None:
+        return _digest("key", plan_key, _checked(idempotency_key))
+    if strategy == "strict":
+        return _digest("context", plan_key, canonical_json(context))
+    if strategy == "always_unique":
+        return _digest("unique", plan_key, fresh_id)
+    if strategy == "caller_provided":
+        raise IdentityError(
+            "idempotency_key is required when named task uses CallerProvided identity strategy",
+            hint="send an idempotency_key, or change identity_strategy in the template",
+        )
+    raise IdentityError(f"unknown identity_strategy '{strategy}'", hint=f"expected one of: {', '.join(STRATEGIES)}")
+
+
+def canonical_json(value: Any) -> str:
+    """JSON in one form for equal data: keys sorted, no white space, arrays in their order (D-57).
+
+    Numbers that are equal are written alike (1.0 as 1, -0.0 as 0). Text is kept code point by code point: composed and
+    decomposed letters are different data. Raises `NotStorable` for what is not strict JSON.
+    """
+    encode(value)
+    return json.dumps(_normal(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _normal(child) for key, child in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_normal(child) for child in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    return value
+
+
+def _checked(key: str) -> str:
+    if not key.strip():
+        raise IdentityError("idempotency_key is empty", hint="leave it out, or send a text that names this submission")
+    return key
+
+
+def _digest(kind: str, plan_key: str, content: str) -> str:
+    text = json.dumps([kind, plan_key, content], separators=(",", ":"))
+    return f"{VERSION}:{hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,0 +1,68 @@
+"""A state machine as a table: which event leads from which state to which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Generic, TypeVar
+
+from tasker.errors import IllegalTransition
+
+S = TypeVar("S", bound=StrEnum)
+E = TypeVar("E", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class Machine(Generic[S, E]):
+    """The legal transitions of one kind of subject; everything that is not in `table` is refused."""
+
+    subject: str
+    table: Mapping[tuple[S, E], S]
+
+    def legal(self, state: S) -> dict[E, S]:
+        """The events that are legal in `state`, each with the state it leads to."""
+        return {event: target for (source, event), target in self.table.items() if source == state}
+
+    def transition(self, state: S, event: E) -> S:
+        """The state after `event`.
+
+        Raises `IllegalTransition`; its hint lists what is legal, `context["legal"]` holds the same for programs (B-35).
+        """
+        if (state, event) not in self.table:
+            raise self._illegal(state, event)
+        return self.table[state, event]
+
+    def allows(self, states: Iterable[S]) -> bool:
+        """True when each state of the sequence follows from the one before by some event."""
+        edges = {(source, target) for (source, _), target in self.table.items()}
+        return all(pair in edges for pair in pairwise(states))
+
+    def shortest_path(
+        self, start: S, end: S, *, without: frozenset[E] = frozenset(), ends: frozenset[S] = frozenset()
+    ) -> tuple[S, ...] | None:
+        """The states to pass through from `start` to `end`, without `start`; () when it is there, None without a way.
+
+        `without` are events that the way may not use; the way may start in or arrive at a state of `ends`, but never
+        pass through one.
+        """
+        ways: dict[S, tuple[S, ...]] = {start: ()}
+        queue = [start]
+        for state in queue:
+            if state in ends and state != start:
+                continue
+            for event, target in self.legal(state).items():
+                if event not in without and target not in ways:
+                    ways[target] = (*ways[state], target)
+                    queue.append(target)
+        return ways.get(end)
+
+    def _illegal(self, state: S, event: E) -> IllegalTransition:
+        legal = {str(name): str(target) for name, target in self.legal(state).items()}
+        choices = ", ".join(f"{name} -> {target}" for name, target in legal.items())
+        return IllegalTransition(
+            f"a {self.subject} in state '{state}' does not accept the event {event}",
+            hint=f"legal here: {choices}" if legal else f"'{state}' is final: no event is legal here",
+            context={"state": str(state), "event": str(event), "legal": legal},
+        )

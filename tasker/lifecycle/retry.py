@@ -1,0 +1,129 @@
+"""Whether and when a failed attempt is repeated (D-72 .. D-85, F-25, F-32, H-69 .. H-74)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tasker.contracts.execution import Failure
+from tasker.contracts.plan import RetryPolicy
+
+MAX_RETRY_AFTER_SECONDS = 366 * 24 * 3600
+"""What a failure may ask for at most: a longer delay is a mistake in its unit, and would not fit a timestamp."""
+
+
+class FailReason(StrEnum):
+    """Why there is no further attempt."""
+
+    NOT_RETRYABLE = "not_retryable"
+    RETRY_DISABLED = "retry_disabled"
+    ATTEMPTS_EXHAUSTED = "attempts_exhausted"
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Run the step again in `delay_ms` milliseconds; `warning` says when the failure's own wish was not usable."""
+
+    delay_ms: int
+    warning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The step has failed for good; `message` says it to a person."""
+
+    reason: FailReason
+    message: str
+
+
+def is_eligible(attempts: int | None, retryable: bool | None, max_attempts: int | None) -> bool:
+    """True when the step may run once more, backoff aside (D-72, F-25).
+
+    `attempts` counts finished executions; None means the defaults 0, True and 3. The first execution is always
+    allowed, whatever `retryable` and `max_attempts` say (D-73, D-75).
+    """
+    done = attempts or 0
+    limit = 3 if max_attempts is None else max_attempts
+    return done == 0 or (retryable is not False and done < limit)
+
+
+def decide_failure(policy: RetryPolicy, attempt: int, failure: Failure, random: float) -> Retry | Fail:
+    """What follows the failure of execution number `attempt` (from 1).
+
+    `random` in [0.0, 1.0) places the delay inside the policy's jitter. The delay that the failure itself asks for
+    (`retry_after`, seconds) wins over the policy's and is not capped by it (F-32, D-82).
+    """
+    if not failure.retryable:
+        return Fail(FailReason.NOT_RETRYABLE, "the failure is permanent")
+    if not policy.retryable:
+        return Fail(FailReason.RETRY_DISABLED, "the step's retry policy says retryable: false")
+    if not is_eligible(attempt, policy.retryable, policy.max_attempts):
+        return Fail(FailReason.ATTEMPTS_EXHAUSTED, f"attempt {attempt} of {max(1, policy.max_attempts)} failed")
+    if failure.retry_after is None:
+        return Retry(delay_ms(policy, attempt, random))
+    return _requested(failure.retry_after) or Retry(
+        delay_ms(policy, attempt, random),
+        f"retry_after {failure.retry_after!r} is not a number of seconds from 0; the step's backoff applies",
+    )
+
+
+def _requested(seconds: float) -> Retry | None:
+    if not (math.isfinite(seconds) and seconds >= 0):
+        return None
+    if seconds > MAX_RETRY_AFTER_SECONDS:
+        return Retry(MAX_RETRY_AFTER_SECONDS * 1000, f"retry_after {seconds!r} s is cut to {MAX_RETRY_AFTER_SECONDS} s")
+    return Retry(math.ceil(seconds * 1000))
+
+
+def delay_ms(policy: RetryPolicy, failures: int, random: float = 0.5) -> int:
+    """Milliseconds to wait after failure number `failures` (from 1), never above the policy's cap.
+
+    With jitter j the delay is drawn evenly from (1 - j) to (1 + j) times the plain one; `random` 0.5 is the middle.
+    """
+    plain = min(_STRATEGIES[policy.backoff](policy, failures), policy.max_backoff_ms)
+    spread = 1 + policy.jitter * (2 * random - 1)
+    return round(min(plain * spread, policy.max_backoff_ms))
+
+
+def _exponential(policy: RetryPolicy, failures: int) -> float:
+    try:
+        return policy.backoff_base_ms * float(policy.multiplier) ** (failures - 1)
+    except OverflowError:
+        return math.inf
+
+
+def _linear(policy: RetryPolicy, failures: int) -> float:
+    increment = policy.backoff_base_ms if policy.increment_ms is None else policy.increment_ms
+    return policy.backoff_base_ms + increment * (failures - 1)
+
+
+def _fibonacci(policy: RetryPolicy, failures: int) -> float:
+    """Base times 1, 1, 2, 3, 5, 8 ...; counting ends at the cap, so any number of failures is cheap."""
+    delay, following = policy.backoff_base_ms, policy.backoff_base_ms
+    for _ in range(failures - 1):
+        if delay >= policy.max_backoff_ms or not following:
+            break
+        delay, following = following, delay + following
+    return delay
+
+
+def _fixed(policy: RetryPolicy, failures: int) -> float:
+    return policy.backoff_base_ms
+
+
+def _none(policy: RetryPolicy, failures: int) -> float:
+    return 0
+
+
+_STRATEGIES: dict[str, Callable[[RetryPolicy, int], float]] = {
+    "exponential": _exponential,
+    "linear": _linear,
+    "fibonacci": _fibonacci,
+    "fixed": _fixed,
+    "none": _none,
+}
+
+STRATEGIES = tuple(_STRATEGIES)
+"""The names that `backoff` may have."""

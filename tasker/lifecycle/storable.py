@@ -1,0 +1,153 @@
+"""What may be stored: strict JSON that PostgreSQL takes, within a depth and a size (design rule 5).
+
+`encode` is on the hot path of every result: the C encoder writes the text, cheap checks look for trouble, and only
+when something is wrong does a slow walk find out what and where.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.errors import TaskerError
+
+MAX_DEPTH = 100
+WARN_BYTES = 256 * 1024
+MAX_BYTES = 4 * 1024 * 1024
+
+_to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
+_STRINGS = {str}
+
+
+class NotStorable(TaskerError):
+    """A value that cannot be stored. `path` is the place (`$.rows[3].price`), `reason` what is wrong there.
+
+    `error_type` is `not_storable`, or `result_too_large` when only the size is at fault.
+    """
+
+    retryable = False
+    error_type = "not_storable"
+
+    def __init__(self, path: str, reason: str, *, too_large: bool = False, hint: str | None = None) -> None:
+        super().__init__(f"{path}: {reason}", hint=hint)
+        self.path, self.reason = path, reason
+        if too_large:
+            self.error_type = "result_too_large"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A value as compact JSON. `size` is its UTF-8 length in bytes; `large` means: worth a warning."""
+
+    text: str
+    size: int
+    large: bool
+
+
+def encode(value: Any, *, limit_bytes: int = MAX_BYTES) -> Encoded:
+    """The value as JSON text, once and for all uses.
+
+    Raises `NotStorable` for anything that is not strict JSON (NaN, Infinity, keys that are not text, foreign types),
+    for what PostgreSQL refuses (NUL, lone surrogates), for more than 100 levels and for more than `limit_bytes`.
+    """
+    try:
+        text = _to_json(value)
+        size = len(text) if text.isascii() else len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _violation(value) or NotStorable("$", f"it is not JSON: {error}") from None
+    if ("\\u0000" in text or not _is_regular(value)) and (violation := _violation(value)):
+        raise violation
+    if size > limit_bytes:
+        raise NotStorable(
+            "$",
+            f"{size:,} bytes of JSON are more than the {limit_bytes:,} allowed",
+            too_large=True,
+            hint="store the data elsewhere and return a reference to it",
+        )
+    return Encoded(text, size, size > WARN_BYTES)
+
+
+def _is_regular(value: Any) -> bool:
+    """True when all keys are text and no more than `MAX_DEPTH` levels are nested. Level by level, no recursion."""
+    level = [value] if isinstance(value, (dict, list, tuple)) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            return False
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict) and item and set(map(type, item)) != _STRINGS:
+                return False
+            children = item.values() if isinstance(item, dict) else item
+            below += [child for child in children if isinstance(child, (dict, list, tuple))]
+        level = below
+    return True
+
+
+def _violation(value: Any) -> NotStorable | None:
+    """The first thing that is wrong, with its place."""
+    return next(_violations(value, "$", 0), None)
+
+
+def _violations(value: Any, path: str, depth: int) -> Iterator[NotStorable]:
+    if isinstance(value, (dict, list, tuple)):
+        if depth >= MAX_DEPTH:
+            yield NotStorable(_shortened(path), f"nested deeper than {MAX_DEPTH} levels, or inside itself")
+            return
+        yield from _of_mapping(value, path, depth) if isinstance(value, dict) else _of_list(value, path, depth)
+    elif reason := _scalar_problem(value):
+        yield NotStorable(path, reason)
+
+
+def _of_mapping(value: dict[Any, Any], path: str, depth: int) -> Iterator[NotStorable]:
+    for key, child in value.items():
+        if not isinstance(key, str):
+            yield NotStorable(path, f"the key {key!r} is of type {type(key).__name__}; keys must be text")
+        elif problem := _scalar_problem(key):
+            yield NotStorable(path, f"the key {key!r} {problem}")
+        else:
+            yield from _violations(child, f"{path}.{key}", depth + 1)
+
+
+def _of_list(value: list[Any] | tuple[Any, ...], path: str, depth: int) -> Iterator[NotStorable]:
+    for index, child in enumerate(value):
+        yield from _violations(child, f"{path}[{index}]", depth + 1)
+
+
+def _scalar_problem(value: Any) -> str | None:
+    if isinstance(value, str):
+        return _text_problem(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value} is not a JSON number; use null or text"
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 13_000:
+        return "the whole number has thousands of digits; use text"
+    if value is None or isinstance(value, (bool, int, float)):
+        return None
+    return f"a value of type {type(value).__name__} is not JSON; {_ADVICE.get(type(value).__name__, 'convert it')}"
+
+
+_ADVICE = {
+    "datetime": "use .isoformat()",
+    "date": "use .isoformat()",
+    "Decimal": "use str() or float()",
+    "UUID": "use str()",
+    "set": "use sorted() or list()",
+    "bytes": "decode it, or use base64 text",
+    "coroutine": "await it",
+}
+
+
+def _text_problem(text: str) -> str | None:
+    if "\0" in text:
+        return "contains the NUL character, which PostgreSQL cannot store"
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        return "contains half of a surrogate pair, which is not valid Unicode"
+    return None
+
+
+def _shortened(path: str) -> str:
+    return path if len(path) <= 80 else f"{path[:60]}...{path[-15:]}"

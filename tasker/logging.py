@@ -1,0 +1,52 @@
+"""Log lines from handlers, with fields (D-174)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.types import LogContext
+
+TRACE = 5
+logging.addLevelName(TRACE, "TRACE")
+
+_logger = logging.getLogger("tasker.handlers")
+
+
+def log_error(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
+    """A failure that somebody should look at."""
+    _log(logging.ERROR, message, fields)
+
+
+def log_warn(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
+    """Something odd that did not stop the work."""
+    _log(logging.WARNING, message, fields)
+
+
+def log_info(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
+    """What happened."""
+    _log(logging.INFO, message, fields)
+
+
+def log_debug(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
+    """What helps to find a mistake."""
+    _log(logging.DEBUG, message, fields)
+
+
+def log_trace(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
+    """Every detail; below debug."""
+    _log(TRACE, message, fields)
+
+
+def _log(level: int, message: str, fields: Mapping[str, Any] | LogContext | None) -> None:
+    """`message key=value ...`; the fields also travel as `record.fields` for structured output."""
+    if not _logger.isEnabledFor(level):
+        return
+    given = fields.model_dump(exclude_none=True) if isinstance(fields, LogContext) else dict(fields or {})
+    line = " ".join([message, *(f"{key}={_text(value)}" for key, value in given.items())])
+    _logger.log(level, "%s", line, extra={"fields": given}, stacklevel=3)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,20 @@
+"""Messaging: backends by name, names of queues, and the service in front of both."""
+
+from __future__ import annotations
+
+from tasker.messaging.hints import PoisonMessage, StepHint
+from tasker.messaging.queues import QueueNames, check_namespace, namespace_of, ready_channel
+from tasker.messaging.registry import installed_backends, load_backend
+from tasker.messaging.service import MessagingService
+
+__all__ = [
+    "MessagingService",
+    "PoisonMessage",
+    "QueueNames",
+    "StepHint",
+    "check_namespace",
+    "installed_backends",
+    "load_backend",
+    "namespace_of",
+    "ready_channel",
+]

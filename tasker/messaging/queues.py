@@ -1,0 +1,88 @@
+"""Names of queues and channels, and which namespace a queue belongs to: one classifier for all of Tasker (D-7)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tasker.contracts.messaging import QUEUE_NAME_MAX, check_queue_name
+from tasker.errors import InvalidQueueName
+
+CHANNEL_PREFIX = "pgmq_message_ready"
+CHANNEL_MAX_BYTES = 63
+NAMESPACE_MAX = min(QUEUE_NAME_MAX - len("worker__queue"), CHANNEL_MAX_BYTES - len(f"{CHANNEL_PREFIX}."))
+"""Characters of a namespace, so that its queue and its channel fit on every backend: 34."""
+
+_NAMESPACE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_WORKER_QUEUE = re.compile(r"worker_(.*)_queue", re.DOTALL)
+_BARE_QUEUE = re.compile(r"([a-zA-Z][a-zA-Z0-9_]*)_queue", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNames:
+    """The orchestration's queues, whose names can be set, and the worker queues, which follow from the namespace."""
+
+    task_requests: str = "orchestration_task_requests"
+    step_results: str = "orchestration_step_results"
+    task_finalizations: str = "orchestration_task_finalizations"
+
+    def __post_init__(self) -> None:
+        for queue in self.orchestration():
+            check_queue_name(queue)
+
+    def orchestration(self) -> tuple[str, str, str]:
+        """The three queues that orchestrators read (B-78)."""
+        return (self.task_requests, self.step_results, self.task_finalizations)
+
+    def step_queue(self, namespace: str) -> str:
+        """The queue of a namespace's workers; raises `InvalidQueueName` for a namespace that cannot have one."""
+        return f"worker_{check_namespace(namespace)}_queue"
+
+    def is_task_finalizations(self, queue: str) -> bool:
+        """True for the configured name and for the older one without the plural s (D-6)."""
+        return queue in (self.task_finalizations, "orchestration_task_finalization")
+
+
+def namespace_of(queue: str) -> str:
+    """The namespace that a queue's name carries (B-15, F-73); the backends' SQL follows the same rules.
+
+    `orchestration...` is `orchestration`, `worker_X_queue` is X (an empty X is `worker`), `X_queue` is X, any other
+    name belongs to `default`.
+    """
+    if queue.startswith("orchestration"):
+        return "orchestration"
+    if match := _WORKER_QUEUE.fullmatch(queue):
+        return match[1] or "worker"
+    match = _BARE_QUEUE.fullmatch(queue)
+    return match[1] if match else "default"
+
+
+def ready_channel(namespace: str) -> str:
+    """The channel on which a namespace's messages are announced (B-14). Quote it in LISTEN: it holds a dot."""
+    name = namespace if namespace == "orchestration" else check_namespace(namespace)
+    return f"{CHANNEL_PREFIX}.{name}"
+
+
+def check_namespace(namespace: str) -> str:
+    """The namespace itself, when queues and channels can be named after it (RT-47).
+
+    1 to 34 of `A-Z a-z 0-9 _ -`, without `--`, not beginning with `orchestration`, whose channel is taken. Raises
+    `InvalidQueueName` that says which rule is broken.
+    """
+    problem = _namespace_problem(namespace)
+    if problem:
+        hint = f"use 1 to {NAMESPACE_MAX} letters, digits, '_' or single '-'"
+        raise InvalidQueueName(f"namespace {namespace!r} {problem}", hint=hint)
+    return namespace
+
+
+def _namespace_problem(namespace: str) -> str | None:
+    if not namespace:
+        return "is empty"
+    if len(namespace) > NAMESPACE_MAX:
+        return f"has {len(namespace)} characters, {NAMESPACE_MAX} are possible"
+    if not _NAMESPACE.fullmatch(namespace):
+        return "holds a character that is not a letter, digit, '_' or '-'"
+    if "--" in namespace:
+        return "holds '--'"
+    return "begins with 'orchestration', which is reserved" if namespace.startswith("orchestration") else None

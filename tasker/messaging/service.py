@@ -1,0 +1,182 @@
+"""MessagingService: what the engine and its users call, whichever backend is behind it (B-74, B-77)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from tasker.contracts.messaging import Available, Backend, Capabilities, QueuedMessage, QueueStats
+from tasker.errors import MessagingError
+from tasker.messaging.hints import StepHint
+from tasker.messaging.queues import QueueNames
+
+
+class MessagingService:
+    """A backend with the queue names of Tasker. Every method raises `MessagingError` when the provider fails."""
+
+    def __init__(self, backend: Backend, names: QueueNames | None = None) -> None:
+        self.backend = backend
+        self.names = names or QueueNames()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the backend can do."""
+        return self.backend.capabilities
+
+    def provider_name(self) -> str:
+        """The backend's name."""
+        return self.backend.provider_name()
+
+    async def open(self) -> None:
+        """Connect."""
+        await self.backend.open()
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self.backend.close()
+
+    async def health_check(self) -> bool:
+        """True when the provider answers."""
+        return await self.backend.health_check()
+
+    # Steps: what a worker works on
+
+    async def ensure_namespace(self, namespace: str) -> str:
+        """Make the worker queue of a namespace if it does not exist; returns its name."""
+        queue = self.names.step_queue(namespace)
+        await self.backend.create_queue(queue)
+        return queue
+
+    async def send_step_message(self, namespace: str, hint: StepHint) -> int:
+        """Send one hint to the namespace's existing queue; returns the message's id."""
+        return await self.backend.send_message(self.names.step_queue(namespace), hint.encode())
+
+    async def send_hints(self, entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+        """Send the `send` list of an engine function: `namespace`, `step`, `task`, optional `delay_ms`.
+
+        Order within a namespace is kept, queues are made on first use. Returns the number sent by namespace. Only for
+        backends that are not transactional, after the commit; what a failure leaves unsent, the sweep sends again.
+        """
+        sent: dict[str, int] = {}
+        for namespace, group in groupby(sorted(entries, key=_namespace), key=_namespace):
+            hints = list(group)
+            await self._send_to(await self.ensure_namespace(namespace), hints)
+            sent[namespace] = len(hints)
+        return sent
+
+    async def _send_to(self, queue: str, entries: Sequence[Mapping[str, Any]]) -> None:
+        due = [StepHint.from_send(entry).encode() for entry in entries if not entry.get("delay_ms")]
+        if due:
+            await self.backend.send_messages(queue, due)
+        for entry in entries:
+            if delay_ms := entry.get("delay_ms"):
+                payload = StepHint.from_send(entry).encode()
+                await self.send_message_with_delay(queue, payload, delay_ms / 1000)
+
+    async def receive_step_messages(self, namespace: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        """Up to `limit` hints of the namespace: decode them with `StepHint.decode`, acknowledge after the commit."""
+        return await self.backend.receive_messages(self.names.step_queue(namespace), limit, visibility_timeout)
+
+    # Orchestration: what an orchestrator works on
+
+    async def ensure_orchestration_queues(self) -> None:
+        """Make the three orchestration queues if they do not exist."""
+        for queue in self.names.orchestration():
+            await self.backend.create_queue(queue)
+
+    async def send_task_request(self, request: Mapping[str, Any]) -> int:
+        """Ask for a task; the mapping is sent as JSON."""
+        return await self._send_json(self.names.task_requests, request)
+
+    async def send_step_result(self, result: Mapping[str, Any]) -> int:
+        """Point to a stored result (step and token)."""
+        return await self._send_json(self.names.step_results, result)
+
+    async def send_step_results(self, results: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Point to many stored results, in order."""
+        return await self.backend.send_messages(self.names.step_results, [_encode(result) for result in results])
+
+    async def send_task_finalization(self, finalization: Mapping[str, Any]) -> int:
+        """Ask for a task to be looked at again."""
+        return await self._send_json(self.names.task_finalizations, finalization)
+
+    async def receive_task_requests(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        """Up to `limit` requests, hidden for `visibility_timeout` seconds."""
+        return await self.backend.receive_messages(self.names.task_requests, limit, visibility_timeout)
+
+    async def receive_step_results(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        """Up to `limit` pointers to results, hidden for `visibility_timeout` seconds."""
+        return await self.backend.receive_messages(self.names.step_results, limit, visibility_timeout)
+
+    async def receive_task_finalizations(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        """Up to `limit` finalizations, hidden for `visibility_timeout` seconds."""
+        return await self.backend.receive_messages(self.names.task_finalizations, limit, visibility_timeout)
+
+    async def _send_json(self, queue: str, message: Mapping[str, Any]) -> int:
+        return await self.backend.send_message(queue, _encode(message))
+
+    # Any queue
+
+    async def create_queue(self, queue: str) -> None:
+        """Make the queue if it does not exist."""
+        await self.backend.create_queue(queue)
+
+    async def delete_queue(self, queue: str) -> None:
+        """Remove the queue and its messages."""
+        await self.backend.delete_queue(queue)
+
+    async def queue_exists(self, queue: str) -> bool:
+        """True when the queue exists."""
+        return await self.backend.queue_exists(queue)
+
+    async def list_queues(self) -> list[str]:
+        """Names of all queues, sorted."""
+        return await self.backend.list_queues()
+
+    async def send_message(self, queue: str, payload: bytes) -> int:
+        """Send; returns the message's id."""
+        return await self.backend.send_message(queue, payload)
+
+    async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
+        """Send a message that becomes visible later; refused when the backend has no `native_delay`."""
+        if not self.capabilities.native_delay:
+            raise MessagingError(
+                f"the {self.provider_name()} backend cannot delay messages",
+                retryable=False,
+                hint="keep what is due later in the database, or choose a backend with native_delay",
+            )
+        return await self.backend.send_message_with_delay(queue, payload, delay_seconds)
+
+    async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        """Up to `limit` visible messages, hidden from others for `visibility_timeout` seconds."""
+        return await self.backend.receive_messages(queue, limit, visibility_timeout)
+
+    async def ack_message(self, queue: str, message_id: int) -> bool:
+        """Done with it. False when it was no longer ours."""
+        return await self.backend.ack_message(queue, message_id)
+
+    async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
+        """Give it back. False when it was no longer ours."""
+        return await self.backend.nack_message(queue, message_id, delay_seconds)
+
+    async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
+        """Keep it hidden for `seconds` from now. False when it was no longer ours."""
+        return await self.backend.extend_visibility(queue, message_id, seconds)
+
+    async def queue_stats(self, queue: str) -> QueueStats:
+        """Depth and age."""
+        return await self.backend.queue_stats(queue)
+
+    def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available | QueuedMessage, None]:
+        """Notifications for these queues until the generator is closed."""
+        return self.backend.subscribe_many(queues)
+
+
+def _namespace(entry: Mapping[str, Any]) -> str:
+    return str(entry["namespace"])
+
+
+def _encode(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message, allow_nan=False).encode()

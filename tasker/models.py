@@ -1,0 +1,168 @@
+"""Task, step, definition and dependency results as objects, made from the event form of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, TypeVar
+
+from tasker.types.dependency_results import unwrap, unwrap_all
+
+T = TypeVar("T")
+
+
+def _known(cls: type[T], data: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The entries of `data` that are fields of the dataclass; null means: the default."""
+    names = {item.name for item in fields(cls)}  # type: ignore[arg-type]
+    return {key: value for key, value in (data or {}).items() if key in names and value is not None}
+
+
+@dataclass
+class HandlerWrapper:
+    """The `handler` of a step definition."""
+
+    callable: str
+    initialization: dict[str, Any] = field(default_factory=dict)
+    handler_method: str | None = None
+    resolver: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any] | None) -> HandlerWrapper:
+        """The handler; `method` is accepted for `handler_method`."""
+        values = dict(data or {})
+        values.setdefault("handler_method", values.get("method"))
+        return cls(**{"callable": "", **_known(cls, values)})
+
+
+@dataclass
+class StepDefinitionWrapper:
+    """A step of the template; `timeout_seconds` limits one attempt."""
+
+    name: str
+    description: str
+    handler: HandlerWrapper
+    dependencies: list[str] = field(default_factory=list)
+    retry: dict[str, Any] = field(default_factory=dict)
+    timeout_seconds: int = 30
+    publishes_events: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any] | None) -> StepDefinitionWrapper:
+        """The definition, with defaults for what is missing."""
+        values = {"name": "", "description": "", **_known(cls, data)}
+        return cls(**{**values, "handler": HandlerWrapper.from_dict((data or {}).get("handler"))})
+
+
+class DependencyResultsWrapper:
+    """The results of the steps above, by name and unwrapped (F-2)."""
+
+    def __init__(self, results: Mapping[str, Any] | None = None) -> None:
+        self._results = unwrap_all(results)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any] | None) -> DependencyResultsWrapper:
+        """The results from a mapping of envelopes or of plain values."""
+        return cls(data)
+
+    def get_result(self, step_name: str) -> Any:
+        """The result of a step; None when it has none."""
+        return unwrap(self._results.get(step_name))
+
+    def get_results(self, step_name: str) -> Any:
+        """The same as `get_result`."""
+        return self.get_result(step_name)
+
+    def get(self, step_name: str, default: Any = None) -> Any:
+        """The result of a step, or `default` (D-113)."""
+        return self.get_result(step_name) if step_name in self._results else default
+
+    def keys(self) -> list[str]:
+        """The names of the steps that have a result."""
+        return list(self._results)
+
+
+@dataclass
+class WorkflowStepWrapper:
+    """The step instance of a task."""
+
+    workflow_step_uuid: str
+    task_uuid: str
+    name: str
+    named_step_uuid: str | None = None
+    retryable: bool = True
+    max_attempts: int = 3
+    in_process: bool = False
+    processed: bool = False
+    processed_at: datetime | None = None
+    attempts: int = 0
+    last_attempted_at: datetime | None = None
+    backoff_request_seconds: int = 0
+    inputs: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any] | None) -> WorkflowStepWrapper:
+        """The step; times may be ISO 8601 text."""
+        values = {key: _time(key, value) for key, value in _known(cls, data).items()}
+        return cls(**{"workflow_step_uuid": "", "task_uuid": "", "name": "", **values})
+
+
+def _time(key: str, value: Any) -> Any:
+    return datetime.fromisoformat(value) if key.endswith("_at") and isinstance(value, str) else value
+
+
+@dataclass
+class TaskWrapper:
+    """The task that a step belongs to."""
+
+    task_uuid: str
+    context: dict[str, Any] = field(default_factory=dict)
+    namespace_name: str = ""
+    task_name: str = ""
+    task_version: str = ""
+    correlation_id: str | None = None
+    parent_correlation_id: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any] | None) -> TaskWrapper:
+        """The task; its fields may sit one level deeper under `task`."""
+        outer = dict(data or {})
+        inner = outer.get("task")
+        merged = {**outer, **inner} if isinstance(inner, Mapping) else outer
+        return cls(**{"task_uuid": "", **_known(cls, merged)})
+
+
+@dataclass
+class TaskSequenceStepWrapper:
+    """Everything about a step that is ready for its handler."""
+
+    task: TaskWrapper
+    workflow_step: WorkflowStepWrapper
+    dependency_results: DependencyResultsWrapper
+    step_definition: StepDefinitionWrapper
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any] | None) -> TaskSequenceStepWrapper:
+        """The four parts from the event's mapping."""
+        values = data or {}
+        return cls(
+            task=TaskWrapper.from_dict(values.get("task")),
+            workflow_step=WorkflowStepWrapper.from_dict(values.get("workflow_step")),
+            dependency_results=DependencyResultsWrapper.from_dict(values.get("dependency_results")),
+            step_definition=StepDefinitionWrapper.from_dict(values.get("step_definition")),
+        )
+
+    def get_task_field(self, field_name: str) -> Any:
+        """A field of the task's context."""
+        return self.task.context.get(field_name)
+
+    def get_dependency_result(self, step_name: str) -> Any:
+        """The result of a step above."""
+        return self.dependency_results.get_result(step_name)
+
+    def get_results(self, step_name: str) -> Any:
+        """The same as `get_dependency_result`."""
+        return self.get_dependency_result(step_name)

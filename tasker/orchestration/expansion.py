@@ -1,0 +1,53 @@
+"""Planning what a decision or batchable step creates: the graph is read, the pure planner decides, SQL writes (rule 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.contracts.execution import Failure, Outcome
+from tasker.contracts.graph import ExistingStep
+from tasker.contracts.plan import EXPANDING, Plan
+from tasker.lifecycle.expansion import expand
+from tasker.lifecycle.outcomes import OutcomeError
+from tasker.orchestration.changes import Change, change_of, with_expansion
+from tasker.services.engine import Engine
+
+
+def expands(plan: Plan, outcome: Outcome) -> bool:
+    """True when storing this outcome creates steps (or must decide that it creates none)."""
+    return outcome.failure is None and plan.by_name[outcome.claim.template_step].type in EXPANDING
+
+
+async def plan_expansion(engine: Engine, plan: Plan, outcome: Outcome, result_text: str) -> Change:
+    """The change for a decision's or batchable step's result, with the steps it creates.
+
+    A malformed outcome is a permanent failure of the step that says what is wrong; nothing is created (C-22, C-52).
+    """
+    claim = outcome.claim
+    step = plan.by_name[claim.template_step]
+    graph = (await engine.read("graph", {"tasks": [claim.task_uuid]}))[claim.task_uuid]
+    existing = [ExistingStep(name, plan.steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
+    result = outcome.result if isinstance(outcome.result, Mapping) else {}
+    try:
+        expansion = expand(plan, claim.name, result, existing)
+    except OutcomeError as error:
+        return change_of(_refused(outcome, error), None, step, 0.0)
+    change = change_of(_with_warnings(outcome, expansion.warnings), result_text, step, 0.0)
+    return with_expansion(change, plan, expansion, graph["version"])
+
+
+def _refused(outcome: Outcome, error: OutcomeError) -> Outcome:
+    failure = Failure(message=str(error), error_type="invalid_outcome", retryable=False, metadata=_hint(error))
+    return Outcome(outcome.claim, outcome.duration_ms, failure=failure)
+
+
+def _hint(error: OutcomeError) -> dict[str, Any]:
+    return {"hint": error.hint} if error.hint else {}
+
+
+def _with_warnings(outcome: Outcome, warnings: tuple[str, ...]) -> Outcome:
+    if not warnings:
+        return outcome
+    metadata = {**outcome.metadata, "expansion_warnings": list(warnings)}
+    return Outcome(outcome.claim, outcome.duration_ms, outcome.result, metadata)

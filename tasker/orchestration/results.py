@@ -1,0 +1,104 @@
+"""The processor of results: from what attempts came to, to new states, in as few transactions as there are reasons for.
+
+Called by the worker's process itself (result path `inline`) or by an orchestrator with parked results (`queued`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tasker.contracts.clock import Random
+from tasker.contracts.execution import Failure, Outcome, Verdict
+from tasker.db.connection import DataRefused
+from tasker.orchestration.changes import Change, change_of, items_text
+from tasker.orchestration.expansion import expands, plan_expansion
+from tasker.services.engine import Answer, Engine
+from tasker.services.exchange import Advanced, Caller, Result
+
+MAX_REPLANS = 20
+"""How often an expansion is planned again because the graph changed meanwhile, before it waits for the next flush."""
+
+
+class Processor:
+    """Stores results and moves tasks on. Idempotent by token: a batch whose answer was lost may be brought again."""
+
+    def __init__(self, engine: Engine, random: Random) -> None:
+        self._engine = engine
+        self._random = random
+
+    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+        """Store the results, hand up to `caller.slots` ready steps back.
+
+        With `wait` False, results of tasks that somebody else is changing come back in `again`. Raises
+        `DatabaseUnavailable`; the whole batch may then be brought again.
+        """
+        advanced = Advanced()
+        plain = [result for result in results if not expands(result.plan, result.outcome)]
+        if plain:
+            await self._write(plain, caller, advanced, wait)
+        for result in results:
+            if expands(result.plan, result.outcome):
+                await self._expand(result, caller, advanced)
+        return advanced
+
+    async def _write(self, results: Sequence[Result], caller: Caller, advanced: Advanced, wait: bool) -> None:
+        changes = [self._change(result) for result in results]
+        delays = [change.delay_ms for change in changes if change.delay_ms is not None]
+        advanced.retry_in_ms = min(delays) if delays else None
+        try:
+            answer = await self.apply(changes, caller, slots=caller.slots - len(advanced.claims), wait=wait)
+        except DataRefused as error:
+            await self._bisect(results, caller, advanced, error)
+            return
+        self._judge(answer, results, advanced)
+
+    def _change(self, result: Result) -> Change:
+        step = result.plan.by_name[result.outcome.claim.template_step]
+        return change_of(result.outcome, result.text, step, self._random.random())
+
+    async def apply(self, changes: Sequence[Change], caller: Caller, *, slots: int = 0, wait: bool = True) -> Answer:
+        """Bring changes to the engine as they are; its answer."""
+        text = f'{caller.fields(slots)},"wait":{"true" if wait else "false"},"items":{items_text(changes)}}}'
+        return await self._engine.call("advance", text)
+
+    async def _bisect(self, results: Sequence[Result], caller: Caller, advanced: Advanced, error: DataRefused) -> None:
+        """The database refused the values of a batch: halve it until the culprit is alone; that one fails (rule 5)."""
+        if len(results) > 1:
+            middle = len(results) // 2
+            await self._write(results[:middle], caller, advanced, True)
+            await self._write(results[middle:], caller, advanced, True)
+            return
+        outcome = results[0].outcome
+        advanced.refused[outcome.claim.step_uuid] = Verdict.NOT_STORABLE
+        failure = Failure(
+            message=f"the result cannot be stored: {error.message}".encode("ascii", "backslashreplace").decode(),
+            error_type=Verdict.NOT_STORABLE, retryable=False,
+        )
+        if outcome.failure is not None and outcome.failure.error_type == Verdict.NOT_STORABLE:
+            raise error
+        failed = Outcome(outcome.claim, outcome.duration_ms, failure=failure)
+        await self._write([Result(failed, results[0].plan)], caller, advanced, True)
+
+    async def _expand(self, result: Result, caller: Caller, advanced: Advanced) -> None:
+        """Expansions go one by one, in calls of their own, planned again when the graph has changed (rule 8)."""
+        for _ in range(MAX_REPLANS):
+            change = await plan_expansion(self._engine, result.plan, result.outcome, result.text or "null")
+            try:
+                answer = await self.apply([change], caller, slots=caller.slots - len(advanced.claims))
+            except DataRefused as error:
+                await self._bisect([result], caller, advanced, error)
+                return
+            if (answer.get("verdicts") or {}).get(change.step_uuid) != Verdict.REPLAN:
+                self._judge(answer, [result], advanced)
+                return
+        advanced.again.append(result)
+
+    def _judge(self, answer: Answer, results: Sequence[Result], advanced: Advanced) -> None:
+        advanced.add(answer)
+        verdicts: Mapping[str, str] = answer.get("verdicts") or {}
+        for result in results if verdicts else ():
+            verdict = verdicts.get(result.outcome.claim.step_uuid)
+            if verdict == Verdict.BUSY:
+                advanced.again.append(result)
+            elif verdict is not None and verdict != Verdict.ALREADY_ACCEPTED:
+                advanced.refused[result.outcome.claim.step_uuid] = Verdict(verdict)

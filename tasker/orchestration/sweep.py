@@ -1,0 +1,107 @@
+"""Sweeps: what a message, a process or a timer should have moved and did not (rule 13). They count what they repair.
+
+A sweep reads the open tasks in slices and repairs through the same guarded changes as everybody else, so any number of
+processes may sweep at the same time. In a healthy run nothing is ever found.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from tasker.contracts.clock import Random
+from tasker.orchestration.changes import Change, lost_change, simple_change
+from tasker.orchestration.results import Processor
+from tasker.services.engine import Engine
+from tasker.services.exchange import Advanced, Caller
+from tasker.services.plans import PlanStore
+
+Found = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSettings:
+    """When something counts as forgotten. Times are milliseconds."""
+
+    slice: int = 500
+    """Open tasks per query."""
+    hint_grace_ms: int = 5_000
+    """Age of an enqueued step before its hint is looked for; doubles with every repair, up to 64 times."""
+    park_grace_ms: int = 5_000
+    idle_grace_ms: int = 2_000
+
+
+class Sweeper:
+    """Finds and repairs. `processed` (optional) takes the step identifiers of parked results."""
+
+    def __init__(
+        self, engine: Engine, processor: Processor, plans: PlanStore, random: Random, settings: SweepSettings | None = None
+    ) -> None:
+        self._engine, self._processor, self._plans, self._random = engine, processor, plans, random
+        self._settings = settings or SweepSettings()
+
+    async def sweep(self, caller: Caller) -> tuple[Counter[str], Advanced]:
+        """One pass over all open tasks; the number of repairs by kind, and what the changes answered."""
+        repairs: Counter[str] = Counter()
+        advanced = Advanced()
+        last: str | None = None
+        while True:
+            found = await self._engine.read("find", self._args(last))
+            await self._repair(found, caller, repairs, advanced)
+            last = found.get("last")
+            if last is None:
+                break
+        if +repairs:
+            await self._engine.read("repaired", dict(+repairs))
+        return repairs, advanced
+
+    async def apply(self, changes: Sequence[Change], caller: Caller) -> Advanced:
+        """Bring changes to the engine, skipping tasks that others hold."""
+        advanced = Advanced()
+        await self._apply(changes, caller, advanced)
+        return advanced
+
+    def _args(self, last: str | None) -> dict[str, Any]:
+        limits = self._settings
+        return {
+            "after": last, "limit": limits.slice, "hint_grace_ms": limits.hint_grace_ms,
+            "park_grace_ms": limits.park_grace_ms, "idle_grace_ms": limits.idle_grace_ms,
+        }
+
+    async def _repair(self, found: Found, caller: Caller, repairs: Counter[str], advanced: Advanced) -> None:
+        changes = [await self._lost(orphan) for orphan in found.get("orphans", ())]
+        repairs["lost_worker"] += await self._apply(changes, caller, advanced)
+        forgotten = [simple_change("unhold", row["s"], row["t"], row["k"]) for row in found.get("forgotten", ())]
+        repairs["not_enqueued"] += await self._apply(forgotten, caller, advanced)
+        unpromoted = [simple_change("promote", row["s"], row["t"], row["k"]) for row in found.get("unpromoted", ())]
+        repairs["not_promoted"] += await self._apply(unpromoted, caller, advanced)
+        repairs["hint_lost"] += await self._hint(found.get("unhinted", ()))
+        if tasks := found.get("unfinished"):
+            answer = await self._engine.call("settle", {"tasks": tasks})
+            repairs["not_finished"] += len(answer.get("finished") or {})
+            advanced.add(answer)
+
+    async def _lost(self, orphan: Found) -> Change:
+        plan = await self._plans.get(orphan["template"])
+        return lost_change(orphan, plan.steps[orphan["ordinal"]], self._random.random())
+
+    async def _apply(self, changes: Sequence[Change], caller: Caller, advanced: Advanced) -> int:
+        if not changes:
+            return 0
+        answer = await self._processor.apply(changes, caller, wait=False)
+        advanced.add(answer)
+        return len(changes) - len(answer.get("verdicts") or {})
+
+    async def _hint(self, rows: Sequence[Found]) -> int:
+        """Send hints again for enqueued steps that have none."""
+        repaired = 0
+        by_namespace = sorted(rows, key=lambda row: str(row["namespace"]))
+        for namespace, group in groupby(by_namespace, key=lambda row: str(row["namespace"])):
+            steps = await self._engine.missing_hints(namespace, [row["s"] for row in group])
+            if steps:
+                answer = await self._engine.call("hinted", {"steps": steps})
+                repaired += sum((answer.get("sent") or {}).values())
+        return repaired

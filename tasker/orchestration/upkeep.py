@@ -1,0 +1,144 @@
+"""The clockwork beside the workers: retries that are due, sweeps, waking whoever sleeps. Every process runs it (rule 14)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from tasker.contracts.clock import Clock, Random
+from tasker.errors import DatabaseError, MessagingError
+from tasker.orchestration.changes import simple_change
+from tasker.orchestration.sweep import Sweeper
+from tasker.services.engine import Answer, Engine
+from tasker.services.exchange import Advanced, Caller
+
+
+class Hands(Protocol):
+    """Who can run steps in this process, if anybody."""
+
+    def caller(self, slots: int = 0) -> Caller:
+        """The process as the engine wants to know it."""
+        ...
+
+    def held(self) -> list[tuple[str, int]]:
+        """The (step, token) pairs that it runs."""
+        ...
+
+    async def offer(self, ask: Callable[[int], Awaitable[Answer]]) -> Answer:
+        """Call `ask(free slots)` and start the claims of its answer."""
+        ...
+
+
+class Upkeep:
+    """Promotes retries when they are due and sweeps every `sweep_seconds`, both with jitter between processes.
+
+    `on_advanced` sees what the changes answered (tasks that ended).
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        sweeper: Sweeper,
+        hands: Hands,
+        clock: Clock,
+        random: Random,
+        *,
+        on_advanced: Callable[[Advanced], None],
+        sweep_seconds: float = 5.0,
+        poll_seconds: float = 1.0,
+    ) -> None:
+        self._engine, self._sweeper, self._hands = engine, sweeper, hands
+        self._clock, self._random, self._on_advanced = clock, random, on_advanced
+        self._sweep_seconds, self._poll_seconds = sweep_seconds, poll_seconds
+        self._due_at: float = clock.monotonic()
+        self._sweep_at: float = clock.monotonic()
+        self._changed = asyncio.Event()
+        self._sleepers: set[str] = set()
+        self._suspect = False
+        self._unknown: set[tuple[str, int]] = set()
+        self.repaired: Counter[str] = Counter()
+        """Repairs by kind since the start."""
+
+    def due_in(self, milliseconds: float) -> None:
+        """Something will be due then: a retry that this process arranged."""
+        self._due_at = min(self._due_at, self._clock.monotonic() + milliseconds / 1000)
+        self._changed.set()
+
+    def wake(self, namespaces: set[str]) -> None:
+        """Hints for these namespaces were committed just now: wake workers that sleep."""
+        self._sleepers |= namespaces
+        self._changed.set()
+
+    def suspect(self) -> None:
+        """An answer of the database was lost: there may be claims that nobody here knows of (rule 4)."""
+        self._suspect = True
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        while True:
+            self._changed.clear()
+            try:
+                await self._turn()
+            except (DatabaseError, MessagingError):
+                await asyncio.sleep(0.2 + 0.3 * self._random.random())
+            pause = min(self._due_at, self._sweep_at) - self._clock.monotonic()
+            if not self._sleepers and pause > 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), pause)
+
+    async def _turn(self) -> None:
+        if self._sleepers:
+            namespaces, self._sleepers = self._sleepers, set()
+            await self._engine.connection.execute("select tasker.wake_v1(%s)", (sorted(namespaces),))
+        now = self._clock.monotonic()
+        if now >= self._due_at:
+            await self.promote()
+            if self._suspect:
+                await self._reconcile()
+        if now >= self._sweep_at:
+            self._sweep_at = now + self._jittered(self._sweep_seconds)
+            await self.sweep()
+
+    async def promote(self) -> int:
+        """Enqueue what is due, or start it here; how many steps."""
+        self._due_at = self._clock.monotonic() + self._jittered(self._poll_seconds)
+        answer = await self._hands.offer(self._promote)
+        if (milliseconds := answer.get("next_due_ms")) is not None:
+            self.due_in(max(1.0, milliseconds))
+        self._advanced(answer)
+        return int(answer.get("promoted") or 0)
+
+    async def _promote(self, slots: int) -> Answer:
+        return await self._engine.call("due", f"{self._hands.caller(slots).fields()}}}")
+
+    async def sweep(self) -> Counter[str]:
+        """One sweep; the repairs by kind."""
+        repairs, advanced = await self._sweeper.sweep(self._hands.caller())
+        self.repaired += repairs
+        self._on_advanced(advanced)
+        if +repairs:
+            self._due_at = self._clock.monotonic()
+        return repairs
+
+    async def _reconcile(self) -> None:
+        """Release claims that this process does not hold. Only those seen twice: an answer may be on its way."""
+        caller = self._hands.caller()
+        found = await self._engine.read("reconcile", {"worker": caller.worker, "held": self._hands.held()})
+        unknown = {(row["s"], row["k"]): row["t"] for row in found["items"]}
+        twice = [simple_change("release", step, unknown[step, token], token) for step, token in self._unknown & {*unknown}]
+        if twice:
+            self._on_advanced(await self._sweeper.apply(twice, caller))
+        self._unknown = {*unknown}
+        self._suspect = bool(unknown)
+
+    def _advanced(self, answer: Answer) -> None:
+        advanced = Advanced()
+        advanced.add(answer)
+        self._on_advanced(advanced)
+
+    def _jittered(self, seconds: float) -> float:
+        return seconds * (0.75 + 0.5 * self._random.random())

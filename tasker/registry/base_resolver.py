@@ -1,0 +1,34 @@
+"""What a resolver is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from tasker.registry.handler_definition import HandlerDefinition
+
+
+class BaseResolver(ABC):
+    """Finds the handler for a definition. Resolvers are asked in the order of `priority`, lowest first (D-40)."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What a template writes under `resolver`."""
+
+    @property
+    @abstractmethod
+    def priority(self) -> int:
+        """Position in the chain: explicit mapping is 10, class lookup 100."""
+
+    @abstractmethod
+    def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
+        """True when this resolver wants to try."""
+
+    @abstractmethod
+    def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
+        """A handler, or None to let the next resolver try. A class or a decorated function will do as well."""
+
+    def registered_callables(self) -> list[str]:
+        """The callables that this resolver knows by name."""
+        return []

@@ -1,0 +1,49 @@
+"""Turning what was registered (class, decorated function, plain function, object) into something with `call`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.errors import HandlerLoadError, TaskerError
+from tasker.step_handler.binding import Reader
+from tasker.step_handler.function_handler import FunctionHandler, handler_class
+
+
+class ContextFunction(FunctionHandler):
+    """A plain function of one parameter, which is the step's context."""
+
+    def readers(self) -> Mapping[str, Reader]:
+        """Fills the parameter, whatever its name."""
+        return {next(iter(inspect.signature(self.function).parameters), "context"): lambda context: context}
+
+
+def to_handler(found: Any, name: str) -> Any:
+    """An object with an entry method. Raises `HandlerLoadError` for what cannot handle a step.
+
+    A class is instantiated without arguments (D-106); a function under a decorator gives its handler class.
+    """
+    found = getattr(found, "_handler_class", found)
+    if inspect.isclass(found):
+        return _instance(found, name)
+    if inspect.isfunction(found):
+        return _instance(handler_class(ContextFunction, found, name, "1.0.0"), name)
+    if found is None or inspect.ismodule(found) or isinstance(found, (str, int, float, list, dict)):
+        raise HandlerLoadError(
+            f"{name!r} is a {type(found).__name__}, not a handler",
+            hint="a handler is a StepHandler class or a function under @step_handler(...)",
+        )
+    return found
+
+
+def _instance(cls: type, name: str) -> Any:
+    try:
+        return cls()
+    except TaskerError:
+        raise
+    except Exception as error:
+        raise HandlerLoadError(
+            f"{name!r}: {cls.__module__}.{cls.__qualname__}() failed: {type(error).__name__}: {error}",
+            hint="a handler is made without arguments; read settings from context.step_config",
+        ) from error

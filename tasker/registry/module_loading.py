@@ -1,0 +1,95 @@
+"""Importing code that people wrote, with errors that name the place."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from tasker.errors import HandlerLoadError
+
+PREFIX = "tasker_workflow_"
+
+
+def import_module(name: str) -> ModuleType:
+    """The module of that name. Raises `HandlerLoadError` when it is missing or fails."""
+    with loading(f"the module {name!r}"):
+        return importlib.import_module(name)
+
+
+def load_file(path: Path) -> ModuleType:
+    """The module in a file, run anew, under a name that no other file has.
+
+    Its folder is its package, so that `from . import helpers` finds the file beside it. Raises `HandlerLoadError`
+    with file, line and exception.
+    """
+    path = path.resolve()
+    name = f"{_package(path.parent)}.{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise HandlerLoadError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with loading(str(path), path):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def file_of(module_name: str) -> str | None:
+    """The file behind a module that `load_file` made; None for an ordinary module."""
+    module = sys.modules.get(module_name) if module_name.startswith(PREFIX) else None
+    return getattr(module, "__file__", None)
+
+
+def _package(folder: Path) -> str:
+    """A package for the folder, made when it is first needed."""
+    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+    name = f"{PREFIX}{re.sub(r'[^0-9a-zA-Z]+', '_', folder.name)}_{digest}"
+    if name not in sys.modules:
+        package = ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    return name
+
+
+@contextmanager
+def loading(what: str, path: Path | None = None) -> Iterator[None]:
+    """Turn whatever an import raises into a `HandlerLoadError` that names the line."""
+    try:
+        yield
+    except HandlerLoadError:
+        raise
+    except Exception as error:
+        place = _place(error, path)
+        raise HandlerLoadError(
+            f"{what} cannot be loaded: {place}{type(error).__name__}: {error}", hint=_hint(error, path)
+        ) from error
+
+
+def _place(error: Exception, path: Path | None) -> str:
+    """`file:line: ` of the user's code that failed."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}: "
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
+    own = [frame for frame in frames if path is None or Path(frame.filename) == path]
+    outside = [frame for frame in own if Path(frame.filename).parent != Path(__file__).parent]
+    usable = [frame for frame in outside if "importlib" not in frame.filename]
+    return f"{usable[-1].filename}:{usable[-1].lineno}: " if usable else ""
+
+
+def _hint(error: Exception, path: Path | None) -> str | None:
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    if name and path and (path.parent / f"{name}.py").exists():
+        return f"{name}.py lies beside it: write `from . import {name}` or `from .{name} import ...`"
+    return f"is the package that holds {name!r} installed in this environment?" if name else None

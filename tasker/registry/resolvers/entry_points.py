@@ -1,0 +1,101 @@
+"""Handlers of installed packages: the entry-point group `tasker.handlers` (D-50)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeAlias
+
+from tasker.errors import HandlerLoadError
+from tasker.registry.base_resolver import BaseResolver
+from tasker.registry.discovery import handlers_in_package
+from tasker.registry.handler_definition import HandlerDefinition
+from tasker.registry.module_loading import loading
+
+GROUP = "tasker.handlers"
+
+Claim: TypeAlias = tuple[EntryPoint, Any]
+"""An entry point and the handler found in its module; None for an entry point that names the handler itself."""
+
+
+class EntryPointResolver(BaseResolver):
+    """Finds handlers that packages declare, and imports only the package that is needed.
+
+        [project.entry-points."tasker.handlers"]
+        charge_card = "shop.payment:ChargeCard"     # one handler, by name
+        shop = "shop.handlers"                       # a module or package: every handler in it
+
+    Two packages that claim one name are an error that names both.
+    """
+
+    @property
+    def name(self) -> str:
+        """`entry_points`."""
+        return "entry_points"
+
+    @property
+    def priority(self) -> int:
+        """After everything that was registered by hand, before class paths."""
+        return 90
+
+    def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
+        """True when a package declares the name, or declares modules that may hold it."""
+        return bool(self._single or self._modules)
+
+    def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
+        """The handler, or None. Raises `HandlerLoadError` for a package that does not import."""
+        name = definition.callable
+        if name in self._single:
+            return _load(_only(name, self._single[name])[0])
+        claims = self._in_modules.get(name, [])
+        return _only(name, claims)[1] if claims else None
+
+    def registered_callables(self) -> list[str]:
+        """The declared names; names inside declared modules are known once they were needed."""
+        inside = self.__dict__.get("_in_modules", {})
+        return sorted({*self._single, *inside})
+
+    @cached_property
+    def _declared(self) -> list[EntryPoint]:
+        return list({(e.name, e.value): e for e in entry_points(group=GROUP)}.values())
+
+    @cached_property
+    def _single(self) -> dict[str, list[Claim]]:
+        found: dict[str, list[Claim]] = defaultdict(list)
+        for declared in self._declared:
+            if declared.attr:
+                found[declared.name].append((declared, None))
+        return dict(found)
+
+    @cached_property
+    def _modules(self) -> list[EntryPoint]:
+        return [declared for declared in self._declared if not declared.attr]
+
+    @cached_property
+    def _in_modules(self) -> dict[str, list[Claim]]:
+        found: dict[str, list[Claim]] = defaultdict(list)
+        for declared in self._modules:
+            for handler in handlers_in_package(declared.module):
+                for name in handler.names:
+                    found[name].append((declared, handler.target))
+        return dict(found)
+
+
+def _load(declared: EntryPoint) -> Any:
+    with loading(f"the entry point {declared.name!r} ({declared.value})"):
+        return declared.load()
+
+
+def _only(name: str, claims: list[Claim]) -> Claim:
+    if len({id(target) if target else entry.value for entry, target in claims}) > 1:
+        owners = " and ".join(sorted(f"{entry.value} ({_package(entry)})" for entry, _ in claims))
+        raise HandlerLoadError(
+            f"two packages claim the handler {name!r}: {owners}",
+            hint=f"register the one you want: registry.register({name!r}, ...), or give its class path as the callable",
+        )
+    return claims[0]
+
+
+def _package(declared: EntryPoint) -> str:
+    return declared.dist.name if declared.dist else "unknown package"

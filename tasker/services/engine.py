@@ -1,0 +1,98 @@
+"""The engine's SQL functions joined with the messaging backend: one call, one transaction, hints sent.
+
+A transactional backend (PGMQ in the same database) sends in the transaction that makes the hint true; with another one
+the hints of an answer are sent after the commit, and what a crash in between loses the sweep sends again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tasker.contracts.messaging import TransactionalBackend
+from tasker.db.connection import Connection
+from tasker.messaging.hints import PoisonMessage, StepHint
+from tasker.messaging.service import MessagingService
+
+Answer = dict[str, Any]
+Args = dict[str, Any]
+
+HIDDEN_SECONDS = 30.0
+"""How long a received hint stays hidden while its step is claimed (backends with acknowledgements)."""
+
+
+class Engine:
+    """Calls the engine. One instance serves one purpose (claims, results, the rest) over one connection.
+
+    All methods raise `DatabaseUnavailable` when the connection is lost: whether the call was committed is then unknown,
+    and every call may be repeated.
+    """
+
+    def __init__(self, connection: Connection, messaging: MessagingService) -> None:
+        self.connection = connection
+        self.messaging = messaging
+        backend = messaging.backend
+        self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
+
+    @property
+    def transactional(self) -> bool:
+        """True when hints are sent in the engine's own transactions."""
+        return self._joined is not None
+
+    async def call(self, function: str, args: Args | str) -> Answer:
+        """Call `tasker.FUNCTION_v1` and send the hints that it answers. `args` may be JSON text."""
+        if self._joined:
+            return await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", args)
+        answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", args)
+        if hints := answer.pop("send", None):
+            answer["sent"] = await self.messaging.send_hints(hints)
+        return answer
+
+    async def read(self, function: str, args: Args) -> Answer:
+        """Call a function that changes nothing and sends nothing."""
+        return await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", args)
+
+    async def claim(self, args: Args) -> Answer:
+        """Take up to `slots` hints of `namespaces` and claim their steps (`popped`: how many hints were taken)."""
+        if self._joined:
+            return await self.connection.call(f"{self._joined.claim}(%s::jsonb)", args)
+        return await self._claim_received(args)
+
+    async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
+        """Those of the steps that have no message; all of them when the backend cannot tell."""
+        if not self._joined:
+            return list(steps)
+        rows = await self.connection.execute(
+            f"select missing::text from {self._joined.missing}(%s, %s::uuid[]) as missing", (namespace, list(steps))
+        )
+        return [row[0] for row in rows]
+
+    async def _claim_received(self, args: Args) -> Answer:
+        """Receive, claim, acknowledge after the claim's commit: a crash in between makes the hint visible again."""
+        received = []
+        for namespace in args["namespaces"]:
+            if (room := args["slots"] - len(received)) > 0:
+                received += await self.messaging.receive_step_messages(namespace, room, HIDDEN_SECONDS)
+        steps = []
+        for message in received:
+            try:
+                steps.append(str(StepHint.decode(message.payload).step_uuid))
+            except PoisonMessage as error:
+                await self._set_aside(message.queue, message.message_id, message.payload, error.reason)
+        answer = await self.call("claim", {**args, "steps": steps}) if steps else {}
+        for message in received:
+            await self.messaging.ack_message(message.queue, message.message_id)
+        return {**answer, "popped": len(received)}
+
+    async def _set_aside(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
+        """Keep what is no hint where a person can see it."""
+        await self.connection.execute(
+            "insert into tasker.poison_messages (queue_name, msg_id, message, reason) values (%s, %s, %s::jsonb, %s)",
+            (
+                queue,
+                message_id,
+                json.dumps({"raw": payload.decode("utf-8", "backslashreplace").replace("\0", "\\0")}),
+                reason,
+            ),
+        )

@@ -1,0 +1,83 @@
+"""Compiled templates in the database: registering them, and a cache of the plans that running tasks are pinned to."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from tasker.contracts.plan import Plan
+from tasker.db.connection import Connection
+from tasker.errors import TaskNotFound, TemplateError, UsageError
+
+CACHED_PLANS = 256
+
+FIND = """select t.template_id, t.plan from tasker.named_tasks n join tasker.task_namespaces s using (namespace_id)
+  join tasker.templates t using (template_id) where s.name = %s and n.name = %s and (%s::text is null or n.version = %s)
+  order by n.updated_at desc limit 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A plan with its identifier in the database."""
+
+    template_id: int
+    plan: Plan
+
+
+class PlanStore:
+    """Plans by their identifier, fetched once; the least recently used make room beyond 256."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._plans: OrderedDict[int, Plan] = OrderedDict()
+        self._ids: dict[str, int] = {}
+
+    async def register(self, plan: Plan, *, force: bool = False) -> Registered:
+        """Store the plan and make it the current one of its name and version.
+
+        Raises `TemplateError` when that version exists with other content, unless `force` is set; tasks that run keep
+        theirs in any case.
+        """
+        if (known := self._ids.get(plan.hash)) is not None:
+            return Registered(known, plan)
+        text = f'{{"hash": "{plan.hash}", "plan": {plan.to_json()}, "force": {str(force).lower()}}}'
+        answer = await self._connection.call("tasker.register_template_v1(%s::jsonb)", text)
+        if answer.get("refused"):
+            raise TemplateError(
+                f"template {plan.namespace}/{plan.name} version {plan.version} is registered with other content",
+                hint="give the template a new version, or register it with --force (tasks in flight keep the old content)",
+            )
+        self._ids[plan.hash] = answer["template"]
+        self._keep(answer["template"], plan)
+        return Registered(answer["template"], plan)
+
+    async def get(self, template_id: int) -> Plan:
+        """The plan of that identifier. Raises `TaskNotFound` when there is none."""
+        plan = self._plans.get(template_id)
+        if plan is None:
+            rows = await self._connection.execute(
+                "select plan from tasker.templates where template_id = %s", (template_id,)
+            )
+            if not rows:
+                raise TaskNotFound(f"no template {template_id} in this database")
+            plan = Plan.from_dict(rows[0][0])
+        self._keep(template_id, plan)
+        return plan
+
+    async def find(self, namespace: str, name: str, version: str | None = None) -> Registered:
+        """The registered template of that name; without a version the one registered last. Raises `UsageError`."""
+        rows = await self._connection.execute(FIND, (namespace, name, version, version))
+        if not rows:
+            suffix = f" version {version}" if version else ""
+            raise UsageError(
+                f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
+            )
+        plan = Plan.from_dict(rows[0][1])
+        self._keep(rows[0][0], plan)
+        return Registered(rows[0][0], plan)
+
+    def _keep(self, template_id: int, plan: Plan) -> None:
+        self._plans[template_id] = plan
+        self._plans.move_to_end(template_id)
+        if len(self._plans) > CACHED_PLANS:
+            self._plans.popitem(last=False)

@@ -1,0 +1,142 @@
+"""What became of a task: its outcome with all steps, as values for programs and as plain data for `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tasker.lifecycle.evaluate import StepCounts, execution_status
+
+FINAL = frozenset({"complete", "error", "cancelled", "resolved_manually"})
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """One step. `failures` holds the error of each failed attempt, the oldest first; times are milliseconds."""
+
+    step_uuid: str
+    name: str
+    type: str
+    handler: str
+    state: str
+    attempts: int
+    max_attempts: int
+    depends_on: Sequence[str]
+    result: Any
+    failures: Sequence[Mapping[str, Any]]
+    duration_ms: int | None
+    items_processed: int | None = None
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """Type, message, code and retryable of the last failure, unless the step succeeded after it."""
+        if not self.failures or self.state in ("complete", "resolved_manually"):
+            return None
+        last = self.failures[-1]
+        return {
+            "type": last.get("error_type"), "message": last.get("message"), "code": last.get("error_code"),
+            "retryable": last.get("retryable"),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data (`tasker run --json`)."""
+        return {
+            "name": self.name, "type": self.type, "state": self.state, "attempts": self.attempts,
+            "max_attempts": self.max_attempts, "depends_on": list(self.depends_on), "result": self.result,
+            "error": self.error, "duration_ms": self.duration_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """One task. `steps` by name, in topological order."""
+
+    task_uuid: str
+    namespace: str
+    template: str
+    version: str
+    status: str
+    execution_status: str
+    created_at: datetime
+    completed_at: datetime | None
+    context: Mapping[str, Any]
+    steps: Mapping[str, StepReport]
+    cancel_reason: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        """True when the task is in a final state."""
+        return self.status in FINAL
+
+    @property
+    def succeeded(self) -> bool:
+        """True when the task is complete."""
+        return self.status == "complete"
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """The results by step name, of the steps that have one."""
+        return {name: step.result for name, step in self.steps.items() if step.result is not None}
+
+    @property
+    def final_results(self) -> dict[str, Any]:
+        """The results of the steps that nothing depends on."""
+        inner = {name for step in self.steps.values() for name in step.depends_on}
+        return {name: result for name, result in self.results.items() if name not in inner}
+
+    @property
+    def duration_ms(self) -> int | None:
+        """From submission to the end; None while it runs."""
+        if self.completed_at is None:
+            return None
+        return round((self.completed_at - self.created_at).total_seconds() * 1000)
+
+    @property
+    def failed_steps(self) -> list[StepReport]:
+        """The steps in `error`."""
+        return [step for step in self.steps.values() if step.state == "error"]
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """Why the task failed: the first failed step's error and its name; the reason of a cancelled task."""
+        if self.status == "cancelled":
+            return {"type": "cancelled", "message": self.cancel_reason or "the task was cancelled", "step": None}
+        for step in self.failed_steps:
+            return {**(step.error or {}), "step": step.name}
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data (`tasker run --json`)."""
+        return {
+            "task_uuid": self.task_uuid, "namespace": self.namespace, "template": self.template, "version": self.version,
+            "status": self.status, "execution_status": self.execution_status, "duration_ms": self.duration_ms,
+            "error": self.error, "steps": [step.to_dict() for step in self.steps.values()],
+        }
+
+
+def task_report(row: Mapping[str, Any]) -> TaskReport:
+    """The report from the document of the query `report`."""
+    counts = StepCounts(
+        row["total"], row["done"], row["failed"], row["cancelled"], row["active"], row["retrying"], row["held"]
+    )
+    return TaskReport(
+        task_uuid=row["task_uuid"], namespace=row["namespace"], template=row["template"], version=row["version"],
+        status=row["status"], execution_status=str(execution_status(counts)), created_at=_time(row["created_at"]),
+        completed_at=_time(row["completed_at"]) if row["completed_at"] else None, context=row["context"],
+        steps={step["name"]: _step(step) for step in row["steps"]}, cancel_reason=row["cancel_reason"],
+    )
+
+
+def _step(row: Mapping[str, Any]) -> StepReport:
+    return StepReport(
+        step_uuid=row["step_uuid"], name=row["name"], type=row["type"], handler=row["handler"], state=row["state"],
+        attempts=row["attempts"], max_attempts=row["max_attempts"], depends_on=tuple(row["depends_on"]),
+        result=row["result"], failures=tuple(row["failures"] or ()), duration_ms=row["duration_ms"],
+        items_processed=row["items_processed"],
+    )
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)

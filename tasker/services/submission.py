@@ -1,0 +1,127 @@
+"""Submitting tasks: input checked, identity computed, one call for any number of tasks of a template."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.contracts.plan import Plan
+from tasker.errors import DuplicateTask, InputInvalid
+from tasker.lifecycle.identity import identity_hash
+from tasker.lifecycle.storable import encode
+from tasker.services.engine import Engine
+from tasker.services.plans import PlanStore, Registered
+from tasker.template.schema_check import check_input
+
+CONTEXT_LIMIT_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One task to create. `priority`: higher runs sooner. `correlation_id` defaults to the task's own id."""
+
+    context: Mapping[str, Any] = field(default_factory=dict)
+    priority: int = 0
+    idempotency_key: str | None = None
+    correlation_id: str | None = None
+    parent_correlation_id: str | None = None
+    initiator: str = "unknown"
+    source_system: str = "unknown"
+    reason: str = ""
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A created task: its id, and how many steps it began with."""
+
+    task_uuid: str
+    step_count: int
+
+
+class Submitter:
+    """Creates tasks. `new_id` gives fresh task identifiers (uuid text whose last 24 bits are zero)."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        plans: PlanStore,
+        new_id: Callable[[], str],
+        *,
+        window: int = 2000,
+        context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
+    ) -> None:
+        self._engine = engine
+        self._plans = plans
+        self._new_id = new_id
+        self._window = window
+        self._limit = context_limit_bytes
+
+    async def submit(self, plan: Plan, request: Request, *, force: bool = False) -> Submitted:
+        """Create one task. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`."""
+        result = (await self.submit_many(plan, [request], force=force))[0]
+        if isinstance(result, DuplicateTask):
+            raise result
+        return result
+
+    async def submit_many(
+        self, plan: Plan, requests: Sequence[Request], *, force: bool = False
+    ) -> list[Submitted | DuplicateTask]:
+        """Create many tasks of one template in one transaction; the answers are in the order of the requests.
+
+        A duplicate is answered with `DuplicateTask` and holds up nothing else; an invalid input raises before anything
+        is created.
+        """
+        entries = [self._entry(plan, request) for request in requests]
+        registered = await self._plans.register(plan, force=force)
+        answer = await self._engine.call("submit", self._args(registered, entries))
+        created = set(answer["created"])
+        return [self._answer(task_id, created, answer) for task_id, _ in entries]
+
+    def prepare(self, registered: Registered, requests: Sequence[Request]) -> tuple[str, list[str]]:
+        """The arguments of `tasker.submit_v1` as JSON text, and the new ids: for a transaction of the caller's own."""
+        entries = [self._entry(registered.plan, request) for request in requests]
+        return self._args(registered, entries), [task_id for task_id, _ in entries]
+
+    def _args(self, registered: Registered, entries: Sequence[tuple[str, str]]) -> str:
+        tasks = ",".join(text for _, text in entries)
+        return f'{{"template":{registered.template_id},"window":{self._window},"tasks":[{tasks}]}}'
+
+    def _entry(self, plan: Plan, request: Request) -> tuple[str, str]:
+        if problems := check_input(plan, request.context):
+            lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
+            raise InputInvalid(
+                f"the input does not fit the template {plan.namespace}/{plan.name}:\n{lines}", problems=problems
+            )
+        task_id = self._new_id()
+        context = encode(dict(request.context), limit_bytes=self._limit)
+        identity = identity_hash(
+            f"{plan.namespace}/{plan.name}/{plan.version}",
+            plan.identity_strategy,
+            request.context,
+            request.idempotency_key,
+            task_id,
+        )
+        rest = {
+            "id": task_id,
+            "identity": identity,
+            "priority": request.priority,
+            "correlation": request.correlation_id,
+            "parent_correlation": request.parent_correlation_id,
+            "initiator": request.initiator,
+            "source_system": request.source_system,
+            "reason": request.reason,
+            "tags": list(request.tags),
+        }
+        return task_id, f'{json.dumps(rest)[:-1]},"context":{context.text}}}'
+
+    @staticmethod
+    def _answer(task_id: str, created: set[str], answer: Mapping[str, Any]) -> Submitted | DuplicateTask:
+        if task_id in created:
+            return Submitted(task_id, answer["steps"])
+        return DuplicateTask(
+            "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
+            hint="change the input or give a new idempotency key",
+        )

@@ -1,0 +1,102 @@
+"""Runs steps that arrive as events: for programs that embed a worker and for tests of handlers (D-159)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from typing import Any
+
+from tasker.contracts.execution import Failure
+from tasker.errors import StepExecutionError
+from tasker.event_bridge import EventBridge, EventNames
+from tasker.handler import HandlerRegistry
+from tasker.registry.handler_definition import HandlerDefinition
+from tasker.step_handler.checkpoint import CheckpointYield
+from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
+from tasker.types import FfiStepEvent, StepContext, StepError, StepExecutionResult, StepHandlerResult
+
+__all__ = ["StepExecutionError", "StepExecutionSubscriber"]
+
+
+class StepExecutionSubscriber:
+    """Takes `STEP_EXECUTION_RECEIVED`, runs the handler, publishes `STEP_COMPLETION_SENT` with the result."""
+
+    def __init__(self, event_bridge: EventBridge, handler_registry: HandlerRegistry, worker_id: str) -> None:
+        self._bridge = event_bridge
+        self._registry = handler_registry
+        self._worker_id = worker_id
+        self._active = False
+
+    def start(self) -> None:
+        """Begin to take events."""
+        if not self._active:
+            self._active = True
+            self._bridge.subscribe(EventNames.STEP_EXECUTION_RECEIVED, self._on_event)
+
+    def stop(self) -> None:
+        """Take no more events."""
+        self._active = False
+        self._bridge.unsubscribe(EventNames.STEP_EXECUTION_RECEIVED, self._on_event)
+
+    @property
+    def is_active(self) -> bool:
+        """True between `start` and `stop`."""
+        return self._active
+
+    @property
+    def worker_id(self) -> str:
+        """Who reports the results."""
+        return self._worker_id
+
+    def _on_event(self, event: FfiStepEvent) -> None:
+        started = time.monotonic()
+        result: StepHandlerResult | Failure
+        try:
+            result = self._run(event)
+        except CheckpointYield as stop:
+            self._bridge.publish(EventNames.STEP_CHECKPOINT_YIELD, event.step_uuid, stop)
+            return
+        except Exception as error:
+            self._bridge.publish(EventNames.HANDLER_ERROR, event, error)
+            result = failure_from_exception(error)
+        duration = int((time.monotonic() - started) * 1000)
+        self._bridge.publish(EventNames.STEP_COMPLETION_SENT, self._report(event, result, duration))
+
+    def _run(self, event: FfiStepEvent) -> StepHandlerResult:
+        definition = _definition(event)
+        handler = self._registry.resolved(definition)
+        returned = handler.call(StepContext.from_ffi_event(event, definition.callable))
+        return to_result(asyncio.run(_finish(returned)) if inspect.isawaitable(returned) else returned, handler.name)
+
+    def _report(self, event: FfiStepEvent, outcome: StepHandlerResult | Failure, duration: int) -> StepExecutionResult:
+        who: dict[str, Any] = {
+            "step_uuid": event.step_uuid,
+            "task_uuid": event.task_uuid,
+            "execution_time_ms": duration,
+            "worker_id": self._worker_id,
+            "correlation_id": event.correlation_id,
+        }
+        if isinstance(outcome, StepHandlerResult) and outcome.is_success:
+            return StepExecutionResult.success_result(result=outcome.result or {}, metadata=outcome.metadata, **who)
+        failure = outcome if isinstance(outcome, Failure) else failure_from_result(outcome)
+        return StepExecutionResult.failure_result(error=_error(failure), **who)
+
+
+async def _finish(awaitable: Any) -> Any:
+    return await awaitable
+
+
+def _definition(event: FfiStepEvent) -> HandlerDefinition:
+    step = event.task_sequence_step.get("step_definition") or {}
+    return HandlerDefinition.from_dict(step.get("handler"))
+
+
+def _error(failure: Failure) -> StepError:
+    return StepError(
+        error_type=failure.error_type,
+        message=failure.message,
+        stack_trace=failure.metadata.get("traceback"),
+        retryable=failure.retryable,
+        metadata=dict(failure.metadata),
+    )

@@ -1,0 +1,159 @@
+"""How a decorated function gets its arguments: by name, from results above, the task's context, or the runtime."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic import ValidationError as PydanticError
+
+from tasker.errors import ConfigurationError, ValidationError
+from tasker.types import StepContext
+
+Reader = Callable[[StepContext], Any]
+
+ABSENT: Any = object()
+"""A reader's answer when the parameter's own default should apply."""
+
+CONTEXT_NAMES = ("context", "_context")
+
+
+def bind(function: Callable[..., Any], given: Mapping[str, Reader]) -> Callable[[StepContext], dict[str, Any]]:
+    """A function from a context to the keyword arguments of `function`.
+
+    `given` are the readers of the kind of handler (`batch_context`, `api`). Raises `ConfigurationError` for a
+    parameter that nothing fills, and for a dependency or input that has no parameter.
+    """
+    parameters = inspect.signature(function).parameters
+    sources = {**declared_readers(function), **given, **dict.fromkeys(CONTEXT_NAMES, _the_context)}
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    _check_parameters(function, parameters, sources)
+    if not takes_any:
+        _check_declared(function, parameters)
+    wanted = [Argument.of(p, sources[name]) for name, p in parameters.items() if name in sources]
+    if takes_any:
+        wanted += [Argument(name, read) for name, read in declared_readers(function).items() if name not in parameters]
+    return lambda context: _arguments(wanted, context)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One parameter and where its value comes from."""
+
+    name: str
+    read: Reader
+    has_default: bool = False
+
+    @classmethod
+    def of(cls, parameter: inspect.Parameter, read: Reader) -> Argument:
+        """The argument for a parameter."""
+        return cls(parameter.name, read, parameter.default is not parameter.empty)
+
+
+def _arguments(wanted: list[Argument], context: StepContext) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for argument in wanted:
+        value = argument.read(context)
+        if value is not ABSENT:
+            values[argument.name] = value
+        elif not argument.has_default:
+            values[argument.name] = None
+    return values
+
+
+def declared_readers(function: Callable[..., Any]) -> dict[str, Reader]:
+    """The readers that `@depends_on` and `@inputs` declared on the function."""
+    dependencies = {
+        name: dependency_reader(name, step, model) for name, (step, model) in _dependencies(function).items()
+    }
+    keys, model = _inputs(function)
+    fields = {key: input_reader(key) for key in keys}
+    return dependencies | fields | ({"inputs": model_reader(model)} if model else {})
+
+
+def dependency_reader(parameter: str, step: str, model: type | None) -> Reader:
+    """Reads a step's result, validated to `model` if there is one; absent when the step has no result."""
+    adapter: TypeAdapter[Any] | None = TypeAdapter(model) if model is not None else None
+
+    def read(context: StepContext) -> Any:
+        value = context.get_dependency_result(step)
+        if value is None:
+            return ABSENT
+        return value if adapter is None else _validated(adapter, value, f"result of step {step!r} (for {parameter!r})")
+
+    return read
+
+
+def input_reader(key: str) -> Reader:
+    """Reads a field of the task's context; absent when it is not there."""
+    return lambda context: context.input_data.get(key, ABSENT)
+
+
+def model_reader(model: type) -> Reader:
+    """Reads the whole context of the task, validated to `model`."""
+    adapter: TypeAdapter[Any] = TypeAdapter(model)
+    return lambda context: _validated(adapter, context.input_data, "task's context (for 'inputs')")
+
+
+def declare(function: Callable[..., Any], key: str, value: Any) -> None:
+    """Note a declaration on the function; the decorators may stand in any order."""
+    function.__dict__.setdefault("_tasker_arguments", {})[key] = value
+
+
+def _declared(function: Callable[..., Any], key: str, default: Any) -> Any:
+    return function.__dict__.get("_tasker_arguments", {}).get(key, default)
+
+
+def _dependencies(function: Callable[..., Any]) -> dict[str, tuple[str, type | None]]:
+    found: dict[str, tuple[str, type | None]] = _declared(function, "depends_on", {})
+    return found
+
+
+def _inputs(function: Callable[..., Any]) -> tuple[tuple[str, ...], type | None]:
+    return _declared(function, "input_keys", ()), _declared(function, "input_model", None)
+
+
+def _the_context(context: StepContext) -> StepContext:
+    return context
+
+
+def _validated(adapter: TypeAdapter[Any], value: Any, what: str) -> Any:
+    try:
+        return adapter.validate_python(value)
+    except PydanticError as error:
+        problems = "; ".join(f"{'.'.join(map(str, p['loc'])) or 'value'}: {p['msg']}" for p in error.errors())
+        raise ValidationError(f"the {what} does not fit {error.title}: {problems}") from None
+
+
+def _check_parameters(
+    function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter], sources: Mapping[str, Reader]
+) -> None:
+    for parameter in parameters.values():
+        optional = parameter.default is not parameter.empty or parameter.kind in (
+            parameter.VAR_KEYWORD,
+            parameter.VAR_POSITIONAL,
+        )
+        if parameter.name not in sources and not optional:
+            raise ConfigurationError(
+                f"{_where(function)}: nothing fills the parameter {parameter.name!r}",
+                hint=f'add @inputs("{parameter.name}") or @depends_on({parameter.name}="<step>"), '
+                "or name it `context` for the step's context",
+            )
+
+
+def _check_declared(function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]) -> None:
+    for name in declared_readers(function):
+        if name not in parameters:
+            raise ConfigurationError(
+                f"{_where(function)}: {name!r} is declared but the function has no such parameter",
+                hint=f"add the parameter {name!r}, or remove it from @depends_on or @inputs",
+            )
+
+
+def _where(function: Callable[..., Any]) -> str:
+    code = getattr(function, "__code__", None)
+    place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+    return f"{getattr(function, '__qualname__', repr(function))}{place}"

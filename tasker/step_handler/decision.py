@@ -1,0 +1,15 @@
+"""A step handler that decides."""
+
+from __future__ import annotations
+
+from tasker.step_handler.base import StepHandler
+from tasker.step_handler.mixins.decision import DecisionMixin
+
+
+class DecisionHandler(DecisionMixin, StepHandler):
+    """`StepHandler` with `DecisionMixin`."""
+
+    @property
+    def capabilities(self) -> list[str]:
+        """Those of a handler, and of decisions."""
+        return [*super().capabilities, *self.decision_capabilities]

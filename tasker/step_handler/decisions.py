@@ -1,0 +1,34 @@
+"""What decision and analyzer functions return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.types import DecisionPointOutcome
+
+
+@dataclass
+class Decision:
+    """The answer of a decision function. Routing context is read by the steps below."""
+
+    outcome: DecisionPointOutcome
+
+    @staticmethod
+    def route(steps: list[str], **routing_context: Any) -> Decision:
+        """Create these steps of the template. Raises `ValidationError` for an empty list: use `skip`."""
+        return Decision(DecisionPointOutcome.create_steps(steps, routing_context=routing_context))
+
+    @staticmethod
+    def skip(reason: str, **routing_context: Any) -> Decision:
+        """Create nothing and say why."""
+        return Decision(DecisionPointOutcome.no_branches(reason, routing_context))
+
+
+@dataclass
+class BatchConfig:
+    """The answer of an analyzer function: 0 items mean no batches. Workers read `metadata` from its result."""
+
+    total_items: int
+    batch_size: int
+    metadata: dict[str, Any] = field(default_factory=dict)

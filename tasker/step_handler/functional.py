@@ -1,0 +1,146 @@
+"""Functions as handlers.
+
+A function stays an ordinary function, so a test calls it with plain values. Sync and `async def` both work.
+
+    @step_handler("charge")
+    @depends_on(cart="validate_cart")
+    @inputs("card")
+    def charge(cart, card):
+        return {"charged": cart["total"]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from tasker.errors import UsageError
+from tasker.step_handler.base import StepHandler
+from tasker.step_handler.binding import declare
+from tasker.step_handler.decisions import BatchConfig, Decision
+from tasker.step_handler.function_handler import (
+    ApiFunction,
+    BatchAnalyzerFunction,
+    BatchWorkerFunction,
+    DecisionFunction,
+    FunctionHandler,
+    handler_class,
+)
+
+__all__ = [
+    "BatchConfig",
+    "Decision",
+    "FunctionalHandler",
+    "HandlerDecorator",
+    "api_handler",
+    "batch_analyzer",
+    "batch_worker",
+    "decision_handler",
+    "depends_on",
+    "inputs",
+    "step_handler",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class FunctionalHandler(Protocol):
+    """A decorated function: still callable, and carrying its handler class."""
+
+    _handler_class: type[StepHandler]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself."""
+        ...
+
+
+class HandlerDecorator(Protocol):
+    """A decorator that leaves the function as it is."""
+
+    def __call__(self, function: F, /) -> F:
+        """Note the handler class on the function."""
+        ...
+
+
+def step_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
+    """The function is the handler `name`. What it returns and raises becomes the step's result.
+
+    A dict is the result, a pydantic model is dumped, None is an empty result, any other value is `{"result": value}`.
+    `PermanentError` ends the step, `RetryableError` and every other exception ask for another attempt.
+    """
+    return _decorator(FunctionHandler, name, version)
+
+
+def decision_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
+    """The function decides: it returns `Decision.route([...])` or `Decision.skip(reason)`."""
+    return _decorator(DecisionFunction, name, version)
+
+
+def batch_analyzer(name: str, worker_template: str, version: str = "1.0.0") -> HandlerDecorator:
+    """The function cuts work: it returns a `BatchConfig`; `worker_template` names the template's batch_worker step."""
+    return _decorator(BatchAnalyzerFunction, name, version, worker_template=worker_template)
+
+
+def batch_worker(name: str, version: str = "1.0.0") -> HandlerDecorator:
+    """The function does one batch, given as `batch_context` (start, end, checkpoint, `checkpoint_yield`)."""
+    return _decorator(BatchWorkerFunction, name, version)
+
+
+def api_handler(
+    name: str,
+    base_url: str,
+    version: str = "1.0.0",
+    timeout: float = 30.0,
+    default_headers: dict[str, str] | None = None,
+) -> HandlerDecorator:
+    """The function calls an API through its parameter `api` (`api.get(...)`, `await api.aget(...)`).
+
+    `timeout` is seconds.
+    """
+    return _decorator(
+        ApiFunction,
+        name,
+        version,
+        base_url=base_url,
+        default_timeout=timeout,
+        default_headers=dict(default_headers or {}),
+    )
+
+
+def depends_on(**deps: str | tuple[str, type]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Fill parameters with the results of steps above: `cart="validate_cart"`, or `cart=("validate_cart", Cart)`.
+
+    With a model the result is validated; a misfit is a permanent failure. A step without a result gives the
+    parameter's default, or None.
+    """
+    wanted = {name: (dep, None) if isinstance(dep, str) else tuple(dep) for name, dep in deps.items()}
+    return _declaration("depends_on", wanted)
+
+
+def inputs(*keys_or_model: str | type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Fill parameters with fields of the task's context: `inputs("card", "amount")`.
+
+    `inputs(Model)` fills one parameter `inputs` with the whole context, validated; a misfit is a permanent failure. A
+    missing field gives the parameter's default, or None.
+    """
+    keys = tuple(item for item in keys_or_model if isinstance(item, str))
+    models = [item for item in keys_or_model if not isinstance(item, str)]
+    if len(models) > 1 or (models and keys):
+        raise UsageError("inputs() takes names or one model, not both", hint='inputs("a", "b") or inputs(Model)')
+    return _declaration("input_model", models[0]) if models else _declaration("input_keys", keys)
+
+
+def _decorator(base: type[FunctionHandler], name: str, version: str, **attributes: Any) -> HandlerDecorator:
+    def decorate(function: F, /) -> F:
+        function.__dict__["_handler_class"] = handler_class(base, function, name, version, **attributes)
+        return function
+
+    return decorate
+
+
+def _declaration(key: str, value: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        declare(function, key, value)
+        return function
+
+    return decorate

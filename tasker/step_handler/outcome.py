@@ -1,0 +1,120 @@
+"""What a handler did, normalised: its return value as a result, its exception as a failure."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.contracts.execution import Failure
+from tasker.errors import ErrorClassifier, TaskerError, get_classifier
+from tasker.types import StepHandlerCallResult, StepHandlerResult
+
+TRACEBACK_LIMIT = 4000
+"""Characters of a traceback that are kept: its end, which names the place."""
+
+INVALID_RESULT = "invalid_handler_result"
+
+
+def to_result(value: Any, handler: str = "the handler") -> StepHandlerResult:
+    """What `call` returned, as a result. `handler` names it in messages.
+
+    A `StepHandlerResult` passes, a `StepHandlerCallResult` is converted. Anything else is a permanent failure that
+    says what was returned and what was expected: another attempt would return the same.
+    """
+    if isinstance(value, StepHandlerResult):
+        return value
+    if isinstance(value, StepHandlerCallResult):
+        return _from_call_result(value)
+    if inspect.iscoroutine(value):
+        value.close()
+    return StepHandlerResult.failure(
+        f"{handler} returned {_describe(value)}, expected a StepHandlerResult: {_advice(value)}",
+        INVALID_RESULT,
+        retryable=False,
+        metadata={"returned_type": type(value).__name__},
+    )
+
+
+def _from_call_result(value: StepHandlerCallResult) -> StepHandlerResult:
+    if value.success:
+        return StepHandlerResult.success(value.result, value.metadata)
+    return StepHandlerResult.failure(
+        value.error_message or "the handler failed without a message", metadata=value.metadata
+    )
+
+
+def _describe(value: Any) -> str:
+    return "None" if value is None else f"{type(value).__name__} ({value!r:.80})"
+
+
+def _advice(value: Any) -> str:
+    if inspect.isawaitable(value):
+        return "make the method `async def`, so that the worker awaits it"
+    if value is None:
+        return "end with `return self.success({...})`"
+    if isinstance(value, Mapping):
+        return "write `return self.success(result)` (a function under @step_handler may return a dict)"
+    return "write `return self.success({...})` or `return self.failure(...)`"
+
+
+def failure_from_result(result: StepHandlerResult, handler: str | None = None) -> Failure:
+    """A failed result in the engine's form; `metadata["retry_after"]` (seconds) becomes the delay."""
+    return Failure(
+        message=result.error_message or "the handler failed without a message",
+        error_type=result.error_type or "handler_error",
+        retryable=result.retryable,
+        error_code=result.error_code,
+        retry_after=_seconds(result.metadata.get("retry_after")),
+        metadata=result.metadata,
+        handler=handler,
+    )
+
+
+def failure_from_exception(
+    exc: BaseException, classifier: ErrorClassifier | None = None, handler: str | None = None
+) -> Failure:
+    """A raised exception in the engine's form.
+
+    A `TaskerError` says itself whether it is retryable, and keeps its code, delay, metadata and context; for any
+    other exception `classifier` decides. Class and traceback (its end) go into the metadata.
+    """
+    rules = classifier or get_classifier()
+    known = exc if isinstance(exc, TaskerError) else None
+    return Failure(
+        message=str(exc) or type(exc).__name__,
+        error_type=rules.error_type(exc),
+        retryable=rules.retryable(exc),
+        error_code=known.error_code if known else None,
+        retry_after=_seconds(known.retry_after) if known else None,
+        metadata=exception_metadata(exc),
+        handler=handler,
+    )
+
+
+def result_from_exception(exc: BaseException, classifier: ErrorClassifier | None = None) -> StepHandlerResult:
+    """A raised exception as a failed result, as the functional handlers return it."""
+    failure = failure_from_exception(exc, classifier)
+    metadata = dict(failure.metadata)
+    if failure.retry_after is not None:
+        metadata["retry_after"] = failure.retry_after
+    return StepHandlerResult.failure(
+        failure.message, failure.error_type, failure.retryable, metadata, failure.error_code
+    )
+
+
+def exception_metadata(exc: BaseException) -> dict[str, Any]:
+    """What a failure keeps of an exception: its own metadata and context, its class, its traceback (trimmed)."""
+    own = {**exc.context, **exc.metadata} if isinstance(exc, TaskerError) else {}
+    if isinstance(exc, TaskerError) and exc.hint:
+        own["hint"] = exc.hint
+    lines = "".join(traceback.format_exception(exc))
+    return {**own, "exception_type": type(exc).__name__, "traceback": lines[-TRACEBACK_LIMIT:]}
+
+
+def _seconds(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if math.isfinite(value) and value >= 0 else None

@@ -1,0 +1,43 @@
+"""Templates: YAML text to compiled plans or diagnostics. A name is imported when it is used: workers need few."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tasker.template.compile import CompileResult, compile_text
+    from tasker.template.diagnostics import Diagnostic
+    from tasker.template.render import render_text, to_json
+    from tasker.template.sarif import to_sarif
+    from tasker.template.schema_check import Problem, check_input, check_result
+
+_PLACES = {
+    "CompileResult": "compile",
+    "Diagnostic": "diagnostics",
+    "Problem": "schema_check",
+    "check_input": "schema_check",
+    "check_result": "schema_check",
+    "compile_text": "compile",
+    "render_text": "render",
+    "to_json": "render",
+    "to_sarif": "sarif",
+}
+
+__all__ = [
+    "CompileResult",
+    "Diagnostic",
+    "Problem",
+    "check_input",
+    "check_result",
+    "compile_text",
+    "render_text",
+    "to_json",
+    "to_sarif",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'tasker.template' has no attribute {name!r}")
+    return getattr(import_module(f"tasker.template.{_PLACES[name]}"), name)

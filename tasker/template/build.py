@@ -1,0 +1,84 @@
+"""From a checked document to the compiled plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, StepPlan, StepType
+from tasker.template.drafts import StepDraft
+from tasker.template.graph import Graph
+from tasker.template.overrides import Settings, settings
+from tasker.template.retry import retry_policy
+
+KEPT_IN_METADATA = ("task_handler", "loaded_from")
+OLDER_LIFECYCLE_KEYS = ("max_retries", "backoff_multiplier")
+
+
+def build_plan(document: Mapping[str, Any], graph: Graph, environment: str | None) -> Plan:
+    """The plan of a document without errors, with the overrides of the environment applied."""
+    kept = {key: document[key] for key in KEPT_IN_METADATA if key in document}
+    return Plan(
+        namespace=document["namespace_name"],
+        name=document["name"],
+        version=document["version"],
+        steps=tuple(_step(name, index, document, graph, environment) for index, name in enumerate(graph.order)),
+        description=document.get("description"),
+        input_schema=document.get("input_schema"),
+        identity_strategy=document.get("identity_strategy", "strict"),
+        lifecycle=document.get("lifecycle", {}),
+        metadata={**document.get("metadata", {}), **kept},
+        system_dependencies=_systems(document),
+        domain_events=tuple(document.get("domain_events", ())),
+        environment=environment,
+    )
+
+
+def _systems(document: Mapping[str, Any]) -> dict[str, Any]:
+    systems = document.get("system_dependencies")
+    return {} if systems is None else {"primary": "default", "secondary": [], **systems}
+
+
+def _step(name: str, ordinal: int, document: Mapping[str, Any], graph: Graph, environment: str | None) -> StepPlan:
+    draft = graph.steps[name]
+    chosen = settings(draft, document, environment)
+    values = draft.values
+    return StepPlan(
+        name=name,
+        type=draft.type or StepType.STANDARD,
+        handler=_handler(values["handler"], chosen),
+        ordinal=ordinal,
+        level=graph.levels[name],
+        depends_on=draft.depends_on,
+        ancestors=tuple(sorted(graph.ancestors[name])),
+        descendants=tuple(sorted(graph.descendants[name])),
+        static=graph.is_static(name),
+        retry=retry_policy(draft, chosen),
+        timeout_seconds=None if chosen.timeout_seconds is None else float(chosen.timeout_seconds),
+        execution=values.get("execution", {}).get("mode"),
+        on_worker_lost=values.get("on_worker_lost", "retry"),
+        result_schema=values.get("result_schema"),
+        batch=_batch(draft, graph),
+        lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_LIFECYCLE_KEYS},
+        system_dependency=values.get("system_dependency"),
+        publishes_events=tuple(_event(event) for event in values.get("publishes_events", ())),
+        description=values.get("description"),
+    )
+
+
+def _handler(values: Mapping[str, Any], chosen: Settings) -> HandlerRef:
+    method = values.get("method", "call")
+    return HandlerRef(values["callable"], method, values.get("resolver"), chosen.initialization)
+
+
+def _event(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {"condition": "success", "delivery_mode": "durable", **values}
+
+
+def _batch(draft: StepDraft, graph: Graph) -> BatchSettings | None:
+    """The advice for batches: a batch_worker without its own takes that of its batchable step (C-68)."""
+    own = draft.values.get("batch_config")
+    if draft.type is StepType.BATCH_WORKER:
+        batchable = next(p for p in graph.parents[draft.name] if graph.is_a(p, StepType.BATCHABLE))
+        own = own or graph.steps[batchable].values.get("batch_config", {})
+    return None if own is None else BatchSettings(**own)

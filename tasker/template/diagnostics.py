@@ -1,0 +1,78 @@
+"""What the compiler has to say about a template: one value per problem, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from tasker.template.codes import Severity, severity_of
+
+
+class Place(NamedTuple):
+    """A piece of a line; line and column count from 1."""
+
+    line: int
+    column: int
+    length: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One problem: a stable code, what is wrong, where, and what to do."""
+
+    code: str
+    severity: Severity
+    message: str
+    file: str
+    line: int
+    column: int
+    length: int = 1
+    hint: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The diagnostic as plain data."""
+        return {
+            "code": self.code,
+            "severity": str(self.severity),
+            "message": self.message,
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "length": self.length,
+            "hint": self.hint,
+        }
+
+
+class Report:
+    """Collects the diagnostics of one file; the same problem at the same place counts once."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._found: dict[tuple[str, Place], Diagnostic] = {}
+
+    def add(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+        """Record a problem; its severity follows from the code."""
+        diagnostic = Diagnostic(code, severity_of(code), message, self.file, *place, hint=hint)
+        self._found.setdefault((code, place), diagnostic)
+
+    @property
+    def errors(self) -> int:
+        """How many errors are recorded so far."""
+        return sum(d.severity is Severity.ERROR for d in self._found.values())
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Everything recorded, in the order of the file."""
+        return tuple(sorted(self._found.values(), key=lambda d: (d.line, d.column, d.code)))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """A hint with the nearest known word, or None when nothing is near."""
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else None
+
+
+def listed(words: Iterable[str]) -> str:
+    """The words as code, separated by commas."""
+    return ", ".join(f"`{word}`" for word in words)

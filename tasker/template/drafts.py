@@ -1,0 +1,87 @@
+"""The steps of a document before they are compiled: canonical values, with their place in the list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.contracts.plan import StepType
+from tasker.template.diagnostics import Place
+from tasker.template.reading import Path, Reading
+
+EVERY_STEP = "ALL"
+"""The name in an environment that stands for every step, so no step may have it."""
+
+
+@dataclass(frozen=True)
+class StepDraft:
+    """A step as written. `type` is None when it could not be read."""
+
+    index: int
+    name: str
+    type: StepType | None
+    depends_on: tuple[str, ...]
+    values: Mapping[str, Any]
+    reading: Reading
+
+    @property
+    def path(self) -> Path:
+        """Where the step stands in the document."""
+        return ("steps", self.index)
+
+    def place(self, *keys: str) -> Place:
+        """The place of a value of this step, or of what is nearest to it."""
+        return self.reading.value(*self.path, *keys)
+
+    def name_place(self) -> Place:
+        """The place of the step's name."""
+        return self.place("name")
+
+    def dependency_place(self, name: str) -> Place:
+        """The place where the dependency is named."""
+        return self.reading.value(*self.path, "dependencies", self.values["dependencies"].index(name))
+
+    def report(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+        """Report a problem of this step."""
+        self.reading.report.add(code, message, place, hint)
+
+
+def make_drafts(steps: Iterable[Any], reading: Reading) -> tuple[list[StepDraft], bool]:
+    """The steps that have a name of their own, and whether those are all."""
+    drafts: dict[str, StepDraft] = {}
+    complete = True
+    for index, values in enumerate(steps):
+        if not isinstance(values, dict) or "name" not in values:
+            complete = False
+            continue
+        draft = _draft(index, values, reading)
+        if draft.name in drafts:
+            line = drafts[draft.name].name_place().line
+            draft.report("T030", f"a second step `{draft.name}`", draft.name_place(), f"the first is in line {line}")
+        else:
+            drafts[draft.name] = draft
+    return list(drafts.values()), complete
+
+
+def _draft(index: int, values: Mapping[str, Any], reading: Reading) -> StepDraft:
+    type_ = StepType(values.get("type", "standard")) if _type_is_known(index, values, reading) else None
+    names = [name for name in values.get("dependencies", ()) if isinstance(name, str)]
+    draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
+    if draft.name == EVERY_STEP:
+        hint = "`ALL` means every step in `environments`"
+        draft.report("T026", "no step can be named `ALL`", draft.name_place(), hint)
+    _report_repeated(draft)
+    return draft
+
+
+def _type_is_known(index: int, values: Mapping[str, Any], reading: Reading) -> bool:
+    return "type" in values or not reading.has("steps", index, "type")
+
+
+def _report_repeated(draft: StepDraft) -> None:
+    written = list(draft.values.get("dependencies", ()))
+    for position, name in enumerate(written):
+        if isinstance(name, str) and name in written[:position]:
+            place = draft.reading.value(*draft.path, "dependencies", position)
+            draft.report("T042", f"`{name}` is listed twice", place, "remove one of them")

@@ -1,0 +1,15 @@
+"""Drawings of a plan: Mermaid, Graphviz, and a tree for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tasker.contracts.plan import Plan
+from tasker.template.draw.dot import draw_dot
+from tasker.template.draw.mermaid import draw_mermaid
+from tasker.template.draw.tree import draw_text
+
+FORMATS: dict[str, Callable[[Plan], str]] = {"mermaid": draw_mermaid, "dot": draw_dot, "text": draw_text}
+"""Every format by name."""
+
+__all__ = ["FORMATS", "draw_dot", "draw_mermaid", "draw_text"]

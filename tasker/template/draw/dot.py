@@ -1,0 +1,24 @@
+"""A plan in the language of Graphviz. Steps that are created while the task runs are dashed."""
+
+from __future__ import annotations
+
+from tasker.contracts.plan import Plan, StepPlan, StepType
+
+SHAPES = {
+    StepType.STANDARD: "box",
+    StepType.DECISION: "diamond",
+    StepType.DEFERRED: "ellipse",
+    StepType.BATCHABLE: "box3d",
+    StepType.BATCH_WORKER: "parallelogram",
+}
+
+
+def draw_dot(plan: Plan) -> str:
+    """The directed graph."""
+    nodes = [f'  "{s.name}" [shape={SHAPES[s.type]}, style={_style(s)}];' for s in plan.steps]
+    edges = [f'  "{parent}" -> "{s.name}" [style={_style(s)}];' for s in plan.steps for parent in s.depends_on]
+    return "\n".join([f'digraph "{plan.name}" {{', "  rankdir=TB;", *nodes, *edges, "}"])
+
+
+def _style(step: StepPlan) -> str:
+    return "solid" if step.static else "dashed"

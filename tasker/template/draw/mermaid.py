@@ -1,0 +1,32 @@
+"""A plan as a Mermaid flowchart. Steps that are created while the task runs are dashed."""
+
+from __future__ import annotations
+
+from tasker.contracts.plan import Plan, StepPlan, StepType
+
+SHAPES = {
+    StepType.STANDARD: ("[", "]"),
+    StepType.DECISION: ("{", "}"),
+    StepType.DEFERRED: ("([", "])"),
+    StepType.BATCHABLE: ("[[", "]]"),
+    StepType.BATCH_WORKER: ("[/", "/]"),
+}
+
+
+def draw_mermaid(plan: Plan) -> str:
+    """The flowchart, ready for a Markdown fence."""
+    lines = ["flowchart TD", *(_node(step) for step in plan.steps)]
+    lines += [_edge(plan.by_name[parent], step) for step in plan.steps for parent in step.depends_on]
+    if not all(step.static for step in plan.steps):
+        lines.append("    classDef dynamic stroke-dasharray: 5 5")
+    return "\n".join(lines)
+
+
+def _node(step: StepPlan) -> str:
+    left, right = SHAPES[step.type]
+    label = step.name if step.type is not StepType.BATCH_WORKER else f"{step.name} x N"
+    return f'    s{step.ordinal}{left}"{label}"{right}' + ("" if step.static else ":::dynamic")
+
+
+def _edge(parent: StepPlan, child: StepPlan) -> str:
+    return f"    s{parent.ordinal} {'-->' if child.static else '-.->'} s{child.ordinal}"

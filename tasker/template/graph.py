@@ -1,0 +1,164 @@
+"""The graph of the declared dependencies: order, levels, ancestors; unknown names and cycles are reported."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tasker.contracts.plan import EXPANDING, StepType
+from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.drafts import StepDraft
+
+Edges = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Steps by name in the order of the file, with the parents that exist.
+
+    `tainted` names steps whose type or dependencies could not be read, so that rules say nothing about them.
+    `complete` is False when a step is missing because it could not be read.
+    """
+
+    steps: Mapping[str, StepDraft]
+    parents: Edges
+    tainted: frozenset[str]
+    complete: bool
+
+    @cached_property
+    def children(self) -> Edges:
+        """For each step the steps that depend on it directly, in the order of the file."""
+        found: dict[str, list[str]] = {name: [] for name in self.steps}
+        for name, parents in self.parents.items():
+            for parent in parents:
+                found[parent].append(name)
+        return {name: tuple(children) for name, children in found.items()}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Topological order, ties broken by the order of the file; steps on or below a cycle are left out."""
+        position = {name: index for index, name in enumerate(self.steps)}
+        waiting = {name: len(parents) for name, parents in self.parents.items()}
+        ready = [position[name] for name, count in waiting.items() if count == 0]
+        names, order = list(self.steps), []
+        while ready:
+            name = names[heapq.heappop(ready)]
+            order.append(name)
+            for child in self.children[name]:
+                waiting[child] -= 1
+                if waiting[child] == 0:
+                    heapq.heappush(ready, position[child])
+        return tuple(order)
+
+    @property
+    def cyclic(self) -> bool:
+        """True when some steps wait for each other."""
+        return len(self.order) < len(self.steps)
+
+    @cached_property
+    def ancestors(self) -> dict[str, frozenset[str]]:
+        """For each ordered step every step above it."""
+        found: dict[str, frozenset[str]] = {}
+        for name in self.order:
+            parents = self.parents[name]
+            found[name] = frozenset(parents).union(*(found[parent] for parent in parents))
+        return found
+
+    @cached_property
+    def descendants(self) -> dict[str, frozenset[str]]:
+        """For each ordered step every ordered step below it."""
+        found: dict[str, frozenset[str]] = {}
+        for name in reversed(self.order):
+            children = [child for child in self.children[name] if child in found]
+            found[name] = frozenset(children).union(*(found[child] for child in children))
+        return found
+
+    @cached_property
+    def levels(self) -> dict[str, int]:
+        """For each ordered step its longest distance from a root."""
+        found: dict[str, int] = {}
+        for name in self.order:
+            found[name] = max((found[parent] + 1 for parent in self.parents[name]), default=0)
+        return found
+
+    def is_a(self, name: str, type_: StepType) -> bool:
+        """True when the step has that type."""
+        return self.steps[name].type is type_
+
+    def is_static(self, name: str) -> bool:
+        """True when the step exists from the start: no pattern or convergence, and nothing above decides (C-10)."""
+        if self.steps[name].type in (StepType.DEFERRED, StepType.BATCH_WORKER):
+            return False
+        return not any(self.steps[above].type in EXPANDING for above in self.ancestors[name])
+
+
+def build_graph(drafts: Sequence[StepDraft], complete: bool) -> Graph:
+    """The graph of the steps. Unknown dependencies and cycles are reported."""
+    steps = {draft.name: draft for draft in drafts}
+    tainted = {draft.name for draft in drafts if draft.type is None or _is_unreadable(draft)}
+    for draft in drafts:
+        if _report_unknown(draft, steps):
+            tainted.add(draft.name)
+    parents = {d.name: tuple(n for n in d.depends_on if n in steps) for d in drafts}
+    graph = Graph(steps, parents, frozenset(tainted), complete)
+    _report_cycles(graph)
+    return graph
+
+
+def _is_unreadable(draft: StepDraft) -> bool:
+    missing = "dependencies" not in draft.values and draft.reading.has(*draft.path, "dependencies")
+    return missing or any(not isinstance(name, str) for name in draft.values.get("dependencies", ()))
+
+
+def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft]) -> bool:
+    unknown = [name for name in draft.depends_on if name not in steps]
+    for name in unknown:
+        others = [other for other in steps if other != draft.name]
+        hint = did_you_mean(name, others) or (f"steps: {listed(others[:20])}" if others else None)
+        message = f"`{draft.name}` depends on `{name}`, which is no step"
+        draft.report("T040", message, draft.dependency_place(name), hint)
+    return bool(unknown)
+
+
+def _report_cycles(graph: Graph) -> None:
+    reported: set[str] = set()
+    for name in [n for n in graph.steps if n not in graph.order] if graph.cyclic else []:
+        path = () if name in reported else _cycle_through(name, graph.parents)
+        if path:
+            reported.update(path)
+            _report_cycle(path, graph)
+
+
+def _report_cycle(path: tuple[str, ...], graph: Graph) -> None:
+    first = graph.steps[path[0]]
+    place = first.dependency_place(path[-2])
+    if len(path) == 2:
+        first.report("T041", f"`{first.name}` depends on itself", place, "remove the dependency")
+        return
+    message = f"the dependencies form a cycle: {' -> '.join(path)}"
+    first.report("T041", message, place, "the arrow means `must run before`; remove one of these dependencies")
+
+
+def _cycle_through(start: str, parents: Edges) -> tuple[str, ...]:
+    """The shortest way from a step back to it, along the order of execution; empty when there is none."""
+    child_of: dict[str, str] = {}
+    queue = deque([start])
+    while queue:
+        name = queue.popleft()
+        for parent in parents[name]:
+            if parent == start:
+                return _unwind(start, name, child_of)
+            if parent not in child_of:
+                child_of[parent] = name
+                queue.append(parent)
+    return ()
+
+
+def _unwind(start: str, last: str, child_of: Mapping[str, str]) -> tuple[str, ...]:
+    path = [start, last] if last != start else [start]
+    while path[-1] != start:
+        path.append(child_of[path[-1]])
+    return tuple(path) if len(path) > 1 else (start, start)

@@ -1,0 +1,154 @@
+"""Mappings with a table of keys: the part of the model that knows names, aliases, and what to say about the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.nodes import Entry, Node
+from tasker.template.reading import Path, Reading
+from tasker.template.shapes import INVALID, ListOf, MapOf, Shape, wrong_type
+
+
+@dataclass(frozen=True)
+class Key:
+    """One row of the table of keys.
+
+    `aliases` are other spellings; `older` names those of them that are deprecated. `notice` deprecates the key itself,
+    `refused` makes it an error; both say what to do. `default` is for readers; the compiler fills it in.
+    """
+
+    name: str
+    shape: Shape
+    doc: str
+    required: bool = False
+    default: Any = None
+    aliases: tuple[str, ...] = ()
+    older: tuple[str, ...] = ()
+    notice: str | None = None
+    refused: str | None = None
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Every accepted name, the canonical one first."""
+        return (self.name, *self.aliases)
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A mapping whose keys are listed; any other key is an error."""
+
+    title: str
+    keys: tuple[Key, ...]
+    shorthand: str | None = None
+    """The key that a bare text stands for (D-38)."""
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The values that can be used, under canonical keys."""
+        if self.shorthand and isinstance(node.value, str):
+            node = Node({self.shorthand: Entry(node.place, node)}, node.place)
+        if not isinstance(node.value, dict):
+            return wrong_type("a mapping", node, reading)
+        unknown = [name for name in node.value if name not in self._known]
+        self._report_unknown(unknown, node.value, reading)
+        values = {key.name: self._read_key(key, node.value, path, reading) for key in self.keys}
+        self._report_missing(unknown, node, reading)
+        return {name: value for name, value in values.items() if value is not INVALID}
+
+    def _read_key(self, key: Key, entries: dict[str, Entry], path: Path, reading: Reading) -> Any:
+        given = [(name, entries[name]) for name in key.spellings if name in entries]
+        for spelling, entry in given:
+            self._report_notice(key, spelling, entry, reading)
+        if not given or key.refused:
+            return INVALID
+        values = [self._read_entry(key, entry, path, reading) for _, entry in reversed(given)]
+        if any(value != values[-1] for value in values):
+            _report_conflict(given, reading)
+        return values[-1]
+
+    def _read_entry(self, key: Key, entry: Entry, path: Path, reading: Reading) -> Any:
+        if entry.node.value is None and not key.required:
+            return INVALID  # an optional key without a value is a key left out
+        reading.mark((*path, key.name), entry.node.place, entry.key)
+        return key.shape.read(entry.node, (*path, key.name), reading)
+
+    def _report_notice(self, key: Key, spelling: str, entry: Entry, reading: Reading) -> None:
+        if key.refused:
+            reading.report.add("T027", f"`{spelling}` is not supported", entry.key, key.refused)
+        elif key.notice:
+            reading.report.add("T083", f"`{spelling}` is deprecated", entry.key, key.notice)
+        elif spelling in key.older:
+            reading.report.add("T083", f"`{spelling}` is an older spelling", entry.key, f"write `{key.name}`")
+
+    @property
+    def _known(self) -> list[str]:
+        return [name for key in self.keys for name in key.spellings]
+
+    def _report_unknown(self, names: list[str], entries: dict[str, Entry], reading: Reading) -> None:
+        for name in names:
+            message = f"unknown key `{name}` in {self.title}"
+            reading.report.add("T020", message, entries[name].key, self._hint_for(name))
+
+    def _hint_for(self, name: str) -> str:
+        inside = [key.name for key in self.keys if name in _names_inside(key.shape)]
+        if inside:
+            return f"`{name}` belongs under `{inside[0]}`"
+        return did_you_mean(name, self._known) or f"known keys: {listed(key.name for key in self.keys)}"
+
+    def _report_missing(self, unknown: list[str], node: Node, reading: Reading) -> None:
+        meant = {hint for name in unknown if (hint := did_you_mean(name, self._known))}
+        for key in self.keys:
+            absent = key.required and not any(name in node.value for name in key.spellings)
+            if absent and not any(f"`{name}`" in hint for hint in meant for name in key.spellings):
+                reading.report.add("T021", f"`{key.name}` is missing in {self.title}", node.place, f"add it: {key.doc}")
+
+    def json_schema(self) -> dict[str, Any]:
+        """An object that allows the listed keys alone; with a shorthand also a string."""
+        properties: dict[str, Any] = {}
+        for key in self.keys:
+            if not key.refused:
+                properties |= {name: _property(key, name) for name in key.spellings}
+        schema = {"type": "object", "additionalProperties": False, "properties": properties, **self._required()}
+        if self.shorthand:
+            return {"anyOf": [{"type": "string", "minLength": 1}, schema]}
+        return schema
+
+    def _required(self) -> dict[str, Any]:
+        required = [key for key in self.keys if key.required]
+        one_name = [key.name for key in required if not key.aliases]
+        several = [{"anyOf": [{"required": [name]} for name in key.spellings]} for key in required if key.aliases]
+        return ({"required": one_name} if one_name else {}) | ({"allOf": several} if several else {})
+
+
+def _property(key: Key, name: str) -> dict[str, Any]:
+    schema = key.shape.json_schema()
+    if not key.required:
+        schema = _or_null(schema)
+    doc = key.doc if name == key.name else f"The same as `{key.name}`: {key.doc}"
+    schema = {"description": doc, **schema}
+    if key.default is not None:
+        schema["default"] = key.default
+    if key.notice or name in key.older:
+        schema["deprecated"] = True
+    return schema
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if "type" in schema:
+        return {**schema, "type": [schema["type"], "null"]}
+    if "enum" in schema:
+        return {**schema, "enum": [*schema["enum"], None]}
+    return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+
+
+def _names_inside(shape: Shape) -> set[str]:
+    while isinstance(shape, (ListOf, MapOf)):
+        shape = shape.item
+    return {name for key in shape.keys for name in key.spellings} if isinstance(shape, Mapping) else set()
+
+
+def _report_conflict(given: list[tuple[str, Entry]], reading: Reading) -> None:
+    (name, kept), (other_name, other) = given[:2]
+    message = f"`{other_name}` and `{name}` are two spellings of one key and differ"
+    reading.report.add("T025", message, other.key, f"keep `{name}` (line {kept.key.line}) alone")

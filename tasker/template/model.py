@@ -1,0 +1,227 @@
+"""The model of a template: the one table of every key. Reading, JSON Schema and reference are made from it."""
+
+from __future__ import annotations
+
+from tasker.contracts.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
+from tasker.template.mapping import Key, Mapping
+from tasker.template.schema_shape import Schema
+from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Version
+
+NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+NAME_RULE = "use letters, digits, `_`, `-` and `.`, without spaces"
+NAMESPACE = r"[a-z0-9_]+(-[a-z0-9_]+)*"
+NAMESPACE_RULE = "use lower-case letters, digits, `_` and single `-`: queues are named after it"
+MAX_NAMESPACE = 33
+"""So that `{namespace}_domain_events` fits into a queue's name of 47 characters (X-19)."""
+
+COUNT = Number(whole=True, minimum=1)
+MINUTES = Number(above=0)
+NAME_TEXT = Text(NAME, NAME_RULE, max_length=128)
+PROSE = Text(may_be_empty=True)
+
+STEP_TYPES = Choice(
+    ("standard", "decision", "deferred_convergence", "batchable", "batch_worker"),
+    aliases=(("decision_point", "decision"), ("deferred", "deferred_convergence")),
+)
+BACKOFFS = ("exponential", "linear", "fibonacci", "fixed", "none")
+CONDITIONS = ("success", "failure", "retryable_failure", "permanent_failure", "always")
+FAILURE_STRATEGIES = Choice(("continue_on_failure", "fail_fast", "isolate"), aliases=(("isolate_failed", "isolate"),))
+
+RETRY = Mapping(
+    "`retry`",
+    (
+        Key("retryable", Boolean(), "Whether a failed step may run again.", default=True),
+        Key(
+            "max_attempts",
+            Number(whole=True, minimum=0),
+            "How often the step may run in all, the first run included; 1 for a decision without a `retry` block.",
+            default=3,
+            aliases=("limit",),
+            older=("limit",),
+        ),
+        Key("backoff", Choice(BACKOFFS), "How the delay before the next attempt grows.", default="exponential"),
+        Key("backoff_base_ms", Number(whole=True, minimum=0), "The first delay, in milliseconds.", default=1000),
+        Key("max_backoff_ms", Number(whole=True, minimum=0), "The longest delay, in milliseconds.", default=30_000),
+        Key("jitter", Fraction(DEFAULT_JITTER), "Share of the delay that is added or taken away at random.", default=0),
+        Key("profile", Text(), f"A named policy, whose values the other keys override: {', '.join(RETRY_PROFILES)}."),
+        Key("initial_delay", Number(minimum=0), "The first delay, in seconds.", notice="write `backoff_base_ms`"),
+        Key("max_delay", Number(minimum=0), "The longest delay, in seconds.", notice="write `max_backoff_ms`"),
+    ),
+)
+
+HANDLER = Mapping(
+    "`handler`",
+    (
+        Key("callable", Text(), "The registered name of the handler, or its Python path.", required=True),
+        Key(
+            "method",
+            Text(r"[A-Za-z][A-Za-z0-9_]*", "a method's name; one that starts with `_` cannot be called"),
+            "The method of the handler to call.",
+            default="call",
+        ),
+        Key("resolver", Text(), "The resolver that must find the callable; otherwise each is asked in turn."),
+        Key("initialization", Free(), "Fixed settings that the handler finds in `context.step_config`."),
+    ),
+    shorthand="callable",
+)
+
+EVENT = (
+    Key("name", Text(), "The name of the event, for example `order.shipped`.", required=True),
+    Key("description", PROSE, "What the event tells."),
+    Key("schema", Schema(), "JSON Schema of the payload."),
+)
+
+PUBLISHED_EVENT = Mapping(
+    "an event of `publishes_events`",
+    (
+        *EVENT,
+        Key("condition", Choice(CONDITIONS), "The outcome of the step that publishes it.", default="success"),
+        Key(
+            "delivery_mode",
+            Choice(("durable", "fast", "broadcast")),
+            "`durable` through the queue, `fast` inside the worker's process, `broadcast` both.",
+            default="durable",
+        ),
+        Key("publisher", Text(), "A publisher of your own that makes the payload."),
+    ),
+)
+
+BATCH = Mapping(
+    "`batch_config`",
+    (
+        Key("batch_size", COUNT, "Items in one batch."),
+        Key("parallelism", COUNT, "Batches that should run side by side."),
+        Key("cursor_field", Text(), "The field that the cursors range over.", default="id"),
+        Key("worker_template", Text(), "The `batch_worker` step to make instances of."),
+        Key("failure_strategy", FAILURE_STRATEGIES, "What a worker does with an item that fails.", default="fail_fast"),
+        Key("checkpoint_interval", COUNT, "Items between two checkpoints; advice for the handler."),
+    ),
+)
+
+STEP_LIFECYCLE = Mapping(
+    "a step's `lifecycle`",
+    (
+        Key("max_steps_in_process_minutes", MINUTES, "Minutes in progress after which the step counts as stale."),
+        Key(
+            "max_retries",
+            Number(whole=True, minimum=0),
+            "The same as `max_attempts`.",
+            notice="write `retry: {max_attempts: ...}`",
+        ),
+        Key(
+            "backoff_multiplier",
+            Number(minimum=1),
+            "The factor of exponential delays.",
+            notice="choose a `retry` profile; exponential doubles",
+        ),
+    ),
+)
+
+EXECUTION = Mapping(
+    "`execution`",
+    (Key("mode", Choice(("async", "thread", "process")), "Where the handler runs; otherwise by its kind."),),
+)
+
+STEP = Mapping(
+    "a step",
+    (
+        Key("name", NAME_TEXT, "The name of the step, unique in the template.", required=True),
+        Key("type", STEP_TYPES, "The kind of step.", default="standard", aliases=("step_type",)),
+        Key("description", PROSE, "What the step does."),
+        Key("handler", HANDLER, "The code that runs the step.", required=True),
+        Key("dependencies", ListOf(Text()), "The steps that must be complete before.", aliases=("depends_on",)),
+        Key("system_dependency", Text(), "One of the declared systems that the step works with."),
+        Key("retry", RETRY, "How often and how soon a failed step runs again."),
+        Key("lifecycle", STEP_LIFECYCLE, "When the step counts as stale."),
+        Key("timeout_seconds", Number(above=0), "The time limit of one attempt, in seconds."),
+        Key("execution", EXECUTION, "Where the handler runs."),
+        Key(
+            "on_worker_lost",
+            Choice(("retry", "fail")),
+            "What happens when the worker dies while the handler runs; `fail` for a step that must not run twice.",
+            default="retry",
+        ),
+        Key("publishes_events", ListOf(PUBLISHED_EVENT), "Events that the outcome of the step publishes."),
+        Key("batch_config", BATCH, "Advice for batch workers, given to each instance."),
+        Key("result_schema", Schema(), "JSON Schema that the handler's result must fit."),
+        Key("composition", Free(), "Actions inside a step.", refused="write the actions as a handler in Python"),
+    ),
+)
+
+OVERRIDE = Mapping(
+    "an override",
+    (
+        Key("name", Text(), "The step to override, or `ALL` for every step.", required=True),
+        Key("timeout_seconds", Number(above=0), "The time limit of one attempt, in seconds."),
+        Key("retry", RETRY, "Takes the place of the step's `retry` block."),
+        Key(
+            "handler",
+            Mapping("the `handler` of an override", (Key("initialization", Free(), "Merged key by key."),)),
+            "Settings of the handler.",
+        ),
+    ),
+)
+
+ENVIRONMENT = Mapping(
+    "an environment",
+    (Key("steps", ListOf(OVERRIDE), "The overrides; a step's own entry wins over `ALL`.", required=True),),
+)
+
+LIFECYCLE = Mapping(
+    "`lifecycle`",
+    (
+        Key("max_duration_minutes", MINUTES, "Minutes after which the whole task counts as stale."),
+        Key("max_waiting_for_dependencies_minutes", MINUTES, "Minutes a task may wait for dependencies."),
+        Key("max_waiting_for_retry_minutes", MINUTES, "Minutes a task may wait for a retry."),
+        Key("max_steps_in_process_minutes", MINUTES, "Minutes a task may have steps in process."),
+        Key("staleness_action", Choice(("dlq",)), "What happens to a stale task.", default="dlq"),
+        Key("auto_fail_on_timeout", Boolean(), "Whether a stale task fails by itself."),
+        Key("auto_dlq_on_timeout", Boolean(), "Whether a stale task is listed for investigation by itself."),
+    ),
+)
+
+TEMPLATE = Mapping(
+    "the template",
+    (
+        Key("name", NAME_TEXT, "The name of the template.", required=True),
+        Key(
+            "namespace_name",
+            Text(NAMESPACE, NAMESPACE_RULE, max_length=MAX_NAMESPACE),
+            "The namespace, which routes the steps to the workers that serve it.",
+            required=True,
+            aliases=("namespace",),
+        ),
+        Key("version", Version(NAME, NAME_RULE, max_length=64), "The version, for example `1.0.0`.", required=True),
+        Key("description", PROSE, "What the workflow does."),
+        Key("metadata", Free(), "Anything worth keeping: author, tags, links."),
+        Key(
+            "system_dependencies",
+            Mapping(
+                "`system_dependencies`",
+                (
+                    Key("primary", Text(), "The main outside system.", default="default"),
+                    Key("secondary", ListOf(Text()), "Further outside systems."),
+                ),
+            ),
+            "Names of the outside systems that steps work with.",
+        ),
+        Key("domain_events", ListOf(Mapping("an event of `domain_events`", EVENT)), "The events of this workflow."),
+        Key("input_schema", Schema(), "JSON Schema that a task's context must fit when it is submitted."),
+        Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
+        Key(
+            "identity_strategy",
+            Choice(("strict", "caller_provided", "always_unique")),
+            "When two submissions are the same task.",
+            default="strict",
+        ),
+        Key(
+            "task_handler",
+            Mapping("`task_handler`", (Key("callable", Text(), "A name."), Key("initialization", Free(), "Settings."))),
+            "Kept in the metadata; has no effect.",
+            notice="it has no effect; remove it",
+        ),
+        Key("loaded_from", Text(), "Where a generated template came from; kept in the metadata, has no effect."),
+        Key("environments", MapOf(ENVIRONMENT), "Overrides for each environment."),
+        Key("steps", ListOf(STEP, at_least_one=True), "The steps, in any order.", required=True),
+    ),
+)

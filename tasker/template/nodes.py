@@ -1,0 +1,62 @@
+"""A YAML document as Tasker reads it: plain values that know their place in the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tasker.template.diagnostics import Place
+
+BROKEN = object()
+"""The value of a node that could not be read; the reason has been reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and its place.
+
+    `value` is a dict of `Entry`, a list of `Node`, a scalar, or `BROKEN`; `text` is a scalar as written.
+    """
+
+    value: Any
+    place: Place
+    text: str | None = None
+
+    @property
+    def broken(self) -> bool:
+        """True when the value could not be read."""
+        return self.value is BROKEN
+
+    def plain(self) -> Any:
+        """The value without places: dicts, lists and scalars."""
+        if isinstance(self.value, dict):
+            return {key: entry.node.plain() for key, entry in self.value.items()}
+        if isinstance(self.value, list):
+            return [item.plain() for item in self.value]
+        return None if self.broken else self.value
+
+
+class Entry(NamedTuple):
+    """A value of a mapping with the place of its key."""
+
+    key: Place
+    node: Node
+
+
+def describe(node: Node) -> str:
+    """What was found, for a message: `the text 'abc'`, `the number 5`, `a list`."""
+    value = node.value
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return f"`{node.text}`"
+    if isinstance(value, (int, float)):
+        return f"the number {_short(str(node.text))}"
+    if isinstance(value, str):
+        return f"the text '{_short(value)}'"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def _short(text: str, limit: int = 40) -> str:
+    line = text.replace("\n", "\\n")
+    return line if len(line) <= limit else line[: limit - 3] + "..."

@@ -1,0 +1,102 @@
+"""A plan written as a template again: canonical keys, defaults filled in, overrides applied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import yaml
+
+from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
+from tasker.contracts.retry_profiles import RETRY_PROFILES
+from tasker.template import scalars
+
+
+def normalized_yaml(plan: Plan) -> str:
+    """YAML that compiles to the same plan, the environment's name aside."""
+    return yaml.dump(
+        normalized(plan), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False
+    )
+
+
+def normalized(plan: Plan) -> dict[str, Any]:
+    """The plan as the mapping that a template is."""
+    return _without_empty(
+        {
+            "name": plan.name,
+            "namespace_name": plan.namespace,
+            "version": plan.version,
+            "description": plan.description,
+            "metadata": plan.metadata,
+            "system_dependencies": plan.system_dependencies,
+            "identity_strategy": plan.identity_strategy,
+            "lifecycle": plan.lifecycle,
+            "domain_events": list(plan.domain_events),
+            "input_schema": plan.input_schema,
+            "steps": [_step(step) for step in plan.steps],
+        },
+        keep=("input_schema",),
+    )
+
+
+def _step(step: StepPlan) -> dict[str, Any]:
+    return _without_empty(
+        {
+            "name": step.name,
+            "type": str(step.type),
+            "description": step.description,
+            "handler": _without_empty(asdict(step.handler)),
+            "dependencies": list(step.depends_on),
+            "system_dependency": step.system_dependency,
+            "retry": _retry(step.retry),
+            "lifecycle": {**step.lifecycle, **_multiplier(step.retry)},
+            "timeout_seconds": step.timeout_seconds,
+            "execution": {"mode": step.execution} if step.execution else None,
+            "on_worker_lost": step.on_worker_lost,
+            "publishes_events": [dict(event) for event in step.publishes_events],
+            "batch_config": _without_empty(asdict(step.batch)) if step.batch else None,
+            "result_schema": step.result_schema,
+        },
+        keep=("result_schema",),
+    )
+
+
+def _retry(policy: RetryPolicy) -> dict[str, Any]:
+    keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter", "profile")
+    values = asdict(policy)
+    return {key: values[key] for key in keys if values[key] is not None}
+
+
+def _multiplier(policy: RetryPolicy) -> dict[str, float]:
+    """The factor when neither the profile nor the default gives it: only `lifecycle` has a key for it."""
+    base = RETRY_PROFILES.get(policy.profile or "", RetryPolicy())
+    return {} if policy.multiplier == base.multiplier else {"backoff_multiplier": policy.multiplier}
+
+
+def _without_empty(values: Mapping[str, Any], keep: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Leave out what is not set; an empty schema in `keep` is set."""
+    empty: tuple[Any, ...] = (None, {}, [])
+    return {k: v for k, v in values.items() if v not in empty or (k in keep and v is not None)}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that YAML 1.2 would take for something else, besides what PyYAML quotes for YAML 1.1."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write shared values out: a reader should not have to follow anchors."""
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    # PyYAML's other styles turn the rarer line breaks into spaces.
+    style = '"' if any(c in text for c in "\x85\u2028\u2029") else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_NUMBERS = (scalars.DECIMAL, scalars.OCTAL, scalars.HEXADECIMAL, scalars.FLOAT)
+_LOOKS_LIKE_A_NUMBER = re.compile("|".join(f"(?:{pattern.pattern})$" for pattern in _NUMBERS))
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_implicit_resolver("!number", _LOOKS_LIKE_A_NUMBER, list("-+.0123456789"))

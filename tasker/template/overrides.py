@@ -1,0 +1,78 @@
+"""Environments: what a step's settings become in one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.drafts import EVERY_STEP, StepDraft
+from tasker.template.reading import Path, Reading
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an environment may override. `retry_path` tells where the `retry` block stands."""
+
+    retry: Mapping[str, Any] | None
+    retry_path: Path
+    retry_overridden: bool
+    timeout_seconds: float | None
+    initialization: Mapping[str, Any]
+
+
+def settings(step: StepDraft, document: Mapping[str, Any], environment: str | None) -> Settings:
+    """The step's own settings, below those of `ALL`, below those of the step's own entry."""
+    handler = step.values.get("handler", {})
+    result = Settings(
+        retry=step.values.get("retry"),
+        retry_path=(*step.path, "retry"),
+        retry_overridden=False,
+        timeout_seconds=step.values.get("timeout_seconds"),
+        initialization=handler.get("initialization", {}),
+    )
+    for path, override in _entries_for(step.name, document, environment):
+        result = _overlay(result, path, override)
+    return result
+
+
+def check_overrides(steps: Sequence[StepDraft], document: Mapping[str, Any], reading: Reading) -> None:
+    """Report overrides of steps that do not exist, and two overrides of one step in one environment."""
+    names = [step.name for step in steps]
+    for environment in document.get("environments", {}):
+        seen: set[str] = set()
+        for path, override in _entries(document, environment):
+            name, place = override["name"], reading.value(*path, "name")
+            if name not in names and name != EVERY_STEP:
+                hint = did_you_mean(name, names) or f"steps: {listed(names)}"
+                reading.report.add("T032", f"`{name}` is not a step of this template", place, hint)
+            elif name in seen:
+                reading.report.add("T032", f"a second override for `{name}`", place, "put both into one entry")
+            seen.add(name)
+
+
+def _entries(document: Mapping[str, Any], environment: str | None) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    overrides = document.get("environments", {}).get(environment, {}).get("steps", ())
+    for index, override in enumerate(overrides):
+        if isinstance(override, dict) and "name" in override:
+            yield ("environments", str(environment), "steps", index), override
+
+
+def _entries_for(
+    name: str, document: Mapping[str, Any], environment: str | None
+) -> list[tuple[Path, Mapping[str, Any]]]:
+    entries = list(_entries(document, environment))
+    return [e for wanted in (EVERY_STEP, name) for e in entries if e[1]["name"] == wanted]
+
+
+def _overlay(below: Settings, path: Path, override: Mapping[str, Any]) -> Settings:
+    retried = "retry" in override
+    handler = override.get("handler", {})
+    return Settings(
+        retry=override["retry"] if retried else below.retry,
+        retry_path=(*path, "retry") if retried else below.retry_path,
+        retry_overridden=retried or below.retry_overridden,
+        timeout_seconds=override.get("timeout_seconds", below.timeout_seconds),
+        initialization={**below.initialization, **handler.get("initialization", {})},
+    )

@@ -1,0 +1,94 @@
+"""One retry policy out of `retry`, its profile, and the older keys under `lifecycle` (C-5, C-25, D-75, D-76, D-86)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tasker.contracts.plan import RetryPolicy, StepType
+from tasker.contracts.retry_profiles import RETRY_PROFILES
+from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.drafts import StepDraft
+from tasker.template.overrides import Settings
+
+
+def retry_policy(step: StepDraft, settings: Settings) -> RetryPolicy:
+    """The policy of a step. Keys that are written win over the profile, and the profile over the defaults."""
+    written = _written(step, settings)
+    base = _base(step, settings)
+    policy = replace(base, **written)
+    if not policy.retryable and "max_attempts" not in written:
+        policy = replace(policy, max_attempts=1)
+    _warn(step, settings, policy, written)
+    return policy
+
+
+def _base(step: StepDraft, settings: Settings) -> RetryPolicy:
+    name: str | None = (settings.retry or {}).get("profile")
+    if name is not None and name in RETRY_PROFILES:
+        return RETRY_PROFILES[name]
+    if name is not None:
+        hint = did_you_mean(name, RETRY_PROFILES) or f"profiles: {listed(RETRY_PROFILES)}"
+        place = step.reading.value(*settings.retry_path, "profile")
+        step.report("T034", f"unknown retry profile `{name}`", place, hint)
+    runs_once = step.type is StepType.DECISION and settings.retry is None
+    return RetryPolicy(max_attempts=1) if runs_once else RetryPolicy()
+
+
+def _written(step: StepDraft, settings: Settings) -> dict[str, Any]:
+    retry, lifecycle = settings.retry or {}, step.values.get("lifecycle", {})
+    keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter")
+    written = {key: retry[key] for key in keys if key in retry}
+    _add_seconds(step, settings, written, "initial_delay", "backoff_base_ms")
+    _add_seconds(step, settings, written, "max_delay", "max_backoff_ms")
+    _add_max_retries(step, settings, lifecycle, written)
+    if "backoff_multiplier" in lifecycle:
+        written["multiplier"] = float(lifecycle["backoff_multiplier"])
+    return written
+
+
+def _add_seconds(step: StepDraft, settings: Settings, written: dict[str, Any], older: str, key: str) -> None:
+    seconds = (settings.retry or {}).get(older)
+    if seconds is None:
+        return
+    milliseconds = round(seconds * 1000)
+    if written.setdefault(key, milliseconds) != milliseconds:
+        message = f"`{older}` says {milliseconds} ms and `{key}` says {written[key]} ms"
+        step.report("T025", message, step.reading.key(*settings.retry_path, older), f"keep `{key}` alone")
+
+
+def _add_max_retries(
+    step: StepDraft, settings: Settings, lifecycle: Mapping[str, Any], written: dict[str, Any]
+) -> None:
+    attempts = lifecycle.get("max_retries")
+    if attempts is None or (settings.retry_overridden and "max_attempts" in written):
+        return
+    if written.setdefault("max_attempts", attempts) != attempts:
+        message = f"`max_retries` says {attempts} and `retry.max_attempts` says {written['max_attempts']}"
+        place = step.reading.key(*step.path, "lifecycle", "max_retries")
+        step.report("T025", message, place, "keep `retry.max_attempts` alone")
+
+
+def _warn(step: StepDraft, settings: Settings, policy: RetryPolicy, written: Mapping[str, Any]) -> None:
+    if written.get("max_attempts") == 0:
+        message = "`max_attempts: 0` runs once, likely a configuration error"
+        step.report("T080", message, _attempts_place(step, settings), "write 1 to run once, 2 for one repetition")
+    elif not policy.retryable and policy.max_attempts > 1:
+        message = f"`max_attempts: {policy.max_attempts}` has no effect: the step is not retryable"
+        step.report("T081", message, _attempts_place(step, settings), "write `max_attempts: 1`")
+    if policy.backoff != "none" and policy.max_backoff_ms < policy.backoff_base_ms:
+        message = f"the first delay, {policy.backoff_base_ms} ms, is above the limit of {policy.max_backoff_ms} ms"
+        place = step.reading.key(*settings.retry_path, _first_written(settings))
+        step.report("T082", message, place, "raise `max_backoff_ms` as well")
+
+
+def _attempts_place(step: StepDraft, settings: Settings) -> Any:
+    if "max_attempts" in (settings.retry or {}):
+        return step.reading.value(*settings.retry_path, "max_attempts")
+    return step.place("lifecycle", "max_retries")
+
+
+def _first_written(settings: Settings) -> str:
+    keys = ("backoff_base_ms", "initial_delay", "max_backoff_ms", "max_delay")
+    return next((key for key in keys if key in (settings.retry or {})), "profile")

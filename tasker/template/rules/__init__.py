@@ -1,0 +1,35 @@
+"""What a graph must fulfil beyond its shape; each rule reports on its own, so that all problems appear at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tasker.template.graph import Graph
+from tasker.template.rules import batches, branches, convergence, systems
+
+RULES_OF_STEPS: tuple[Callable[[Graph], None], ...] = (
+    batches.instance_names,
+    batches.worker_has_one_batchable,
+    batches.batchable_has_worker,
+    batches.only_convergences_wait_for_workers,
+    batches.batch_config_belongs_to_batches,
+    batches.worker_template_fits,
+)
+
+RULES_OF_GRAPHS: tuple[Callable[[Graph], None], ...] = (
+    branches.conditional_steps_are_reachable,
+    branches.decisions_have_branches,
+    branches.convergences_are_declared,
+    convergence.has_something_to_converge,
+    convergence.lists_its_decision,
+    convergence.waits_for_every_branch,
+)
+"""Rules that look at ancestors, which a cyclic graph does not have."""
+
+
+def check_rules(graph: Graph, document: Mapping[str, Any]) -> None:
+    """Apply every rule."""
+    for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
+        rule(graph)
+    systems.declared(graph, document)

@@ -1,0 +1,94 @@
+"""Batches: a batchable step, its batch workers, and who may wait for them (C-16, C-17)."""
+
+from __future__ import annotations
+
+import re
+
+from tasker.contracts.plan import StepType
+from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.graph import Graph
+
+
+def instance_names(graph: Graph) -> None:
+    """No step is named like an instance of a batch worker, `<name>_001` (C-17)."""
+    for pattern in _of_type(graph, StepType.BATCH_WORKER):
+        for name, step in graph.steps.items():
+            if re.fullmatch(re.escape(pattern) + r"_\d{3,}", name):
+                message = f"`{name}` is the name of an instance of the batch_worker `{pattern}`"
+                step.report("T055", message, step.name_place(), "choose another name")
+
+
+def worker_has_one_batchable(graph: Graph) -> None:
+    """A batch_worker depends on exactly one batchable step (C-16)."""
+    for name in _of_type(graph, StepType.BATCH_WORKER):
+        batchables = [p for p in graph.parents[name] if graph.is_a(p, StepType.BATCHABLE)]
+        unsure = name in graph.tainted or any(p in graph.tainted for p in graph.parents[name])
+        if len(batchables) != 1 and not unsure:
+            step = graph.steps[name]
+            found = listed(batchables) if batchables else "none"
+            message = f"the batch_worker `{name}` must depend on exactly one batchable step, found {found}"
+            step.report("T050", message, step.place("dependencies"), "list the step that makes its batches")
+
+
+def batchable_has_worker(graph: Graph) -> None:
+    """A batchable step has a batch_worker; with several of them no-batches cannot tell which is meant (C-16, C-76)."""
+    for name in _of_type(graph, StepType.BATCHABLE):
+        workers = workers_of(name, graph)
+        step = graph.steps[name]
+        chosen = step.values.get("batch_config", {}).get("worker_template")
+        if not workers and graph.complete and not graph.tainted:
+            message = f"the batchable step `{name}` has no batch_worker"
+            hint = f"add a step of `type: batch_worker` that depends on `{name}`"
+            step.report("T051", message, step.place("type"), hint)
+        elif len(workers) > 1 and chosen is None:
+            message = f"the batchable step `{name}` has several batch_workers: {listed(workers)}"
+            hint = "every outcome of the handler must then name the one it means"
+            step.report("T071", message, step.name_place(), hint)
+
+
+def only_convergences_wait_for_workers(graph: Graph) -> None:
+    """Only a convergence can wait for the instances of a batch_worker (C-16)."""
+    for name, parents in graph.parents.items():
+        workers = [parent for parent in parents if graph.is_a(parent, StepType.BATCH_WORKER)]
+        if graph.steps[name].type in (StepType.DEFERRED, None):
+            continue
+        for worker in workers:
+            step = graph.steps[name]
+            message = f"`{name}` waits for the batch_worker `{worker}`, which is a pattern for many steps"
+            step.report("T052", message, step.dependency_place(worker), f"make `{name}` a `type: deferred_convergence`")
+
+
+def batch_config_belongs_to_batches(graph: Graph) -> None:
+    """`batch_config` stands on a batch_worker, or on the batchable step above it."""
+    for step in graph.steps.values():
+        allowed = (StepType.BATCH_WORKER, StepType.BATCHABLE, None)
+        if "batch_config" in step.values and step.type not in allowed:
+            message = f"`{step.name}` is a {step.type} step and has no batches"
+            place = step.reading.key(*step.path, "batch_config")
+            step.report("T056", message, place, "move it to the batch_worker")
+
+
+def worker_template_fits(graph: Graph) -> None:
+    """`worker_template` names a batch_worker: one below the batchable step, or the batch_worker itself."""
+    for step in graph.steps.values():
+        named = step.values.get("batch_config", {}).get("worker_template")
+        fitting = _fitting_templates(step.name, graph)
+        if named is not None and fitting is not None and named not in fitting:
+            message = f"`{named}` is no batch_worker of `{step.name}`"
+            place = step.place("batch_config", "worker_template")
+            step.report("T057", message, place, did_you_mean(named, fitting) or f"possible: {listed(fitting)}")
+
+
+def workers_of(batchable: str, graph: Graph) -> list[str]:
+    """The batch_workers that depend on the batchable step."""
+    return [child for child in graph.children[batchable] if graph.is_a(child, StepType.BATCH_WORKER)]
+
+
+def _fitting_templates(name: str, graph: Graph) -> list[str] | None:
+    if graph.is_a(name, StepType.BATCHABLE):
+        return workers_of(name, graph) or None
+    return [name] if graph.is_a(name, StepType.BATCH_WORKER) else None
+
+
+def _of_type(graph: Graph, type_: StepType) -> list[str]:
+    return [name for name in graph.steps if graph.is_a(name, type_)]

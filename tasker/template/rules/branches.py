@@ -1,0 +1,72 @@
+"""Branches of decisions: what a decision can create, and what can never be created (C-15, C-42)."""
+
+from __future__ import annotations
+
+from tasker.contracts.plan import StepType
+from tasker.template.diagnostics import listed
+from tasker.template.graph import Graph
+
+
+def conditional_steps_are_reachable(graph: Graph) -> None:
+    """A plain step that may lack a dependency is created by a decision, or it is a convergence (C-15).
+
+    Steps behind a convergence are exempt, since the convergence always exists (C-42); so are batch workers.
+    """
+    deciding = _deciding(graph)
+    for name in graph.order:
+        step = graph.steps[name]
+        exempt = step.type in (StepType.DEFERRED, StepType.BATCH_WORKER, None)
+        if exempt or decisions_above(name, graph) or _is_unsure(name, graph):
+            continue
+        for parent in [p for p in graph.parents[name] if p in deciding][:1]:
+            message = f"unreachable conditional step: `{name}` needs `{parent}`, which may not exist"
+            hint = (
+                f"add `{deciding[parent]}` to its dependencies, so that this decision can create it, "
+                "or make it a `type: deferred_convergence`"
+            )
+            step.report("T054", message, step.dependency_place(parent), hint)
+
+
+def decisions_have_branches(graph: Graph) -> None:
+    """A decision has at least one step that it can create (C-36)."""
+    for name, step in graph.steps.items():
+        if step.type is StepType.DECISION and not branches_of(name, graph) and graph.complete and not graph.tainted:
+            message = f"the decision `{name}` has nothing to decide"
+            step.report("T073", message, step.place("type"), f"a branch is a step with `{name}` among its dependencies")
+
+
+def convergences_are_declared(graph: Graph) -> None:
+    """A standard step that waits for a decision and several of its branches was probably meant to converge (C-36)."""
+    for name, step in graph.steps.items():
+        for decision in decisions_above(name, graph) if step.type is StepType.STANDARD else []:
+            siblings = [branch for branch in branches_of(decision, graph) if branch in graph.parents[name]]
+            if len(siblings) > 1:
+                message = f"`{name}` is a branch of `{decision}` that waits for other branches: {listed(siblings)}"
+                hint = "if it brings the branches together, make it a `type: deferred_convergence`"
+                step.report("T074", message, step.name_place(), hint)
+
+
+def decisions_above(name: str, graph: Graph) -> list[str]:
+    """The decisions that the step depends on directly."""
+    return [parent for parent in graph.parents[name] if graph.is_a(parent, StepType.DECISION)]
+
+
+def branches_of(decision: str, graph: Graph) -> list[str]:
+    """The steps that the decision can create."""
+    not_branches = (StepType.DEFERRED, StepType.BATCH_WORKER)
+    return [child for child in graph.children[decision] if graph.steps[child].type not in not_branches]
+
+
+def _deciding(graph: Graph) -> dict[str, str]:
+    """For each step that may never be created the decision that decides it."""
+    found: dict[str, str] = {}
+    for name in graph.order:
+        decisions = decisions_above(name, graph)
+        inherited = [found[parent] for parent in graph.parents[name] if parent in found]
+        if (decisions or inherited) and not graph.is_a(name, StepType.DEFERRED):
+            found[name] = (decisions or inherited)[0]
+    return found
+
+
+def _is_unsure(name: str, graph: Graph) -> bool:
+    return name in graph.tainted or bool(graph.ancestors[name] & graph.tainted)

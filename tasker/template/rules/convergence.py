@@ -1,0 +1,55 @@
+"""Convergences: what they wait for (C-13, C-16, C-36)."""
+
+from __future__ import annotations
+
+from tasker.contracts.plan import EXPANDING, StepType
+from tasker.template.drafts import StepDraft
+from tasker.template.graph import Graph
+from tasker.template.rules.branches import branches_of, decisions_above
+
+
+def has_something_to_converge(graph: Graph) -> None:
+    """A convergence names a batch_worker or a step that exists only on some runs (C-16)."""
+    for step in _convergences(graph):
+        conditional = [parent for parent in graph.parents[step.name] if not graph.is_static(parent)]
+        if conditional or step.name in graph.tainted or graph.ancestors[step.name] & graph.tainted:
+            continue
+        message = f"the convergence `{step.name}` waits for no batch_worker and no conditional step"
+        step.report("T053", message, step.place("dependencies"), _what_to_list(step, graph))
+
+
+def _what_to_list(step: StepDraft, graph: Graph) -> str:
+    deciding = [parent for parent in graph.parents[step.name] if graph.steps[parent].type in EXPANDING]
+    if deciding:
+        return f"list the steps that `{deciding[0]}` creates as well"
+    return "nothing above it creates steps: make it a `type: standard`"
+
+
+def lists_its_decision(graph: Graph) -> None:
+    """A convergence lists the decision whose branches it waits for; when none is taken it waits for that (C-13)."""
+    for step in _convergences(graph):
+        parents = graph.parents[step.name]
+        branches = [parent for parent in reversed(parents) if not graph.is_a(parent, StepType.DEFERRED)]
+        for decision, branch in {d: b for b in branches for d in decisions_above(b, graph)}.items():
+            if decision not in parents:
+                message = f"`{step.name}` waits for the branch `{branch}` but does not list its decision `{decision}`"
+                step.report("T070", message, step.dependency_place(branch), f"add `{decision}` to the dependencies")
+
+
+def waits_for_every_branch(graph: Graph) -> None:
+    """A convergence that lists a decision lists all its branches, unless they converge elsewhere (C-36)."""
+    for step in _convergences(graph):
+        for decision in decisions_above(step.name, graph):
+            for branch in branches_of(decision, graph):
+                if not _converges(branch, graph):
+                    message = f"`{step.name}` does not wait for `{branch}`, a branch of `{decision}`"
+                    hint = f"add `{branch}` to the dependencies if the workflow must wait for it"
+                    step.report("T072", message, step.place("dependencies"), hint)
+
+
+def _converges(name: str, graph: Graph) -> bool:
+    return any(graph.is_a(below, StepType.DEFERRED) for below in graph.descendants[name])
+
+
+def _convergences(graph: Graph) -> list[StepDraft]:
+    return [step for step in graph.steps.values() if step.type is StepType.DEFERRED]

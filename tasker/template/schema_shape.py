@@ -1,0 +1,38 @@
+"""The shape of a key that holds a JSON Schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.template.nodes import Node
+from tasker.template.reading import Path, Reading
+from tasker.template.schema_check import schema_problems
+from tasker.template.shapes import wrong_type
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A JSON Schema, checked to be one; an error points into it."""
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The schema as plain data."""
+        if not isinstance(node.value, dict):
+            return wrong_type("a JSON Schema, which is a mapping", node, reading)
+        schema = node.plain()
+        for problem in schema_problems(schema):
+            reading.report.add("T028", f"not a valid JSON Schema: {problem.message}", _inside(node, problem.path).place)
+        return schema
+
+    def json_schema(self) -> dict[str, Any]:
+        """Any JSON Schema."""
+        return {"type": "object"}
+
+
+def _inside(node: Node, path: Path) -> Node:
+    for part in path:
+        if isinstance(node.value, dict) and part in node.value:
+            node = node.value[part].node
+        elif isinstance(node.value, list) and isinstance(part, int):
+            node = node.value[part]
+    return node

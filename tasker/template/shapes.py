@@ -1,0 +1,256 @@
+"""The kinds of value that a template key may hold. Each reads a node and states its JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.nodes import Node, describe
+from tasker.template.reading import Path, Reading
+
+INVALID = object()
+"""What reading returns when the value cannot be used; the reason has been reported."""
+
+
+class Shape(Protocol):
+    """A kind of value."""
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The plain value, or `INVALID` after a report."""
+
+    def json_schema(self) -> dict[str, Any]:
+        """The same rule for editors."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text, by default not empty; `pattern` and `rule` restrict names."""
+
+    pattern: str | None = None
+    rule: str = ""
+    max_length: int | None = None
+    may_be_empty: bool = False
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The text; a malformed name is reported and still returned, so that the graph can be checked."""
+        value = node.value
+        if not isinstance(value, str):
+            hint = f'put it in quotes: "{node.text}"' if node.text and value is not None else None
+            return wrong_type("text", node, reading, hint)
+        if not value.strip() and not self.may_be_empty:
+            reading.report.add("T024", "the text is empty", node.place)
+            return INVALID
+        self._check_name(value, node, reading)
+        return value
+
+    def _check_name(self, value: str, node: Node, reading: Reading) -> None:
+        if self.pattern and not re.fullmatch(self.pattern, value):
+            reading.report.add("T026", f"`{value}` is not a valid name here", node.place, self.rule)
+        elif self.max_length and len(value) > self.max_length:
+            message = f"the name has {len(value)} characters, at most {self.max_length} are possible"
+            reading.report.add("T026", message, node.place)
+
+    def json_schema(self) -> dict[str, Any]:
+        """A string with its restrictions."""
+        schema: dict[str, Any] = {"type": "string"}
+        if self.pattern:
+            schema["pattern"] = f"^(?:{self.pattern})$"
+        if self.max_length:
+            schema["maxLength"] = self.max_length
+        if not self.may_be_empty:
+            schema["minLength"] = 1
+        return schema
+
+
+@dataclass(frozen=True)
+class Version(Text):
+    """Text, or a number that is taken as it is written: `1.10` is "1.10" (C-2)."""
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The version as text."""
+        if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+            node = Node(node.text, node.place, node.text)
+        return super().read(node, path, reading)
+
+    def json_schema(self) -> dict[str, Any]:
+        """A string or a number."""
+        return {"anyOf": [super().json_schema(), {"type": "number"}]}
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """`true` or `false`."""
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The truth value; words that YAML 1.1 took for one get a hint."""
+        if isinstance(node.value, bool):
+            return node.value
+        words = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+        word = words.get(str(node.value).lower())
+        return wrong_type("`true` or `false`", node, reading, f"write `{word}`" if word else None)
+
+    def json_schema(self) -> dict[str, Any]:
+        """A boolean."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number within bounds; `whole` allows integers alone, `above` excludes the bound itself."""
+
+    whole: bool = False
+    minimum: float | None = None
+    above: float | None = None
+    maximum: float | None = None
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The number."""
+        value = node.value
+        kinds = int if self.whole else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            return wrong_type("a whole number" if self.whole else "a number", node, reading, _unquote(node))
+        problem = self._out_of_range(value)
+        if problem:
+            reading.report.add("T024", f"expected a number {problem}, found {node.text}", node.place)
+            return INVALID
+        return value
+
+    def _out_of_range(self, value: float) -> str | None:
+        if self.minimum is not None and value < self.minimum:
+            return f"of at least {self.minimum:g}"
+        if self.above is not None and value <= self.above:
+            return f"above {self.above:g}"
+        if self.maximum is not None and value > self.maximum:
+            return f"of at most {self.maximum:g}"
+        return None
+
+    def json_schema(self) -> dict[str, Any]:
+        """A number with its bounds."""
+        bounds = {"minimum": self.minimum, "exclusiveMinimum": self.above, "maximum": self.maximum}
+        return {"type": "integer" if self.whole else "number", **{k: v for k, v in bounds.items() if v is not None}}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some words; `aliases` maps other spellings to the canonical one."""
+
+    values: tuple[str, ...]
+    aliases: tuple[tuple[str, str], ...] = ()
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The canonical word."""
+        value = dict(self.aliases).get(node.value, node.value) if isinstance(node.value, str) else node.value
+        if value in self.values and isinstance(value, str):
+            return value
+        if node.broken:
+            return INVALID
+        hint = did_you_mean(str(node.value), self._words())
+        reading.report.add("T023", f"expected one of {listed(self.values)}, found {describe(node)}", node.place, hint)
+        return INVALID
+
+    def _words(self) -> list[str]:
+        return [*self.values, *(alias for alias, _ in self.aliases)]
+
+    def json_schema(self) -> dict[str, Any]:
+        """An enumeration of every spelling."""
+        return {"enum": self._words()}
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """The jitter of a retry: a share from 0 to 1, or `true` for the usual share and `false` for none."""
+
+    when_true: float
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The share."""
+        if isinstance(node.value, bool):
+            return self.when_true if node.value else 0.0
+        if not isinstance(node.value, (int, float)):
+            return wrong_type("a share from 0 to 1, `true` or `false`", node, reading)
+        value = Number(minimum=0, maximum=1).read(node, path, reading)
+        return value if value is INVALID else float(value)
+
+    def json_schema(self) -> dict[str, Any]:
+        """A boolean or a number from 0 to 1."""
+        return {"anyOf": [{"type": "boolean"}, Number(minimum=0, maximum=1).json_schema()]}
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of values of one shape."""
+
+    item: Shape
+    at_least_one: bool = False
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The items that can be used."""
+        if not isinstance(node.value, list):
+            return wrong_type("a list", node, reading, _as_list(node))
+        if self.at_least_one and not node.value:
+            reading.report.add("T024", "the list is empty", node.place, "at least one item is needed")
+            return INVALID
+        for index, item in enumerate(node.value):
+            reading.mark((*path, index), item.place)
+        items = [self.item.read(item, (*path, index), reading) for index, item in enumerate(node.value)]
+        return items
+
+    def json_schema(self) -> dict[str, Any]:
+        """An array."""
+        return {"type": "array", "items": self.item.json_schema()} | ({"minItems": 1} if self.at_least_one else {})
+
+
+@dataclass(frozen=True)
+class Free:
+    """A mapping that Tasker keeps as it is."""
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The mapping as plain data."""
+        if not isinstance(node.value, dict):
+            return wrong_type("a mapping", node, reading)
+        return node.plain()
+
+    def json_schema(self) -> dict[str, Any]:
+        """Any object."""
+        return {"type": "object"}
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """A mapping from names that the author chooses to values of one shape."""
+
+    item: Shape
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The entries that can be used, by name."""
+        if not isinstance(node.value, dict):
+            return wrong_type("a mapping", node, reading)
+        found = {}
+        for name, entry in node.value.items():
+            reading.mark((*path, name), entry.node.place, entry.key)
+            value = self.item.read(entry.node, (*path, name), reading)
+            if value is not INVALID:
+                found[name] = value
+        return found
+
+    def json_schema(self) -> dict[str, Any]:
+        """An object with values of one schema."""
+        return {"type": "object", "additionalProperties": self.item.json_schema()}
+
+
+def wrong_type(expected: str, node: Node, reading: Reading, hint: str | None = None) -> Any:
+    """Report that something else was expected, once per value, and return `INVALID`."""
+    if not node.broken:
+        reading.report.add("T022", f"expected {expected}, found {describe(node)}", node.place, hint)
+    return INVALID
+
+
+def _unquote(node: Node) -> str | None:
+    looks_like_number = isinstance(node.value, str) and re.fullmatch(r"-?\d+(\.\d+)?", node.value)
+    return "remove the quotes" if looks_like_number else None
+
+
+def _as_list(node: Node) -> str | None:
+    return f"write [{node.text}]" if isinstance(node.value, str) and node.value else None

@@ -1,0 +1,55 @@
+"""PyYAML up to its composer, with places kept, implicit tags left alone and depth bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yaml.composer import Composer
+from yaml.error import MarkedYAMLError
+from yaml.nodes import Node as YamlNode
+from yaml.nodes import ScalarNode
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner
+
+MAX_DEPTH = 100
+PLAIN = "plain"
+QUOTED = "quoted"
+COLLECTION = "collection"
+
+
+class TooDeep(MarkedYAMLError):
+    """Collections are nested deeper than `MAX_DEPTH`."""
+
+
+class Loader(Reader, Scanner, Parser, Composer):
+    """Composes documents; the tag of a node is explicit, or one of `PLAIN`, `QUOTED` and `COLLECTION`."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+        Composer.__init__(self)
+        self._depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> YamlNode | None:
+        """Compose one node, refusing one that lies too deep."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise TooDeep(problem=f"more than {MAX_DEPTH} levels of nesting", problem_mark=mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def resolve(self, kind: type[YamlNode], value: Any, implicit: Any) -> str:
+        """The marker of a node without an explicit tag; what it means is decided by `scalars`."""
+        if kind is not ScalarNode:
+            return COLLECTION
+        return PLAIN if implicit[0] else QUOTED
+
+    def descend_resolver(self, parent: Any, index: Any) -> None:
+        """Nothing depends on the path of a node."""
+
+    def ascend_resolver(self) -> None:
+        """Nothing depends on the path of a node."""

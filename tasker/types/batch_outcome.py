@@ -1,0 +1,131 @@
+"""What a batchable step decides: how its work is cut into batches (C-50 .. C-54)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, Field, model_validator
+
+from tasker.errors import ValidationError
+from tasker.types.cursor import CursorConfig, RustCursorConfig, wire_cursor
+
+OUTCOME_KEY = "batch_processing_outcome"
+"""The key of a result under which the engine looks for the outcome (C-51)."""
+
+
+class NoBatchesOutcome(BaseModel):
+    """There is nothing to cut: no worker will process any item (C-79)."""
+
+    type: str = "no_batches"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form (C-51)."""
+        return {"type": "no_batches"}
+
+
+class CreateBatchesOutcome(BaseModel):
+    """One worker per cursor. Raises `ValidationError` when the numbers do not fit together (C-52)."""
+
+    type: str = "create_batches"
+    worker_template_name: str
+    worker_count: int
+    cursor_configs: list[RustCursorConfig]
+    total_items: int
+
+    @model_validator(mode="after")
+    def _check(self) -> CreateBatchesOutcome:
+        for complaint in _complaints(self):
+            raise ValidationError(complaint)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form (C-51)."""
+        return self.model_dump(mode="json")
+
+
+def _complaints(outcome: CreateBatchesOutcome) -> list[str]:
+    ids = [config.batch_id for config in outcome.cursor_configs]
+    checks = {
+        "worker_template_name is empty": not outcome.worker_template_name,
+        "cursor_configs is empty; return no batches instead": not ids,
+        f"worker_count is {outcome.worker_count} but there are {len(ids)} cursor_configs": outcome.worker_count
+        != len(ids),
+        f"batch_id values repeat: {ids}": len(set(ids)) != len(ids),
+        f"total_items is {outcome.total_items}, expected 0 or more": outcome.total_items < 0,
+    }
+    return [text for text, broken in checks.items() if broken]
+
+
+BatchProcessingOutcome = NoBatchesOutcome | CreateBatchesOutcome
+
+
+def no_batches() -> NoBatchesOutcome:
+    """The outcome for nothing to do."""
+    return NoBatchesOutcome()
+
+
+def create_batches(
+    worker_template_name: str, worker_count: int, cursor_configs: list[RustCursorConfig], total_items: int
+) -> CreateBatchesOutcome:
+    """The outcome that creates `worker_count` workers of the template's step `worker_template_name`."""
+    return CreateBatchesOutcome(
+        worker_template_name=worker_template_name,
+        worker_count=worker_count,
+        cursor_configs=cursor_configs,
+        total_items=total_items,
+    )
+
+
+def wire_outcome(worker_template_name: str, cursor_configs: Sequence[Any], total_items: int | None) -> dict[str, Any]:
+    """The wire form of an analysis: `no_batches` without cursors, else `create_batches` (C-51, D-137).
+
+    `cursor_configs` takes every accepted form of a cursor; without `total_items` the batch sizes are added up.
+    """
+    cursors = [wire_cursor(config, index) for index, config in enumerate(cursor_configs)]
+    if not cursors:
+        return no_batches().to_dict()
+    total = sum(cursor["batch_size"] for cursor in cursors) if total_items is None else total_items
+    checked = create_batches(
+        worker_template_name, len(cursors), [RustCursorConfig.model_validate(cursor) for cursor in cursors], total
+    )
+    return checked.to_dict() | {"cursor_configs": cursors}
+
+
+class BatchAnalyzerOutcome(BaseModel):
+    """An analysis as authors write it: the ranges, how many items there are, and data for every worker."""
+
+    cursor_configs: list[CursorConfig] = Field(default_factory=list)
+    total_items: int | None = None
+    batch_metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def from_ranges(
+        cls,
+        ranges: list[tuple[int, int]],
+        step_size: int = 1,
+        total_items: int | None = None,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> BatchAnalyzerOutcome:
+        """One batch per (start, end), end exclusive."""
+        configs = [CursorConfig(start_cursor=start, end_cursor=end, step_size=step_size) for start, end in ranges]
+        return cls(cursor_configs=configs, total_items=total_items, batch_metadata=batch_metadata or {})
+
+    def to_dict(self, worker_template_name: str = "batch_worker") -> dict[str, Any]:
+        """The wire form (C-51)."""
+        return wire_outcome(worker_template_name, self.cursor_configs, self.total_items)
+
+    @classmethod
+    def parse(cls, value: Any) -> BatchAnalyzerOutcome:
+        """The analysis from the wire form or from this class's own. Raises `ValidationError` with what was found."""
+        found: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+        kind, cursors = found.get("type"), found.get("cursor_configs")
+        if kind == "no_batches":
+            return cls(total_items=0)
+        if kind not in {None, "create_batches"} or not isinstance(cursors, list):
+            raise ValidationError(
+                f"not a batch outcome: {value!r:.100}", hint='expected type "no_batches" or "create_batches"'
+            )
+        configs = [CursorConfig(**wire_cursor(item, i)) for i, item in enumerate(cursors)]
+        metadata = found.get("batch_metadata") or {}
+        return cls(cursor_configs=configs, total_items=found.get("total_items"), batch_metadata=metadata)

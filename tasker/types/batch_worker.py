@@ -1,0 +1,173 @@
+"""What a batch worker is given (C-68, C-86) and what it reports (C-88)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasker.errors import ValidationError
+from tasker.types.cursor import CursorConfig, RustCursorConfig
+
+if TYPE_CHECKING:
+    from tasker.types.context import StepContext
+
+
+class FailureStrategy(StrEnum):
+    """What a worker does about an item that fails; advice that the handler honours (C-69)."""
+
+    CONTINUE_ON_FAILURE = "continue_on_failure"
+    FAIL_FAST = "fail_fast"
+    ISOLATE = "isolate"
+
+    @classmethod
+    def _missing_(cls, value: object) -> FailureStrategy | None:
+        return cls.ISOLATE if value == "isolate_failed" else None
+
+
+class BatchMetadata(BaseModel):
+    """The template's advice to its workers; further keys are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    cursor_field: str
+    failure_strategy: FailureStrategy
+
+
+class RustBatchWorkerInputs(BaseModel):
+    """The inputs of a worker instance (C-68)."""
+
+    cursor: RustCursorConfig
+    batch_metadata: BatchMetadata
+    is_no_op: bool
+
+    @classmethod
+    def parse(cls, inputs: Mapping[str, Any]) -> RustBatchWorkerInputs | None:
+        """The inputs of a batch worker; None when `inputs` has no cursor, so belongs to another kind of step.
+
+        Raises `ValidationError` when there is a cursor and it cannot be read.
+        """
+        if not inputs.get("cursor"):
+            return None
+        metadata = {"cursor_field": "id", "failure_strategy": "fail_fast", **(inputs.get("batch_metadata") or {})}
+        try:
+            return cls(
+                cursor=RustCursorConfig.model_validate(inputs["cursor"]),
+                batch_metadata=BatchMetadata.model_validate(metadata),
+                is_no_op=bool(inputs.get("is_no_op", False)),
+            )
+        except ValueError as error:
+            raise ValidationError(f"the inputs of this batch worker cannot be read: {error}") from None
+
+
+class BatchWorkerContext(BaseModel):
+    """One batch: its cursors, its place among the batches (`total_batches` is 0 when unknown), the last checkpoint."""
+
+    batch_id: str
+    cursor_config: CursorConfig
+    batch_index: int
+    total_batches: int
+    batch_metadata: dict[str, Any] = Field(default_factory=dict)
+    checkpoint: dict[str, Any] = Field(default_factory=dict)
+    batch_size: int = 0
+    is_no_op: bool = False
+
+    @property
+    def start_cursor(self) -> Any:
+        """The first position, inclusive."""
+        return self.cursor_config.start_cursor
+
+    @property
+    def end_cursor(self) -> Any:
+        """The last position, exclusive."""
+        return self.cursor_config.end_cursor
+
+    @property
+    def step_size(self) -> int:
+        """The distance between two items of an integer range."""
+        return self.cursor_config.step_size
+
+    def start_position(self) -> Any:
+        """The same as `start_cursor` (C-86)."""
+        return self.start_cursor
+
+    def end_position(self) -> Any:
+        """The same as `end_cursor` (C-86)."""
+        return self.end_cursor
+
+    @property
+    def checkpoint_interval(self) -> int | None:
+        """The template's advice, in items; None when it gives none."""
+        return self.batch_metadata.get("checkpoint_interval")
+
+    @property
+    def checkpoint_cursor(self) -> Any:
+        """Where the last checkpoint stopped; None without one (C-103)."""
+        return self.checkpoint.get("cursor")
+
+    @property
+    def accumulated_results(self) -> dict[str, Any] | None:
+        """What the last checkpoint carried along."""
+        return self.checkpoint.get("accumulated_results")
+
+    def has_checkpoint(self) -> bool:
+        """True when an earlier run of this step yielded."""
+        return bool(self.checkpoint)
+
+    @property
+    def checkpoint_items_processed(self) -> int:
+        """How many items were done at the last checkpoint; 0 without one."""
+        return self.checkpoint.get("items_processed") or 0
+
+    def checkpoint_yield(
+        self, cursor: Any, items_processed: int, accumulated_results: dict[str, Any] | None = None
+    ) -> NoReturn:
+        """Save progress and run this step again from there; never returns (C-101)."""
+        from tasker.step_handler.checkpoint import checkpoint_yield
+
+        checkpoint_yield(cursor, items_processed, accumulated_results)
+
+    @classmethod
+    def from_step_context(cls, step_context: StepContext) -> BatchWorkerContext | None:
+        """The batch that a step works on; None when the step is not a batch worker.
+
+        Raises `ValidationError` when its inputs cannot be read.
+        """
+        raw = step_context.step_inputs
+        inputs = RustBatchWorkerInputs.parse(raw)
+        if inputs is None:
+            return None
+        batch = inputs.cursor.batch_id
+        return cls(
+            batch_id=batch,
+            cursor_config=CursorConfig.model_validate(raw["cursor"]),
+            batch_index=max(int(batch) - 1, 0) if batch.isdigit() else 0,
+            total_batches=raw.get("total_batches") or _count_batches(step_context.dependency_results),
+            batch_metadata=inputs.batch_metadata.model_dump(mode="json"),
+            checkpoint=step_context.checkpoint or {},
+            batch_size=inputs.cursor.batch_size,
+            is_no_op=inputs.is_no_op,
+        )
+
+
+def _count_batches(dependency_results: Mapping[str, Any]) -> int:
+    for result in dependency_results.values():
+        outcome = result.get("batch_processing_outcome") if isinstance(result, Mapping) else None
+        if isinstance(outcome, Mapping) and "worker_count" in outcome:
+            return int(outcome["worker_count"])
+    return 0
+
+
+class BatchWorkerOutcome(BaseModel):
+    """What became of the items of one batch."""
+
+    items_processed: int = 0
+    items_succeeded: int = 0
+    items_failed: int = 0
+    items_skipped: int = 0
+    results: list[dict[str, Any]] = Field(default_factory=list)
+    errors: list[dict[str, Any]] = Field(default_factory=list)
+    last_cursor: Any = None
+    batch_metadata: dict[str, Any] = Field(default_factory=dict)

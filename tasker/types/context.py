@@ -1,0 +1,245 @@
+"""What a handler is called with: the task's input, the results above, its settings, its attempt (D-110)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
+
+from pydantic import BaseModel, Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
+
+from tasker.contracts.execution import Claim
+from tasker.contracts.plan import Plan, StepPlan
+from tasker.types.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
+from tasker.types.legacy_event import FfiStepEvent, event_for
+
+if TYPE_CHECKING:
+    from tasker.models import TaskSequenceStepWrapper, TaskWrapper
+
+
+class CancelFlag(Protocol):
+    """What the worker sets to ask a handler to stop; `threading.Event` is one."""
+
+    def is_set(self) -> bool:
+        """True once the handler should stop."""
+        ...
+
+
+class StepContext(BaseModel):
+    """Everything a handler may read. No accessor raises for something that is not there (F-1).
+
+    `input_data` is the task's context, `step_inputs` the inputs of this step instance (a batch worker's cursor),
+    `step_config` the template's `initialization`. `retry_count` is 0 on the first run, `max_retries` counts
+    executions.
+    """
+
+    event: FfiStepEvent
+    task_uuid: UUID
+    step_uuid: UUID
+    correlation_id: UUID
+    handler_name: str
+    input_data: dict[str, Any] = Field(default_factory=dict)
+    dependency_results: dict[str, Any] = Field(default_factory=dict)
+    step_config: dict[str, Any] = Field(default_factory=dict)
+    step_inputs: dict[str, Any] = Field(default_factory=dict)
+    retry_count: int = 0
+    max_retries: int = 3
+
+    _claim: Claim | None = PrivateAttr(None)
+    _template: tuple[str, str, str] | None = PrivateAttr(None)
+    _step: StepPlan | None = PrivateAttr(None)
+    _cancel_flag: CancelFlag | None = PrivateAttr(None)
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        claim: Claim,
+        plan: Plan,
+        step: StepPlan,
+        task_context: Mapping[str, Any],
+        dependency_results: Mapping[str, Any],
+        cancel_flag: CancelFlag | None = None,
+    ) -> StepContext:
+        """The context of a claimed step, made without validation: the worker's values are right already.
+
+        `dependency_results` are unwrapped values by step name. `event` is made when somebody reads it.
+        """
+        self = cls.__new__(cls)
+        setting = object.__setattr__
+        setting(
+            self,
+            "__dict__",
+            {
+                "task_uuid": UUID(claim.task_uuid),
+                "step_uuid": UUID(claim.step_uuid),
+                "correlation_id": UUID(claim.correlation_id),
+                "handler_name": step.handler.callable,
+                "input_data": dict(task_context),
+                "dependency_results": dict(dependency_results),
+                "step_config": dict(step.handler.initialization),
+                "step_inputs": dict(claim.inputs) if claim.inputs else {},
+                "retry_count": claim.attempt - 1,
+                "max_retries": claim.max_attempts,
+            },
+        )
+        setting(self, "__pydantic_fields_set__", set(cls.model_fields))
+        setting(self, "__pydantic_extra__", None)
+        setting(
+            self,
+            "__pydantic_private__",
+            {
+                "_claim": claim,
+                "_template": (plan.namespace, plan.name, plan.version),
+                "_step": step,
+                "_cancel_flag": cancel_flag,
+            },
+        )
+        return self
+
+    @classmethod
+    def from_ffi_event(cls, event: FfiStepEvent, handler_name: str) -> StepContext:
+        """The context from the event form of a step."""
+        data = event.task_sequence_step
+        step = data.get("workflow_step") or {}
+        handler = (data.get("step_definition") or {}).get("handler") or {}
+        return cls(
+            event=event,
+            task_uuid=UUID(event.task_uuid),
+            step_uuid=UUID(event.step_uuid),
+            correlation_id=UUID(event.correlation_id),
+            handler_name=handler_name,
+            input_data=_task_fields(data).get("context") or {},
+            dependency_results=unwrap_all(data.get("dependency_results")),
+            step_config=handler.get("initialization") or {},
+            step_inputs=step.get("inputs") or {},
+            retry_count=step.get("attempts") or 0,
+            max_retries=3 if step.get("max_attempts") is None else step["max_attempts"],
+        )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "event":
+                return super().__getattr__(name)
+            event = event_for(self._claim, self._template, self._step, self.input_data, self.dependency_results)
+            self.__dict__["event"] = event
+            return event
+
+    @model_serializer(mode="wrap")
+    def _with_event(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        _ = self.event
+        plain: dict[str, Any] = serialize(self)
+        return plain
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Everything but the cancel flag, which belongs to the process that made it."""
+        state = super().__getstate__()
+        private = dict(state["__pydantic_private__"] or {}, _cancel_flag=None)
+        return {**state, "__pydantic_private__": private}
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the task was cancelled, the attempt timed out or the worker is stopping: a long loop looks here."""
+        return self._cancel_flag is not None and self._cancel_flag.is_set()
+
+    @property
+    def step_name(self) -> str:
+        """The name of this step instance (`process_csv_batch_001` for a batch worker)."""
+        if self._claim is not None:
+            return self._claim.name
+        return str((self.event.task_sequence_step.get("workflow_step") or {}).get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the task's template."""
+        if self._template is not None:
+            return self._template[0]
+        return str(_task_fields(self.event.task_sequence_step).get("namespace_name") or "")
+
+    def get_dependency_result(self, step_name: str) -> Any:
+        """The result of a step above, unwrapped; None when it has none (F-2)."""
+        return unwrap(self.dependency_results.get(step_name))
+
+    def get_dependency_field(self, step_name: str, *path: str) -> Any:
+        """A value inside the result of a step above: `get_dependency_field("fetch", "user", "email")`."""
+        return dig(self.get_dependency_result(step_name), path)
+
+    def get_dependency_result_keys(self) -> list[str]:
+        """The names of the steps above that have a result."""
+        return list(self.dependency_results)
+
+    def get_all_dependency_results(self, prefix: str) -> list[Any]:
+        """The results of all steps above whose name starts with `prefix`, batches in their order (D-114)."""
+        return [self.get_dependency_result(name) for name in names_with_prefix(self.dependency_results, prefix)]
+
+    def get_input(self, key: str) -> Any:
+        """A field of the task's context."""
+        return self.input_data.get(key)
+
+    def get_task_field(self, name: str) -> Any:
+        """The same as `get_input` (D-112)."""
+        return self.get_input(name)
+
+    def get_input_or(self, key: str, default: Any = None) -> Any:
+        """A field of the task's context, or `default` where it is missing or null."""
+        value = self.input_data.get(key)
+        return default if value is None else value
+
+    def get_config(self, key: str) -> Any:
+        """A value of the template's `initialization`."""
+        return self.step_config.get(key)
+
+    def is_retry(self) -> bool:
+        """True from the second execution on."""
+        return self.retry_count > 0
+
+    def is_last_retry(self) -> bool:
+        """True when no execution follows this one."""
+        return self.retry_count >= self.max_retries - 1
+
+    @property
+    def checkpoint(self) -> dict[str, Any] | None:
+        """What the last `checkpoint_yield` of this step stored (C-102); None without one."""
+        if self._claim is not None:
+            return dict(self._claim.checkpoint) if self._claim.checkpoint else None
+        stored = (self.event.task_sequence_step.get("workflow_step") or {}).get("checkpoint")
+        return dict(stored) if stored else None
+
+    @property
+    def checkpoint_cursor(self) -> Any | None:
+        """Where the last checkpoint stopped."""
+        return (self.checkpoint or {}).get("cursor")
+
+    @property
+    def checkpoint_items_processed(self) -> int:
+        """How many items were done at the last checkpoint; 0 without one."""
+        return (self.checkpoint or {}).get("items_processed") or 0
+
+    @property
+    def accumulated_results(self) -> dict[str, Any] | None:
+        """What the last checkpoint carried along."""
+        return (self.checkpoint or {}).get("accumulated_results")
+
+    def has_checkpoint(self) -> bool:
+        """True when an earlier run of this step yielded."""
+        return self.checkpoint is not None
+
+    @property
+    def task_sequence_step(self) -> TaskSequenceStepWrapper:
+        """Task, step, dependency results and definition as wrapped objects."""
+        from tasker.models import TaskSequenceStepWrapper
+
+        return TaskSequenceStepWrapper.from_dict(self.event.task_sequence_step)
+
+    @property
+    def task(self) -> TaskWrapper:
+        """The task, with `.context` (D-110)."""
+        return self.task_sequence_step.task
+
+
+def _task_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The task of an event, whose fields may sit one level deeper."""
+    task: Mapping[str, Any] = data.get("task") or {}
+    inner = task.get("task")
+    return {**task, **inner} if isinstance(inner, Mapping) else task

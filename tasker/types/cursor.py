@@ -1,0 +1,104 @@
+"""Where a batch starts and ends. Start is inclusive, end exclusive, and both may be any JSON (C-53)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeGuard
+
+from pydantic import BaseModel, Field
+
+from tasker.errors import ValidationError
+
+
+class RustCursorConfig(BaseModel):
+    """A cursor in wire form: exactly the four fields that the engine reads (C-53)."""
+
+    batch_id: str
+    start_cursor: Any
+    end_cursor: Any
+    batch_size: int
+
+
+class CursorConfig(BaseModel):
+    """A cursor as authors write it; `to_dict` turns it into wire form.
+
+    `batch_size` (items in this batch) may be left out for integer cursors, `batch_id` everywhere. `step_size` is the
+    distance between two items of an integer range.
+    """
+
+    start_cursor: Any
+    end_cursor: Any
+    step_size: int = 1
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    batch_id: str | None = None
+    batch_size: int | None = None
+
+    def to_dict(self, index: int = 0) -> dict[str, Any]:
+        """The wire form (C-53); `index` is the position among the batches, from 0.
+
+        `step_size` and `metadata` ride along when they say something. Raises `ValidationError` for a cursor that is
+        not JSON, and for one that is not a range of integers and has no `batch_size`.
+        """
+        wire = {
+            "batch_id": self.batch_id or batch_id(index),
+            "start_cursor": self.start_cursor,
+            "end_cursor": self.end_cursor,
+            "batch_size": self._items(),
+        }
+        if self.step_size != 1:
+            wire["step_size"] = self.step_size
+        if self.metadata:
+            wire["metadata"] = self.metadata
+        _require_json(wire, index)
+        return wire
+
+    def _items(self) -> int:
+        if self.batch_size is not None:
+            return self.batch_size
+        start, end = self.start_cursor, self.end_cursor
+        if _is_int(start) and _is_int(end):
+            return len(range(start, end, self.step_size))
+        raise ValidationError(
+            f"the cursor {self.start_cursor!r} .. {self.end_cursor!r} is not a range of integers and has no batch_size",
+            hint="give CursorConfig(..., batch_size=<items in this batch>)",
+        )
+
+
+def batch_id(index: int) -> str:
+    """The id of the batch at `index` (from 0): `001`, `002`, ... (C-66, D-139)."""
+    return f"{index + 1:03}"
+
+
+def wire_cursor(value: Any, index: int) -> dict[str, Any]:
+    """Any accepted form of a cursor (model, mapping, object with `to_dict`) in wire form.
+
+    Raises `ValidationError` that names the position and says what was found.
+    """
+    if isinstance(value, CursorConfig):
+        return value.to_dict(index)
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
+    elif hasattr(value, "to_dict"):
+        value = value.to_dict()
+    if not isinstance(value, Mapping) or not {"start_cursor", "end_cursor"} <= value.keys():
+        raise ValidationError(
+            f"cursor_configs[{index}] must have start_cursor and end_cursor, found {value!r:.100}",
+            hint="use CursorConfig(start_cursor=..., end_cursor=...) or create_cursor_ranges(...)",
+        )
+    known = {key: value[key] for key in CursorConfig.model_fields if value.get(key) is not None}
+    return CursorConfig(**{"start_cursor": None, "end_cursor": None, **known}).to_dict(index)
+
+
+def _is_int(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _require_json(wire: dict[str, Any], index: int) -> None:
+    try:
+        json.dumps(wire, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"cursor_configs[{index}] is not JSON: {error}",
+            hint="write dates as ISO 8601 text, UUIDs and decimals as text",
+        ) from None

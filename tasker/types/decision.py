@@ -1,0 +1,112 @@
+"""What a decision step decides: which steps of the template come to life (C-20 .. C-24, C-30)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, Field, model_validator
+
+from tasker.errors import ValidationError
+
+OUTCOME_KEY = "decision_point_outcome"
+"""The key of a result under which the engine looks for the outcome (C-21)."""
+
+
+class DecisionType(StrEnum):
+    """The two outcomes there are."""
+
+    CREATE_STEPS = "create_steps"
+    NO_BRANCHES = "no_branches"
+
+
+class DecisionPointOutcome(BaseModel):
+    """A decision. `to_dict` writes what the engine reads; `parse` reads that form and this class's own.
+
+    Raises `ValidationError` (permanent) for `dynamic_steps`: a decision chooses among the steps of the template, it
+    cannot bring steps that the template does not hold (C-12, C-29).
+    """
+
+    decision_type: DecisionType
+    next_step_names: list[str] = Field(default_factory=list)
+    dynamic_steps: list[dict[str, Any]] | None = None
+    reason: str | None = None
+    routing_context: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> DecisionPointOutcome:
+        if self.dynamic_steps:
+            raise ValidationError(
+                "dynamic_steps is not supported: a decision chooses among the steps of its template",
+                hint="declare the steps in the template and name them in step_names",
+            )
+        if self.decision_type is DecisionType.CREATE_STEPS and not self.next_step_names:
+            raise ValidationError(
+                "a create_steps outcome names no step",
+                hint="name at least one step, or use DecisionPointOutcome.no_branches(reason)",
+            )
+        if self.decision_type is DecisionType.NO_BRANCHES and self.next_step_names:
+            raise ValidationError(f"a no_branches outcome names steps: {self.next_step_names}")
+        return self
+
+    @classmethod
+    def create_steps(
+        cls,
+        step_names: list[str] | str,
+        dynamic_steps: list[dict[str, Any]] | None = None,
+        routing_context: dict[str, Any] | None = None,
+    ) -> DecisionPointOutcome:
+        """Create these steps of the template, or this one. Repeated names count once (C-30)."""
+        names = [step_names] if isinstance(step_names, str) else step_names
+        return cls(
+            decision_type=DecisionType.CREATE_STEPS,
+            next_step_names=list(dict.fromkeys(names)),
+            dynamic_steps=dynamic_steps,
+            routing_context=routing_context or {},
+        )
+
+    @classmethod
+    def no_branches(
+        cls, reason: str | None = None, routing_context: dict[str, Any] | None = None
+    ) -> DecisionPointOutcome:
+        """Create nothing; the deferred steps below run all the same."""
+        return cls(decision_type=DecisionType.NO_BRANCHES, reason=reason, routing_context=routing_context or {})
+
+    @classmethod
+    def parse(cls, value: Any) -> DecisionPointOutcome:
+        """The outcome from itself, its wire form or its published form.
+
+        Raises `ValidationError` that says what was found.
+        """
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Mapping):
+            raise ValidationError(f"a decision outcome must be a mapping, found {type(value).__name__}: {value!r:.100}")
+        kind = value.get("type", value.get("decision_type"))
+        if kind not in {"create_steps", "no_branches", *DecisionType}:
+            raise ValidationError(
+                f"unknown decision outcome type {kind!r}", hint='expected "create_steps" or "no_branches"'
+            )
+        context = value.get("routing_context")
+        if DecisionType(kind) is DecisionType.NO_BRANCHES:
+            return cls.no_branches(value.get("reason"), context)
+        names = value.get("step_names", value.get("next_step_names"))
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            raise ValidationError(f"step_names must be a list of step names, found {names!r:.100}")
+        return cls.create_steps(list(names), value.get("dynamic_steps"), context)
+
+    @classmethod
+    def from_step_result(cls, result: Mapping[str, Any] | None) -> DecisionPointOutcome | None:
+        """The outcome inside a step's result; None without the key, `ValidationError` when it is malformed (C-22)."""
+        return cls.parse(result[OUTCOME_KEY]) if result and OUTCOME_KEY in result else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form (C-20)."""
+        if self.decision_type is DecisionType.NO_BRANCHES:
+            return {"type": "no_branches"}
+        return {"type": "create_steps", "step_names": list(self.next_step_names)}
+
+    def to_value(self) -> dict[str, Any]:
+        """The same as `to_dict` (C-24)."""
+        return self.to_dict()

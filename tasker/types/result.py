@@ -1,0 +1,187 @@
+"""What a handler returns, and the envelope in which its result travels."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from pydantic import AliasChoices, BaseModel, Field
+
+
+class ResultStatus(StrEnum):
+    """How an execution ended."""
+
+    SUCCESS = "completed"
+    FAILURE = "error"
+    RETRYABLE_ERROR = "retryable_error"
+    PERMANENT_ERROR = "permanent_error"
+
+
+class ErrorType(StrEnum):
+    """The usual error types. Any other text is legal: `retryable` alone decides (D-118)."""
+
+    PERMANENT_ERROR = "permanent_error"
+    RETRYABLE_ERROR = "retryable_error"
+    VALIDATION_ERROR = "validation_error"
+    TIMEOUT = "timeout"
+    HANDLER_ERROR = "handler_error"
+
+    @classmethod
+    def is_standard(cls, error_type: str) -> bool:
+        """True when the text is one of the usual types."""
+        return error_type in {member.value for member in cls}
+
+    @classmethod
+    def is_typically_retryable(cls, error_type: str) -> bool:
+        """True for the usual types after which another attempt makes sense."""
+        return error_type in {cls.RETRYABLE_ERROR.value, cls.TIMEOUT.value, cls.HANDLER_ERROR.value}
+
+
+class StepHandlerResult(BaseModel):
+    """The outcome of one call of a handler (D-115): made by `success(...)` or `failure(...)`."""
+
+    is_success: bool = Field(validation_alias=AliasChoices("is_success", "success"))
+    result: dict[str, Any] | None = None
+    error_message: str | None = None
+    error_type: str | None = None
+    error_code: str | None = None
+    retryable: bool = True
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> StepHandlerResult:
+        """The step is done; `result` is stored and given to the steps below."""
+        return cls(is_success=True, result=result, metadata=metadata or {})
+
+    @classmethod
+    def failure(
+        cls,
+        message: str,
+        error_type: str | ErrorType = ErrorType.HANDLER_ERROR,
+        retryable: bool = True,
+        metadata: dict[str, Any] | None = None,
+        error_code: str | None = None,
+    ) -> StepHandlerResult:
+        """The attempt failed. `retryable=False` ends the step at once (D-119).
+
+        A number under `metadata["retry_after"]` asks for a delay of that many seconds.
+        """
+        return cls(
+            is_success=False,
+            error_message=message,
+            error_type=error_type.value if isinstance(error_type, ErrorType) else error_type,
+            error_code=error_code,
+            retryable=retryable,
+            metadata=metadata or {},
+        )
+
+    @classmethod
+    def success_handler_result(
+        cls, result: dict[str, Any], metadata: dict[str, Any] | None = None
+    ) -> StepHandlerResult:
+        """The same as `success` (D-116)."""
+        return cls.success(result, metadata)
+
+    @classmethod
+    def failure_handler_result(
+        cls,
+        message: str,
+        error_type: str | ErrorType = ErrorType.HANDLER_ERROR,
+        retryable: bool = True,
+        metadata: dict[str, Any] | None = None,
+        error_code: str | None = None,
+    ) -> StepHandlerResult:
+        """The same as `failure` (D-116)."""
+        return cls.failure(message, error_type, retryable, metadata, error_code)
+
+    def is_success_result(self) -> bool:
+        """True for a success."""
+        return self.is_success
+
+    def is_failure_result(self) -> bool:
+        """True for a failure."""
+        return not self.is_success
+
+
+class StepHandlerCallResult(BaseModel):
+    """The older, smaller form of a handler's outcome; accepted wherever a `StepHandlerResult` is."""
+
+    success: bool
+    result: dict[str, Any] = Field(default_factory=dict)
+    error_message: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class StepError(BaseModel):
+    """Why an execution failed."""
+
+    error_type: str
+    message: str
+    stack_trace: str | None = None
+    retryable: bool = True
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class StepExecutionResult(BaseModel):
+    """One execution of a step as it is reported: outcome, duration in milliseconds, and who ran it (C-176)."""
+
+    step_uuid: UUID
+    task_uuid: UUID
+    success: bool
+    status: str
+    execution_time_ms: int
+    result: dict[str, Any] | None = None
+    error: StepError | None = None
+    worker_id: str | None = None
+    correlation_id: UUID | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def success_result(
+        cls,
+        step_uuid: UUID,
+        task_uuid: UUID,
+        result: dict[str, Any],
+        execution_time_ms: int,
+        worker_id: str,
+        correlation_id: UUID | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> StepExecutionResult:
+        """A successful execution, status `completed`."""
+        return cls(
+            step_uuid=step_uuid,
+            task_uuid=task_uuid,
+            success=True,
+            status=ResultStatus.SUCCESS.value,
+            execution_time_ms=execution_time_ms,
+            result=result,
+            worker_id=worker_id,
+            correlation_id=correlation_id,
+            metadata=metadata or {},
+        )
+
+    @classmethod
+    def failure_result(
+        cls,
+        step_uuid: UUID,
+        task_uuid: UUID,
+        error: StepError,
+        execution_time_ms: int,
+        worker_id: str,
+        correlation_id: UUID | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> StepExecutionResult:
+        """A failed execution, status `retryable_error` or `permanent_error` by `error.retryable`."""
+        status = ResultStatus.RETRYABLE_ERROR if error.retryable else ResultStatus.PERMANENT_ERROR
+        return cls(
+            step_uuid=step_uuid,
+            task_uuid=task_uuid,
+            success=False,
+            status=status.value,
+            execution_time_ms=execution_time_ms,
+            error=error,
+            worker_id=worker_id,
+            correlation_id=correlation_id,
+            metadata=metadata or {},
+        )

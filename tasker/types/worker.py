@@ -1,0 +1,131 @@
+"""A worker as seen from outside: how it starts, what state it is in, how it fares."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+
+class WorkerState(StrEnum):
+    """The life of a worker."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    SHUTTING_DOWN = "shutting_down"
+    STOPPED = "stopped"
+    ERROR = "error"
+
+
+class BootstrapConfig(BaseModel):
+    """What a worker is told at its start; everything else comes from the TOML configuration (D-164)."""
+
+    worker_id: str | None = None
+    namespace: str = "default"
+    config_path: str | None = None
+    log_level: str = "info"
+
+
+class BootstrapResult(BaseModel):
+    """What became of a start."""
+
+    success: bool
+    handle_id: str
+    worker_id: str
+    status: str
+    message: str | None = None
+    error_message: str | None = None
+
+
+class WorkerStatus(BaseModel):
+    """The worker right now; `running` is false when none was started (D-168)."""
+
+    running: bool
+    environment: str | None = None
+    worker_core_status: str | None = None
+    web_api_enabled: bool | None = None
+    supported_namespaces: list[str] | None = None
+    database_pool_size: int | None = None
+    database_pool_idle: int | None = None
+    error: str | None = None
+
+
+class LogContext(BaseModel):
+    """The fields that every log line about a step should carry (D-174)."""
+
+    correlation_id: str | None = None
+    task_uuid: str | None = None
+    step_uuid: str | None = None
+    namespace: str | None = None
+    operation: str | None = None
+
+
+class FfiDispatchMetrics(BaseModel):
+    """How many steps wait for a handler, and for how long (milliseconds)."""
+
+    pending_count: int
+    oldest_pending_age_ms: int | None = None
+    newest_pending_age_ms: int | None = None
+    oldest_event_id: str | None = None
+    starvation_detected: bool = False
+    starving_event_count: int = 0
+
+
+class StarvationWarning(BaseModel):
+    """A step that has waited for a handler longer than the threshold (milliseconds)."""
+
+    event_id: UUID
+    step_uuid: UUID
+    pending_duration_ms: int
+    threshold_ms: int
+
+
+class ComponentHealth(BaseModel):
+    """One part of the worker and how it is."""
+
+    name: str
+    status: str
+    pool_size: int | None = None
+    pool_idle: int | None = None
+
+
+class HealthCheck(BaseModel):
+    """The worker's health; `rust` is kept for code that reads it and stays empty."""
+
+    status: str
+    is_running: bool
+    components: dict[str, ComponentHealth] = Field(default_factory=dict)
+    rust: dict[str, Any] = Field(default_factory=dict)
+    python: dict[str, Any] = Field(default_factory=dict)
+
+
+class WorkerMetrics(BaseModel):
+    """What the worker has done and what it has to do; ages in milliseconds."""
+
+    dispatch_channel_pending: int = 0
+    oldest_pending_age_ms: int | None = None
+    newest_pending_age_ms: int | None = None
+    starvation_detected: bool = False
+    starving_event_count: int = 0
+    database_pool_size: int = 0
+    database_pool_idle: int = 0
+    environment: str | None = None
+    steps_processed: int = 0
+    steps_succeeded: int = 0
+    steps_failed: int = 0
+    steps_in_progress: int = 0
+
+
+class WorkerConfig(BaseModel):
+    """The settings a worker runs with; durations in milliseconds."""
+
+    environment: str | None = None
+    supported_namespaces: list[str] = Field(default_factory=list)
+    web_api_enabled: bool = False
+    database_pool_size: int = 0
+    polling_interval_ms: int = 10
+    starvation_threshold_ms: int = 1000
+    max_concurrent_handlers: int = 10
+    handler_timeout_ms: int = 30000

@@ -1,0 +1,115 @@
+"""What imports what, and what `import tasker` costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tasker
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+HEAVY = {"alembic", "httpx", "jsonschema", "pgmq", "psycopg", "pydantic", "rich", "sqlalchemy", "structlog", "yaml"}
+ALLOWED_IN_BACKENDS = {"tasker.contracts", "tasker.hookspecs", "tasker.errors", "tasker.testing"}
+BACKENDS = sorted(path for path in (ROOT / "backends").glob("tasker_*") if (path / "__init__.py").exists())
+PURE = [ROOT / "tasker" / name for name in ("contracts", "template", "lifecycle", "settings")]
+IMPURE_CALLS = {
+    "open",
+    "print",
+    "input",
+    "now",
+    "utcnow",
+    "today",
+    "uuid1",
+    "uuid4",
+    "read_text",
+    "write_text",
+    "getenv",
+}
+
+
+def loaded_by(code: str) -> set[str]:
+    command = [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def imports_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+
+def calls_of(path: Path) -> set[str]:
+    functions = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    return {getattr(function, "id", getattr(function, "attr", "")) for function in functions}
+
+
+def test_the_layers_hold() -> None:
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout
+
+
+def test_importing_tasker_loads_none_of_its_parts() -> None:
+    loaded = loaded_by("import tasker")
+
+    assert not loaded & HEAVY
+    assert not {name for name in loaded if name.startswith("tasker.")}
+
+
+def test_the_command_line_loads_nothing_heavy_before_a_command_is_chosen() -> None:
+    assert not loaded_by("import tasker.cli.main") & HEAVY
+
+
+def test_every_public_name_is_found_at_its_home() -> None:
+    for name, home in tasker._HOMES.items():
+        assert getattr(tasker, name) is getattr(sys.modules[home], name)
+        assert name in dir(tasker)
+
+
+def test_type_checkers_see_the_names_that_programs_get() -> None:
+    tree = ast.parse(Path(tasker.__file__).read_text())
+    seen = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tasker.")
+        for alias in node.names
+    }
+    assert seen == tasker._HOMES
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        tasker.Nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda path: path.name)
+def test_a_backend_sees_only_what_a_stranger_would(backend: Path) -> None:
+    for path in backend.rglob("*.py"):
+        ours = {name for name in imports_of(path) if name.split(".")[0] == "tasker"}
+        foreign = {name for name in ours if ".".join(name.split(".")[:2]) not in ALLOWED_IN_BACKENDS}
+        assert not foreign, f"{path.relative_to(ROOT)} imports {foreign}"
+
+
+@pytest.mark.parametrize("package", PURE, ids=lambda path: path.name)
+def test_the_pure_core_reads_no_clock_file_or_environment(package: Path) -> None:
+    for path in package.rglob("*.py"):
+        impure = calls_of(path) & IMPURE_CALLS
+        assert not impure, f"{path.relative_to(ROOT)} calls {impure}"
+
+
+def test_every_backend_is_packaged_and_has_an_entry_point() -> None:
+    names = {path.name for path in BACKENDS}
+    packages = {Path(name).name for name in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
+    entry_points = set(PROJECT["project"]["entry-points"]["tasker.backends"].values())
+
+    assert names
+    assert packages == names | {"tasker"}
+    assert entry_points == names

@@ -1,0 +1,238 @@
+"""The schema's way into a database, with a small schema of its own."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tasker.db import migrate
+from tasker.db.schema import read_schema
+from tasker.errors import DatabaseError, DatabaseUnavailable, SchemaOutdated, UsageError
+
+VERSION_FILE = """
+from tasker.db.migrations.run_sql import run_sql
+revision, down_revision = "{number}", {before!r}
+def upgrade(): run_sql("{name}.up.sql")
+def downgrade(): run_sql("{name}.down.sql")
+"""
+SCRIPTS = [("queue", "create or replace function tasker.queue() returns int language sql as 'select tasker.twice(3)'")]
+
+
+class Source:
+    """A folder like `tasker/db`, to which a test adds files."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.before: str | None = None
+        for folder in ("sql/migrations", "sql/functions", "migrations/versions"):
+            (root / folder).mkdir(parents=True)
+
+    def migration(self, name: str, up: str, down: str = "") -> None:
+        number = name.partition("_")[0]
+        (self.root / f"sql/migrations/{name}.up.sql").write_text(up)
+        (self.root / f"sql/migrations/{name}.down.sql").write_text(down)
+        text = VERSION_FILE.format(number=number, before=self.before, name=name)
+        (self.root / f"migrations/versions/{name}.py").write_text(text)
+        self.before = number
+
+    def function(self, name: str, body: str) -> None:
+        sql = f"create or replace function tasker.{name}(n int) returns int language sql as $$ {body} $$;"
+        (self.root / f"sql/functions/{name}.sql").write_text(sql)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    source = Source(tmp_path)
+    up = """create table tasker.sample (id int, data jsonb default '{"a": ":b %s"}'::jsonb);
+            insert into tasker.sample values (1);"""
+    source.migration("0001_initial", up, "drop table tasker.sample;")
+    source.function("twice", "select n * 2")
+    source.function("again", "select tasker.twice(n) + tasker.zero(n)")  # calls one that is made later
+    source.function("zero", "select 0")
+    return source
+
+
+def rows(url: str, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(query).fetchall()  # type: ignore[arg-type]
+
+
+def test_an_empty_database_gets_everything_in_order(empty_database_url: str, source: Source) -> None:
+    applied = migrate.upgrade(empty_database_url, SCRIPTS, root=source.root)
+
+    functions = ["functions/again", "functions/twice", "functions/zero"]
+    assert applied == ["migrations/0001_initial", *functions, "backend/queue"]
+    assert rows(empty_database_url, "select tasker.queue(), tasker.again(2), data from tasker.sample") == [
+        (6, 4, {"a": ":b %s"})
+    ]
+    assert rows(empty_database_url, "select version_num from tasker.alembic_version") == [("0001",)]
+
+
+def test_a_second_upgrade_has_nothing_to_do(empty_database_url: str, source: Source) -> None:
+    migrate.upgrade(empty_database_url, SCRIPTS, root=source.root)
+
+    assert migrate.upgrade(empty_database_url, SCRIPTS, root=source.root) == []
+    assert migrate.upgrade(empty_database_url, root=source.root) == []
+
+
+def test_a_current_database_loads_neither_alembic_nor_sqlalchemy(database_url: str) -> None:
+    code = (
+        "import sys; from tasker.db import migrate; assert migrate.upgrade(sys.argv[1]) == []; "
+        "print([m for m in ('alembic', 'sqlalchemy', 'httpx', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, database_url], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_only_a_changed_function_is_applied_again(empty_database_url: str, source: Source) -> None:
+    migrate.upgrade(empty_database_url, SCRIPTS, root=source.root)
+    source.function("twice", "select n + n + 100")
+
+    assert migrate.upgrade(empty_database_url, SCRIPTS, root=source.root) == ["functions/twice"]
+    assert rows(empty_database_url, "select tasker.queue()") == [(106,)]
+
+
+def test_a_new_migration_is_applied_once(empty_database_url: str, source: Source) -> None:
+    migrate.upgrade(empty_database_url, root=source.root)
+    source.migration("0002_more", "insert into tasker.sample values (2);")
+
+    assert migrate.upgrade(empty_database_url, root=source.root) == ["migrations/0002_more"]
+    assert migrate.upgrade(empty_database_url, root=source.root) == []
+    assert rows(empty_database_url, "select id from tasker.sample order by id") == [(1,), (2,)]
+
+
+def test_a_failing_script_is_named_with_its_line_and_leaves_nothing(empty_database_url: str, source: Source) -> None:
+    (source.root / "sql/functions/wrong.sql").write_text("-- one\n\nselect nonsense;")
+
+    with pytest.raises(DatabaseError, match=r"functions/wrong, line 3: .*nonsense"):
+        migrate.upgrade(empty_database_url, root=source.root)
+
+    assert rows(empty_database_url, "select to_regnamespace('tasker')") == [(None,)]
+
+
+def test_a_failing_migration_is_an_error_of_ours_and_leaves_nothing(empty_database_url: str, source: Source) -> None:
+    source.migration("0002_wrong", "select nonsense;")
+
+    with pytest.raises(DatabaseError, match="nonsense"):
+        migrate.upgrade(empty_database_url, root=source.root)
+
+    assert rows(empty_database_url, "select to_regnamespace('tasker')") == [(None,)]
+
+
+def test_a_newer_database_is_refused(empty_database_url: str, source: Source, tmp_path: Path) -> None:
+    source.migration("0002_more", "select 1;")
+    migrate.upgrade(empty_database_url, root=source.root)
+    (source.root / "sql/migrations/0002_more.up.sql").unlink()
+
+    for use in (migrate.upgrade, migrate.require_current):
+        with pytest.raises(SchemaOutdated, match=r"newer than this version .* migrations/0002_more"):
+            use(empty_database_url, root=source.root)
+    assert migrate.status(empty_database_url, root=source.root).state == "newer"
+
+
+def test_an_edited_migration_is_refused(empty_database_url: str, source: Source) -> None:
+    migrate.upgrade(empty_database_url, root=source.root)
+    (source.root / "sql/migrations/0001_initial.up.sql").write_text("select 1;")
+
+    with pytest.raises(SchemaOutdated, match="migrations/0001_initial changed after it was applied"):
+        migrate.upgrade(empty_database_url, root=source.root)
+    assert migrate.status(empty_database_url, root=source.root).state == "edited"
+
+
+def test_a_process_refuses_an_old_schema_and_names_the_command(empty_database_url: str, source: Source) -> None:
+    with pytest.raises(SchemaOutdated, match="migrations/0001_initial") as caught:
+        migrate.require_current(empty_database_url, root=source.root)
+    assert caught.value.hint == "tasker db upgrade --database-url URL"
+
+    migrate.upgrade(empty_database_url, root=source.root)
+    migrate.require_current(empty_database_url, root=source.root)
+
+
+def test_the_status_of_a_database_names_what_it_lacks(empty_database_url: str, source: Source) -> None:
+    before = migrate.status(empty_database_url, SCRIPTS, root=source.root)
+    migrate.upgrade(empty_database_url, root=source.root)
+    between = migrate.status(empty_database_url, SCRIPTS, root=source.root)
+    migrate.upgrade(empty_database_url, SCRIPTS, root=source.root)
+    after = migrate.status(empty_database_url, SCRIPTS, root=source.root)
+
+    assert (before.state, before.pending) == ("empty", ("migrations/0001_initial",))
+    assert (between.state, between.pending, between.outdated) == ("outdated", (), ("backend/queue",))
+    assert after.to_dict()["state"] == "current"
+
+
+def test_upgrades_at_the_same_time_apply_everything_once(empty_database_url: str, source: Source) -> None:
+    results: list[list[str]] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(migrate.upgrade(empty_database_url, root=source.root)))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(map(len, results)) == [0, 0, 4]
+    assert rows(empty_database_url, "select count(*) from tasker.sample") == [(1,)]
+
+
+def test_an_upgrade_gives_up_behind_another_that_does_not_end(empty_database_url: str, source: Source) -> None:
+    with psycopg.connect(empty_database_url) as other:
+        other.execute("select pg_advisory_xact_lock(%s)", [migrate.UPGRADE_LOCK])
+
+        with pytest.raises(DatabaseError, match=r"another upgrade .* 0\.05 seconds"):
+            migrate.upgrade(empty_database_url, root=source.root, lock_timeout_seconds=0.05)
+
+
+def test_the_printed_sql_makes_the_same_schema(empty_database_url: str, source: Source) -> None:
+    script = migrate.offline_sql(SCRIPTS, root=source.root)
+    with psycopg.connect(empty_database_url, autocommit=True) as connection:
+        connection.execute(script)  # type: ignore[call-overload]
+
+    assert migrate.upgrade(empty_database_url, SCRIPTS, root=source.root) == []
+    assert rows(empty_database_url, "select tasker.queue(), data from tasker.sample") == [(6, {"a": ":b %s"})]
+    assert rows(empty_database_url, "select version_num from tasker.alembic_version") == [("0001",)]
+
+
+def test_the_real_migrations_go_up_and_down_and_up(empty_database_url: str) -> None:
+    from alembic import command
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import NullPool
+
+    everything = migrate.upgrade(empty_database_url)
+    connect = functools.partial(psycopg.connect, empty_database_url)
+    engine = create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
+    with engine.begin() as connection:
+        command.downgrade(migrate.alembic_config(connection=connection), "base")
+
+    tables = "select tablename from pg_tables where schemaname = 'tasker'"
+    assert rows(empty_database_url, tables) == [("alembic_version",)]
+    assert migrate.upgrade(empty_database_url) == everything
+
+
+def test_every_migration_has_both_directions_and_a_version() -> None:
+    names = [script.name.partition("/")[2] for script in read_schema().migrations]
+
+    assert names
+    for name in names:
+        assert (migrate.HERE / f"sql/migrations/{name}.down.sql").exists()
+        assert name in (migrate.HERE / f"migrations/versions/{name}.py").read_text()
+    assert len(list((migrate.HERE / "migrations/versions").glob("[0-9]*.py"))) == len(names)
+
+
+def test_an_unreachable_server_is_named_without_its_password() -> None:
+    with pytest.raises(DatabaseUnavailable, match=r"cannot connect to database 'x' on 127\.0\.0\.1") as caught:
+        migrate.upgrade("postgresql://me:secret@127.0.0.1:1/x")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_url_of_another_database_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="does not name a PostgreSQL database"):
+        migrate.upgrade("mysql://localhost/x")

@@ -1,0 +1,109 @@
+"""The command line's frame: finding commands, showing errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tasker import __version__
+from tasker.cli import main
+from tasker.errors import DatabaseUnavailable, TaskerError, UsageError
+
+
+def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def broken() -> None:
+        raise error
+
+    monkeypatch.setattr(main.TaskerGroup, "get_command", lambda self, ctx, name: broken)
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code"),
+    [(TaskerError("it broke", hint="mend it"), 1), (UsageError("it broke", hint="mend it"), 2)],
+)
+def test_an_error_is_a_message_with_a_hint(error: TaskerError, exit_code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(error, monkeypatch)
+
+    result = CliRunner().invoke(main.cli, ["run"])
+
+    assert result.exit_code == exit_code
+    assert result.stderr == "Error: it broke\nHint: mend it\n"
+
+
+def test_debugging_keeps_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(DatabaseUnavailable("it broke"), monkeypatch)
+    monkeypatch.setenv("TASKER_DEBUG", "1")
+
+    assert isinstance(CliRunner().invoke(main.cli, ["run"]).exception, DatabaseUnavailable)
+
+
+def test_an_interrupted_command_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(KeyboardInterrupt(), monkeypatch)
+
+    result = CliRunner().invoke(main.cli, ["run"])
+
+    assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")
+
+
+def test_help_lists_every_command_without_importing_one() -> None:
+    code = (
+        "import sys; from click.testing import CliRunner; from tasker.cli.main import cli; "
+        "print(CliRunner().invoke(cli, ['--help']).output); "
+        "print([name for name in sys.modules if name.startswith('tasker.cli.')])"
+    )
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert all(f"\n  {name} " in output for name in main.COMMANDS)
+    assert output.rstrip().endswith("['tasker.cli.main']")
+
+
+def test_every_command_in_the_table_exists() -> None:
+    context = click.Context(main.cli)
+
+    for name in main.COMMANDS:
+        assert isinstance(main.cli.get_command(context, name), click.Command), name
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    result = CliRunner().invoke(main.cli, ["nonsense"])
+
+    assert result.exit_code == 2
+    assert "No such command 'nonsense'" in result.stderr
+
+
+@pytest.mark.parametrize("program", ["tasker", "tasker-ctl"])
+def test_both_programs_are_installed(program: str) -> None:
+    path = Path(sys.executable).with_name(program)
+
+    assert subprocess.run([path, "--version"], capture_output=True, text=True).stdout == f"tasker {__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(shell: str) -> None:
+    result = CliRunner().invoke(main.cli, ["completion", shell])
+
+    assert result.exit_code == 0
+    assert "_TASKER_COMPLETE" in result.output
+
+
+def test_the_sql_of_the_schema_needs_no_database() -> None:
+    result = CliRunner().invoke(main.cli, ["db", "sql"])
+
+    assert result.exit_code == 0, result.output
+    assert "create table tasker.tasks" in result.output
+    assert "insert into tasker.schema_scripts" in result.output
+
+
+def test_an_unknown_backend_is_named() -> None:
+    result = CliRunner().invoke(main.cli, ["db", "sql", "--backend", "pigeon"])
+
+    assert result.exit_code == 1
+    assert "no messaging backend 'pigeon'" in result.stderr
+    assert json.dumps(result.stdout) == '""'

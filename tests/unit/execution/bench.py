@@ -1,0 +1,124 @@
+"""A runner with attempts to run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tasker.contracts.execution import Claim, Failure
+from tasker.contracts.plan import HandlerRef, Plan, StepPlan, StepType
+from tasker.execution.attempt import Attempt, AttemptEnd, AttemptRunner, CancelFlag, Checkpoint, Finished
+from tasker.handler import HandlerRegistry
+
+PATIENCE = 30.0
+"""Seconds after which a test that hangs is given up."""
+
+
+class FakeClock:
+    """Shows the time that a test sets."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.seconds, UTC)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+@dataclass
+class Saver:
+    """Stores checkpoints as the engine would; `refuse` says that the claim is gone."""
+
+    saved: list[Checkpoint] = field(default_factory=list)
+    refuse: bool = False
+
+    async def __call__(self, position: Checkpoint) -> Mapping[str, Any] | None:
+        if self.refuse:
+            return None
+        self.saved.append(position)
+        return {
+            "cursor": position.cursor,
+            "items_processed": position.items_processed,
+            "accumulated_results": position.accumulated_results,
+            "history": [{"cursor": earlier.cursor} for earlier in self.saved],
+        }
+
+
+@dataclass
+class Bench:
+    """A runner with its registry, its clock, and the claims whose threads it has left behind."""
+
+    runner: AttemptRunner
+    registry: HandlerRegistry
+    clock: FakeClock
+    leaked: list[Claim]
+
+    def attempt(
+        self,
+        handler: Any = None,
+        *,
+        save: Callable[[Checkpoint], Any] | None = None,
+        callable: str = "under_test",
+        inputs: Mapping[str, Any] | None = None,
+        **step: Any,
+    ) -> Attempt:
+        """An attempt of a step with that handler; keywords are fields of the step's plan."""
+        if handler is not None:
+            self.registry.register(callable, handler)
+        planned = _step(callable, **step)
+        plan = Plan("shop", "orders", "1.0.0", (planned,))
+        claim = Claim(
+            step_uuid="01900000-0000-7000-8000-000000000001",
+            task_uuid="01900000-0000-7000-8000-000000000002",
+            name="charge",
+            template_step="charge",
+            template_hash=plan.hash,
+            namespace="shop",
+            token=7,
+            attempt=1,
+            max_attempts=3,
+            correlation_id="01900000-0000-7000-8000-000000000003",
+            inputs=inputs,
+        )
+        return Attempt(claim, plan, planned, {"amount": 5}, {"above": {"n": 1}}, CancelFlag(), save or Saver())
+
+    async def run(self, handler: Any, **options: Any) -> AttemptEnd:
+        """Run an attempt of a step with that handler to its end."""
+        return await self.end(self.attempt(handler, **options))
+
+    async def failure(self, handler: Any, **options: Any) -> Failure:
+        """Run an attempt that must end in a failure."""
+        return failure_of(await self.run(handler, **options))
+
+    async def end(self, attempt: Attempt) -> AttemptEnd:
+        """Run that attempt to its end."""
+        async with asyncio.timeout(PATIENCE):
+            return await self.runner.run(attempt)
+
+
+def failure_of(end: AttemptEnd) -> Failure:
+    """The failure of a finished attempt, which must have one."""
+    assert isinstance(end, Finished), end
+    assert end.outcome.failure is not None, end
+    assert end.result_text is None
+    return end.outcome.failure
+
+
+def _step(callable: str, **fields: Any) -> StepPlan:
+    handler = HandlerRef(callable, method=fields.pop("method", "call"))
+    base = {"ordinal": 0, "level": 0, "depends_on": (), "ancestors": (), "descendants": (), "static": True}
+    return StepPlan(name="charge", type=StepType.STANDARD, handler=handler, **base, **fields)
+
+
+def make_bench(**options: Any) -> Bench:
+    """A bench whose runner has one thread and one process, or what the options say."""
+    clock, registry = FakeClock(), HandlerRegistry()
+    leaked: list[Claim] = []
+    parameters: dict[str, Any] = {"threads": 1, "processes": 1, "stop_grace": 0.05} | options
+    runner = AttemptRunner(registry=registry, clock=clock, on_leaked_thread=leaked.append, **parameters)
+    return Bench(runner, registry, clock, leaked)

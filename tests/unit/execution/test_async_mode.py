@@ -1,0 +1,212 @@
+"""Async handlers: on the loop, stoppable at every await."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from tasker.execution.attempt import Cancelled, Finished, Lost, async_mode
+from tasker.step_handler import StepHandler
+from tasker.types import StepContext, StepHandlerResult
+from tests.unit.execution.bench import Bench, failure_of
+
+
+class Waits(StepHandler):
+    """Waits for ever; `started` and `stopped` tell the test where it is."""
+
+    def __init__(self) -> None:
+        self.started, self.stopped = asyncio.Event(), asyncio.Event()
+
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        self.started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.stopped.set()
+        return self.success({})
+
+
+async def test_a_result_comes_with_its_json_and_the_duration_by_the_clock(bench: Bench) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            bench.clock.seconds += 0.25
+            data = {"total": context.input_data["amount"], "n": context.get_dependency_field("above", "n")}
+            return self.success(data, {"source": "test"})
+
+    end = await bench.run(Handler)
+
+    assert isinstance(end, Finished)
+    assert end.outcome.result == {"total": 5, "n": 1}
+    assert end.result_text == '{"total":5,"n":1}'
+    assert end.outcome.metadata == {"source": "test"}
+    assert end.outcome.duration_ms == 250
+
+
+async def test_an_async_handler_runs_on_the_loop_in_the_task_of_its_attempt(bench: Bench) -> None:
+    seen: list[Any] = []
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            seen.append((threading.current_thread(), asyncio.current_task()))
+            return self.success({})
+
+    await bench.run(Handler)
+
+    assert seen == [(threading.current_thread(), asyncio.current_task())]
+
+
+async def test_a_handler_over_its_time_is_cancelled_and_fails_as_handler_timeout(bench: Bench) -> None:
+    handler = Waits()
+
+    failure = await bench.failure(handler, timeout_seconds=0.01)
+
+    assert (failure.error_type, failure.retryable) == ("handler_timeout", True)
+    assert "did not finish within its timeout of 0.01 seconds" in failure.message
+    assert handler.stopped.is_set()
+
+
+async def test_a_timeout_leaves_no_cancel_behind_in_the_callers_task(bench: Bench) -> None:
+    await bench.failure(Waits(), timeout_seconds=0.01)
+
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+async def test_a_timeout_inside_the_handler_is_the_handlers_own(bench: Bench) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            async with asyncio.timeout(0.001):
+                await asyncio.Event().wait()
+            return self.success({})
+
+    failure = await bench.failure(Handler)
+
+    assert failure.error_type == "timeout"
+    assert failure.metadata["exception_type"] == "TimeoutError"
+
+
+async def test_what_a_handler_returns_after_its_time_is_discarded(bench: Bench) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                return self.success({"cancelled": context.cancelled})
+            return self.success({})
+
+    failure = await bench.failure(Handler, timeout_seconds=0.01)
+
+    assert failure.error_type == "handler_timeout"
+
+
+async def test_a_handler_that_swallows_its_cancellation_is_cancelled_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(async_mode, "NAG_SECONDS", 0.001)
+    swallowed: list[int] = []
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            while len(swallowed) < 3:
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    swallowed.append(1)
+            return self.success({})
+
+    failure = await bench.failure(Handler, timeout_seconds=0.001)
+
+    assert failure.error_type == "handler_timeout"
+    assert len(swallowed) == 3
+
+
+@pytest.mark.parametrize("end", [Cancelled, Lost])
+async def test_the_flag_cancels_the_handler_and_nothing_is_reported(bench: Bench, end: type[Cancelled]) -> None:
+    handler = Waits()
+    attempt = bench.attempt(handler)
+    running = asyncio.ensure_future(bench.end(attempt))
+    await handler.started.wait()
+
+    attempt.cancel.set(end)
+
+    assert type(await running) is end
+    assert handler.stopped.is_set()
+
+
+async def test_an_attempt_that_was_stopped_before_it_began_never_reaches_the_handler(bench: Bench) -> None:
+    handler = Waits()
+    attempt = bench.attempt(handler)
+    attempt.cancel.set()
+
+    assert isinstance(await bench.end(attempt), Cancelled)
+    assert not handler.started.is_set()
+
+
+async def test_a_cancelled_error_of_the_handlers_own_is_a_failure(bench: Bench) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            inner = asyncio.ensure_future(asyncio.Event().wait())
+            inner.cancel()
+            await inner
+            return self.success({})
+
+    failure = await bench.failure(Handler)
+
+    assert failure.error_type == "handler_error"
+    assert "although nobody cancelled it" in failure.message
+
+
+async def test_cancelling_the_task_of_an_attempt_goes_through(bench: Bench) -> None:
+    handler = Waits()
+    running = asyncio.ensure_future(bench.runner.run(bench.attempt(handler)))
+    await handler.started.wait()
+
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert handler.stopped.is_set()
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+async def test_a_handler_cannot_end_the_worker(bench: Bench, error: BaseException) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            raise error
+
+    failure = await bench.failure(Handler)
+
+    assert (failure.error_type, failure.retryable) == ("handler_error", True)
+    assert repr(error) in failure.message
+    assert failure.metadata["exception_type"] == type(error).__name__
+
+
+async def test_two_attempts_run_side_by_side(bench: Bench) -> None:
+    handler = Waits()
+    first, second = bench.attempt(handler), bench.attempt(handler)
+    running = [asyncio.ensure_future(bench.end(attempt)) for attempt in (first, second)]
+    await handler.started.wait()
+
+    first.cancel.set()
+    second.cancel.set(Lost)
+
+    assert [type(end) for end in await asyncio.gather(*running)] == [Cancelled, Lost]
+
+
+async def test_async_mode_never_runs_a_plain_function_on_the_loop(bench: Bench) -> None:
+    called: list[StepContext] = []
+
+    class Handler(StepHandler):
+        def call(self, context: StepContext) -> StepHandlerResult:
+            called.append(context)
+            return self.success({})
+
+    failure = failure_of(await bench.run(Handler, execution="async"))
+
+    assert (failure.error_type, failure.retryable) == ("execution_mode_mismatch", False)
+    assert "declare it with `async def`" in failure.message
+    assert not called

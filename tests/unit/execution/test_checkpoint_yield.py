@@ -1,0 +1,185 @@
+"""A yield saves the position and runs the handler again at once, in the same attempt (C-100)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tasker.execution.attempt import Cancelled, Checkpoint, Finished, Lost, Released
+from tasker.step_handler import StepHandler, checkpoint_yield
+from tasker.types import StepContext, StepHandlerResult
+from tests.unit.execution.bench import Bench, Saver
+
+
+class Counts(StepHandler):
+    """Does ten items, yields after every four, and swallows every `Exception` on the way."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        start = context.checkpoint_cursor or 0
+        done = (context.accumulated_results or {}).get("done", [])
+        try:
+            for item in range(start, 10):
+                done.append(item)
+                if len(done) % 4 == 0:
+                    checkpoint_yield(item + 1, len(done), {"done": done})
+        except Exception as error:
+            return self.failure(str(error))
+        return self.success({"done": done, "retry_count": context.retry_count})
+
+
+class CountsAsync(Counts):
+    async def call(self, context: StepContext) -> StepHandlerResult:  # type: ignore[override]
+        return super().call(context)
+
+
+@pytest.mark.parametrize("handler", [Counts, CountsAsync])
+async def test_the_handler_goes_on_from_each_checkpoint_without_using_an_attempt(
+    bench: Bench, handler: type[StepHandler]
+) -> None:
+    save = Saver()
+
+    end = await bench.run(handler, save=save)
+
+    assert isinstance(end, Finished)
+    assert end.outcome.result == {"done": list(range(10)), "retry_count": 0}
+    assert [(saved.cursor, saved.items_processed) for saved in save.saved] == [(4, 4), (8, 8)]
+
+
+async def test_the_history_of_a_checkpoint_reaches_the_handler(bench: Bench) -> None:
+    seen: list[Any] = []
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            seen.append(context.checkpoint)
+            if len(seen) < 3:
+                checkpoint_yield({"page": len(seen)}, len(seen))
+            return self.success({})
+
+    await bench.run(Handler)
+
+    assert [(found or {}).get("history") for found in seen] == [
+        None,
+        [{"cursor": {"page": 1}}],
+        [{"cursor": {"page": 1}}, {"cursor": {"page": 2}}],
+    ]
+
+
+async def test_a_refused_checkpoint_means_that_the_step_is_lost(bench: Bench) -> None:
+    calls: list[int] = []
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            calls.append(1)
+            checkpoint_yield(1, 1)
+
+    assert isinstance(await bench.run(Handler, save=Saver(refuse=True)), Lost)
+    assert len(calls) == 1
+
+
+async def test_a_checkpoint_that_cannot_be_saved_fails_the_attempt_for_now(bench: Bench) -> None:
+    async def save(_: Checkpoint) -> Mapping[str, Any] | None:
+        raise ConnectionError("the database is gone")
+
+    failure = await bench.failure(Counts, save=save)
+
+    assert (failure.error_type, failure.retryable) == ("checkpoint_save_failed", True)
+    assert "the database is gone" in failure.message
+
+
+async def test_saving_a_checkpoint_has_a_time_limit(bench: Bench) -> None:
+    async def save(_: Checkpoint) -> Mapping[str, Any] | None:
+        await asyncio.Event().wait()
+        return {}
+
+    bench.runner._checkpoint_timeout = 0.001
+    failure = await bench.failure(Counts, save=save)
+
+    assert (failure.error_type, failure.retryable) == ("checkpoint_save_failed", True)
+    assert "no answer within 0.001 seconds" in failure.message
+
+
+async def test_a_checkpoint_that_is_not_json_is_a_permanent_failure_with_the_path(bench: Bench) -> None:
+    save = Saver()
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            checkpoint_yield({"seen": {1, 2}}, 1)
+
+    failure = await bench.failure(Handler, save=save)
+
+    assert (failure.error_type, failure.retryable) == ("not_storable", False)
+    assert "$.cursor.seen" in failure.message
+    assert save.saved == []
+
+
+async def test_each_run_has_the_whole_timeout(bench: Bench) -> None:
+    turns: list[asyncio.TimerHandle] = []
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            loop = asyncio.get_running_loop()
+            pending = [handle for handle in loop._scheduled if not handle.cancelled()]  # type: ignore[attr-defined]
+            turns.append(max(pending, key=lambda handle: handle.when()))
+            if len(turns) < 3:
+                checkpoint_yield(len(turns), len(turns))
+            return self.success({})
+
+    await bench.run(Handler, timeout_seconds=1000.0)
+
+    ends = [handle.when() for handle in turns]
+    assert ends == sorted(ends)
+    assert len(set(ends)) == 3
+
+
+async def test_a_cancel_while_the_checkpoint_is_saved_lets_the_save_finish_and_runs_nothing_more(
+    bench: Bench,
+) -> None:
+    finished: list[Checkpoint] = []
+
+    async def save(position: Checkpoint) -> Mapping[str, Any] | None:
+        attempt.cancel.set()
+        await asyncio.sleep(0)
+        finished.append(position)
+        return {"cursor": position.cursor}
+
+    attempt = bench.attempt(Counts, save=save)
+
+    assert isinstance(await bench.end(attempt), Cancelled)
+    assert [position.cursor for position in finished] == [4]
+
+
+async def test_a_handler_that_is_released_may_save_its_position(bench: Bench) -> None:
+    save = Saver()
+    started = asyncio.Event()
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                checkpoint_yield(42, 42)
+
+    attempt = bench.attempt(Handler, save=save)
+    running = asyncio.ensure_future(bench.end(attempt))
+    await started.wait()
+
+    attempt.cancel.set(Released)
+
+    assert isinstance(await running, Released)
+    assert [position.cursor for position in save.saved] == [42]
+
+
+async def test_a_yield_writes_its_log_lines(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "tasker.execution"):
+        await bench.run(Counts)
+
+    step = "step_uuid=01900000-0000-7000-8000-000000000001"
+    assert caplog.messages[:2] == [
+        f"checkpoint_yield_step_event {step} cursor=4 items_processed=4",
+        f"checkpoint_saved {step} history_length=1",
+    ]

@@ -1,0 +1,72 @@
+"""Closing a runner: what runs may finish, what does not is given back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from tasker.execution.attempt import Finished, Released
+from tasker.step_handler import StepHandler
+from tasker.types import StepContext, StepHandlerResult
+from tests.unit.execution.bench import PATIENCE, Bench
+
+
+class Waits(StepHandler):
+    def __init__(self) -> None:
+        self.started, self.let_go = asyncio.Event(), asyncio.Event()
+
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        self.started.set()
+        await self.let_go.wait()
+        return self.success({"done": True})
+
+
+async def test_what_finishes_within_the_grace_is_reported(bench: Bench) -> None:
+    handler = Waits()
+    running = asyncio.ensure_future(bench.end(bench.attempt(handler)))
+    await handler.started.wait()
+    closing = asyncio.ensure_future(bench.runner.close(PATIENCE))
+    await asyncio.sleep(0)
+
+    handler.let_go.set()
+
+    assert isinstance(await running, Finished)
+    await closing
+
+
+async def test_what_does_not_finish_is_released(bench: Bench) -> None:
+    handler = Waits()
+    running = asyncio.ensure_future(bench.end(bench.attempt(handler)))
+    await handler.started.wait()
+
+    await bench.runner.close(0)
+
+    assert isinstance(await running, Released)
+
+
+async def test_a_thread_that_does_not_finish_is_left_behind(bench: Bench) -> None:
+    started, let_go = threading.Event(), threading.Event()
+
+    class Handler(StepHandler):
+        def call(self, context: StepContext) -> StepHandlerResult:
+            started.set()
+            let_go.wait(PATIENCE)
+            return self.success({})
+
+    running = asyncio.ensure_future(bench.end(bench.attempt(Handler)))
+    assert await asyncio.to_thread(started.wait, PATIENCE)
+
+    await bench.runner.close(0)
+
+    assert isinstance(await running, Released)
+    assert len(bench.leaked) == 1
+    let_go.set()
+
+
+async def test_a_closed_runner_takes_nothing(bench: Bench) -> None:
+    await bench.runner.close(0)
+
+    end = await bench.run(Waits)
+
+    assert isinstance(end, Released)
+    assert end.reason == "the worker is closing"

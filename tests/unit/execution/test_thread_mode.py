@@ -1,0 +1,221 @@
+"""Handlers in threads: off the loop, bounded, and left behind when they do not come back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tasker.execution.attempt import Cancelled, Finished, Released
+from tasker.step_handler import StepHandler
+from tasker.types import StepContext, StepHandlerResult
+from tests.unit.execution.bench import PATIENCE, Bench
+
+colour: contextvars.ContextVar[str] = contextvars.ContextVar("colour", default="none")
+
+
+class Blocks(StepHandler):
+    """Blocks its thread until the test lets it go; keeps the contexts it was called with."""
+
+    def __init__(self) -> None:
+        self.started, self.let_go = threading.Event(), threading.Event()
+        self.contexts: list[StepContext] = []
+        self.seen: list[bool] = []
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        self.contexts.append(context)
+        self.started.set()
+        self.let_go.wait(PATIENCE)
+        self.seen.append(context.cancelled)
+        return self.success({"late": True})
+
+
+class Quick(StepHandler):
+    def call(self, context: StepContext) -> StepHandlerResult:
+        return self.success({"thread": threading.current_thread().name, "colour": colour.get()})
+
+
+@pytest.fixture
+def blocks() -> Iterator[Blocks]:
+    handler = Blocks()
+    yield handler
+    handler.let_go.set()
+
+
+async def started(handler: Blocks) -> None:
+    """Return when the handler runs."""
+    assert await asyncio.to_thread(handler.started.wait, PATIENCE)
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Let the loop turn until the condition holds."""
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            await asyncio.sleep(0)
+
+
+async def result_of(bench: Bench, handler: Any, **options: Any) -> Any:
+    end = await bench.run(handler, **options)
+    assert isinstance(end, Finished)
+    assert end.outcome.succeeded, end.outcome.failure
+    return end.outcome.result
+
+
+async def test_a_plain_function_runs_in_a_thread_with_the_callers_context_variables(bench: Bench) -> None:
+    colour.set("green")
+
+    result = await result_of(bench, Quick)
+
+    assert result["thread"].startswith("tasker-handler-")
+    assert result["colour"] == "green"
+
+
+async def test_one_thread_serves_many_attempts(bench: Bench) -> None:
+    names = {(await result_of(bench, Quick))["thread"] for _ in range(5)}
+
+    assert len(names) == 1
+
+
+async def test_an_async_handler_in_thread_mode_has_a_loop_of_its_own(bench: Bench) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            loops.append(asyncio.get_running_loop())
+            return self.success({"thread": threading.current_thread().name})
+
+    loops: list[asyncio.AbstractEventLoop] = []
+    result = await result_of(bench, Handler, execution="thread")
+
+    assert result["thread"].startswith("tasker-handler-")
+    assert loops != [asyncio.get_running_loop()]
+
+
+@pytest.mark.parametrize("end", [lambda: sys.exit(4), lambda: _raise(KeyboardInterrupt()), lambda: _raise(_Odd())])
+async def test_a_handler_cannot_end_its_thread(bench: Bench, end: Callable[[], None]) -> None:
+    class Handler(StepHandler):
+        def call(self, context: StepContext) -> StepHandlerResult:
+            end()
+            return self.success({})
+
+    failure = await bench.failure(Handler)
+
+    assert (failure.error_type, failure.retryable) == ("handler_error", True)
+    assert (await result_of(bench, Quick, callable="quick"))["thread"] == "tasker-handler-1"
+
+
+async def test_a_timed_out_thread_is_reported_as_one_that_cannot_be_stopped(bench: Bench, blocks: Blocks) -> None:
+    attempt = bench.attempt(blocks, timeout_seconds=0.01)
+
+    end = await bench.end(attempt)
+
+    assert isinstance(end, Finished)
+    failure = end.outcome.failure
+    assert failure is not None
+    assert (failure.error_type, failure.retryable) == ("handler_timeout", True)
+    assert "its thread cannot be stopped" in failure.message
+    assert bench.leaked == [attempt.claim]
+    assert bench.runner.leaked_threads == 1
+
+
+async def test_a_leaked_thread_is_replaced_and_its_late_result_discarded(bench: Bench, blocks: Blocks) -> None:
+    await bench.failure(blocks, timeout_seconds=0.01)
+
+    assert (await result_of(bench, Quick, callable="quick"))["thread"] == "tasker-handler-2"
+
+    blocks.let_go.set()
+    await until(lambda: bench.runner.leaked_threads == 0)
+    assert blocks.seen == [True]
+    assert (await result_of(bench, Quick, callable="quick"))["thread"].startswith("tasker-handler-")
+
+
+async def test_leaked_threads_are_bounded_and_then_keep_their_place(bench: Bench, blocks: Blocks) -> None:
+    for _ in range(2):
+        await bench.failure(blocks, timeout_seconds=0.01)
+    waiting = asyncio.ensure_future(result_of(bench, Quick, callable="quick"))
+    stopped = bench.attempt(Quick, callable="quick")
+    stopping = asyncio.ensure_future(bench.end(stopped))
+    await until(lambda: stopped.cancel.wake is not None)
+
+    stopped.cancel.set()
+    assert isinstance(await stopping, Cancelled)
+    assert not waiting.done()
+
+    blocks.let_go.set()
+    assert (await waiting)["thread"].startswith("tasker-handler-")
+
+
+async def test_a_cancelled_thread_sees_it_and_is_waited_for(bench: Bench, blocks: Blocks) -> None:
+    attempt = bench.attempt(blocks)
+    running = asyncio.ensure_future(bench.end(attempt))
+    await started(blocks)
+
+    attempt.cancel.set()
+    assert blocks.contexts[0].cancelled
+    blocks.let_go.set()
+
+    assert isinstance(await running, Cancelled)
+    assert blocks.seen == [True]
+    assert bench.leaked == []
+
+
+async def test_a_cancelled_thread_that_does_not_come_back_is_left_behind_at_its_timeout(
+    bench: Bench, blocks: Blocks
+) -> None:
+    attempt = bench.attempt(blocks, timeout_seconds=0.05)
+    running = asyncio.ensure_future(bench.end(attempt))
+    await started(blocks)
+
+    attempt.cancel.set()
+
+    assert isinstance(await running, Cancelled)
+    assert bench.leaked == [attempt.claim]
+
+
+async def test_cancelling_the_task_of_an_attempt_leaves_its_thread_behind(bench: Bench, blocks: Blocks) -> None:
+    running = asyncio.ensure_future(bench.runner.run(bench.attempt(blocks)))
+    await started(blocks)
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert bench.runner.leaked_threads == 1
+    blocks.let_go.set()
+    await until(lambda: bench.runner.leaked_threads == 0)
+    assert (await result_of(bench, Quick, callable="quick"))["thread"] != "tasker-handler-1"
+
+
+async def test_a_plain_function_that_returns_a_coroutine_is_told_to_be_async(bench: Bench) -> None:
+    async def work() -> None: ...
+
+    class Handler(StepHandler):
+        def call(self, context: StepContext) -> Any:
+            return work()
+
+    failure = await bench.failure(Handler)
+
+    assert (failure.error_type, failure.retryable) == ("invalid_handler_result", False)
+    assert "declare it with `async def`" in failure.message
+
+
+async def test_a_thread_that_was_released_in_time_still_brings_its_result(bench: Bench, blocks: Blocks) -> None:
+    attempt = bench.attempt(blocks)
+    running = asyncio.ensure_future(bench.end(attempt))
+    await started(blocks)
+
+    blocks.let_go.set()
+    attempt.cancel.set(Released)
+
+    assert isinstance(await running, Finished)
+
+
+class _Odd(BaseException):
+    pass
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -1,0 +1,286 @@
+"""The published surface, module by module.
+
+One paragraph per class: `@name` is a property, `name(...)` a method with its parameters, `name` a required field,
+`name = default` a field or attribute; `name = ~` has a value of no interest. A paragraph `-` lists functions.
+"""
+
+from __future__ import annotations
+
+PUBLISHED: dict[str, str] = {
+    "tasker.step_handler.base": """
+    StepHandler: handler_name = '' | handler_version = '1.0.0' | call(context) | @name | @version | @capabilities |
+        config_schema() | success(result=None, metadata=None) | failure(message, error_type='handler_error',
+        retryable=True, metadata=None, error_code=None)
+    """,
+    "tasker.step_handler.functional": """
+    FunctionalHandler:
+    Decision: outcome | route(steps, **routing_context) | skip(reason, **routing_context)
+    BatchConfig: total_items | batch_size | metadata = {}
+    -: step_handler(name, version='1.0.0') | depends_on(**deps) | inputs(*keys_or_model) | decision_handler(name,
+        version='1.0.0') | batch_analyzer(name, worker_template, version='1.0.0') | batch_worker(name,
+        version='1.0.0') | api_handler(name, base_url, version='1.0.0', timeout=30.0, default_headers=None)
+    """,
+    "tasker.step_handler.mixins.decision": """
+    DecisionMixin: @decision_capabilities | decision_success(steps, routing_context=None, metadata=None) |
+        decision_success_with_outcome(outcome, metadata=None) | decision_no_branches(outcome, metadata=None) |
+        route_to_steps(step_names, routing_context=None, metadata=None) | skip_branches(reason,
+        routing_context=None, metadata=None) | decision_failure(message, error_type='decision_error',
+        retryable=False, metadata=None)
+    """,
+    "tasker.step_handler.mixins.api": """
+    ApiResponse: __init__(response, body=None) | @ok | @is_client_error | @is_server_error | @is_retryable |
+        @retry_after | to_dict()
+    APIMixin: base_url = '' | default_timeout = 30.0 | default_headers = {} | __init__() | @api_capabilities |
+        @client | close() | get(path, params=None, headers=None, **kwargs) | post(path, json=None, data=None,
+        headers=None, **kwargs) | put(path, json=None, data=None, headers=None, **kwargs) | patch(path, json=None,
+        data=None, headers=None, **kwargs) | delete(path, headers=None, **kwargs) | request(method, path, **kwargs)
+        | api_success(response, result=None, include_response=True) | api_failure(response, message=None) |
+        connection_error(error, context=None) | timeout_error(error, context=None)
+    """,
+    "tasker.step_handler.api": """
+    ApiHandler: @capabilities
+    """,
+    "tasker.step_handler.decision": """
+    DecisionHandler: @capabilities
+    """,
+    "tasker.batch_processing.batchable": """
+    BatchAggregationScenario: is_no_batches | batchable_result | batch_results | worker_count |
+        detect(dependency_results, batchable_step_name, batch_worker_prefix) | no_batches()
+    BatchWorkerConfig: __init__(batch_id, cursor_start, cursor_end, row_count, worker_index, total_workers) |
+        to_dict()
+    Batchable: create_cursor_config(start, end, step_size=1, metadata=None) | create_cursor_ranges(total_items,
+        batch_size, step_size=1, max_batches=None) | create_cursor_configs(total_items, worker_count) |
+        get_batch_worker_inputs(context) | handle_no_op_worker(context) | create_batch_outcome(total_items,
+        batch_size, step_size=1, batch_metadata=None) | create_batch_outcome_from_ranges(ranges, step_size=1,
+        total_items=None, batch_metadata=None) | create_worker_outcome(items_processed, items_succeeded=0,
+        items_failed=0, items_skipped=0, results=None, errors=None, last_cursor=None, batch_metadata=None) |
+        get_batch_context(context) | create_batch_context(cursor_config, batch_index, total_batches,
+        batch_metadata=None) | batch_analyzer_success(outcome=None, metadata=None,
+        worker_template_name='batch_worker', cursor_configs=None, total_items=None, batch_metadata=None) |
+        no_batches_outcome(reason, metadata=None) | batch_worker_success(outcome=None, metadata=None,
+        items_processed=None, items_succeeded=None, items_failed=0, items_skipped=0, results=None, errors=None,
+        last_cursor=None, batch_metadata=None) | checkpoint_yield(cursor, items_processed, accumulated_results=None)
+        | batch_worker_partial_failure(outcome, message=None, metadata=None) |
+        detect_aggregation_scenario(dependency_results, batchable_step_name, batch_worker_prefix) |
+        no_batches_aggregation_result(zero_metrics=None) | aggregate_batch_worker_results(scenario,
+        zero_metrics=None, aggregation_fn=None) | aggregate_worker_results(worker_results)
+    """,
+    "tasker.types": """
+    WorkerState: STARTING = 'starting' | RUNNING = 'running' | SHUTTING_DOWN = 'shutting_down' | STOPPED = 'stopped'
+        | ERROR = 'error'
+    BootstrapConfig: worker_id = None | namespace = 'default' | config_path = None | log_level = 'info'
+    BootstrapResult: success | handle_id | worker_id | status | message = None | error_message = None
+    WorkerStatus: running | environment = None | worker_core_status = None | web_api_enabled = None |
+        supported_namespaces = None | database_pool_size = None | database_pool_idle = None | error = None
+    StepHandlerCallResult: success | result = {} | error_message = None | metadata = {}
+    LogContext: correlation_id = None | task_uuid = None | step_uuid = None | namespace = None | operation = None
+    ResultStatus: SUCCESS = 'completed' | FAILURE = 'error' | RETRYABLE_ERROR = 'retryable_error' | PERMANENT_ERROR
+        = 'permanent_error'
+    ErrorType: PERMANENT_ERROR = 'permanent_error' | RETRYABLE_ERROR = 'retryable_error' | VALIDATION_ERROR =
+        'validation_error' | TIMEOUT = 'timeout' | HANDLER_ERROR = 'handler_error' | is_standard(error_type) |
+        is_typically_retryable(error_type)
+    StepError: error_type | message | stack_trace = None | retryable = True | metadata = {}
+    StepExecutionResult: step_uuid | task_uuid | success | status | execution_time_ms | result = None | error = None
+        | worker_id = None | correlation_id = None | metadata = {} | success_result(step_uuid, task_uuid, result,
+        execution_time_ms, worker_id, correlation_id=None, metadata=None) | failure_result(step_uuid, task_uuid,
+        error, execution_time_ms, worker_id, correlation_id=None, metadata=None)
+    FfiStepEvent: event_id | task_uuid | step_uuid | correlation_id | task_correlation_id = None |
+        parent_correlation_id = None | task_sequence_step | trace_id = None | span_id = None
+    FfiDispatchMetrics: pending_count | oldest_pending_age_ms = None | newest_pending_age_ms = None |
+        oldest_event_id = None | starvation_detected = False | starving_event_count = 0
+    StarvationWarning: event_id | step_uuid | pending_duration_ms | threshold_ms
+    StepContext: event | task_uuid | step_uuid | correlation_id | handler_name | input_data = {} |
+        dependency_results = {} | step_config = {} | step_inputs = {} | retry_count = 0 | max_retries = 3 |
+        from_ffi_event(event, handler_name) | get_dependency_result(step_name) | get_input(key) | get_config(key) |
+        is_retry() | is_last_retry() | get_input_or(key, default=None) | get_dependency_field(step_name, *path) |
+        @checkpoint | @checkpoint_cursor | @checkpoint_items_processed | @accumulated_results | has_checkpoint() |
+        get_dependency_result_keys() | get_all_dependency_results(prefix) | @task_sequence_step
+    StepHandlerResult: is_success | result = None | error_message = None | error_type = None | error_code = None |
+        retryable = True | metadata = {} | success(result, metadata=None) | failure(message,
+        error_type='handler_error', retryable=True, metadata=None, error_code=None) | is_success_result() |
+        is_failure_result()
+    DomainEventMetadata: task_uuid | step_uuid = None | step_name = None | namespace = None | correlation_id |
+        fired_at | fired_by
+    ExecutionResult: success | result = None | error_message = None | error_type = None | execution_time_ms = None
+    InProcessDomainEvent: event_id | event_name | event_version | metadata | payload = {} | execution_result = None
+    ComponentHealth: name | status | pool_size = None | pool_idle = None
+    HealthCheck: status | is_running | components = {} | rust = {} | python = {}
+    WorkerMetrics: dispatch_channel_pending = 0 | oldest_pending_age_ms = None | newest_pending_age_ms = None |
+        starvation_detected = False | starving_event_count = 0 | database_pool_size = 0 | database_pool_idle = 0 |
+        environment = None | steps_processed = 0 | steps_succeeded = 0 | steps_failed = 0 | steps_in_progress = 0
+    WorkerConfig: environment = None | supported_namespaces = [] | web_api_enabled = False | database_pool_size = 0
+        | polling_interval_ms = 10 | starvation_threshold_ms = 1000 | max_concurrent_handlers = 10 |
+        handler_timeout_ms = 30000
+    DecisionType: CREATE_STEPS = 'create_steps' | NO_BRANCHES = 'no_branches'
+    DecisionPointOutcome: decision_type | next_step_names = [] | dynamic_steps = None | reason = None |
+        routing_context = {} | create_steps(step_names, dynamic_steps=None, routing_context=None) |
+        no_branches(reason, routing_context=None)
+    CursorConfig: start_cursor | end_cursor | step_size = 1 | metadata = {}
+    BatchAnalyzerOutcome: cursor_configs = [] | total_items = None | batch_metadata = {} | from_ranges(ranges,
+        step_size=1, total_items=None, batch_metadata=None)
+    BatchWorkerContext: batch_id | cursor_config | batch_index | total_batches | batch_metadata = {} | checkpoint =
+        {} | @start_cursor | @end_cursor | @step_size | @checkpoint_cursor | @accumulated_results | has_checkpoint()
+        | @checkpoint_items_processed | from_step_context(step_context)
+    BatchWorkerOutcome: items_processed = 0 | items_succeeded = 0 | items_failed = 0 | items_skipped = 0 | results =
+        [] | errors = [] | last_cursor = None | batch_metadata = {}
+    FailureStrategy: CONTINUE_ON_FAILURE = 'continue_on_failure' | FAIL_FAST = 'fail_fast' | ISOLATE = 'isolate'
+    RustCursorConfig: batch_id | start_cursor | end_cursor | batch_size
+    BatchMetadata: cursor_field | failure_strategy
+    RustBatchWorkerInputs: cursor | batch_metadata | is_no_op
+    NoBatchesOutcome: type = 'no_batches'
+    CreateBatchesOutcome: type = 'create_batches' | worker_template_name | worker_count | cursor_configs |
+        total_items
+    -: no_batches() | create_batches(worker_template_name, worker_count, cursor_configs, total_items) |
+        aggregate_batch_results(worker_results, max_errors=100)
+    BatchAggregationResult: total_processed | total_succeeded | total_failed | total_skipped | batch_count |
+        success_rate | errors = [] | error_count
+    ClientStepReadiness: workflow_step_uuid | task_uuid | named_step_uuid | name | current_state |
+        dependencies_satisfied | retry_eligible | ready_for_execution | last_failure_at = None | next_retry_at =
+        None | total_parents | completed_parents | attempts | max_attempts | backoff_request_seconds = None |
+        last_attempted_at = None
+    ClientTaskResponse: task_uuid | name | namespace | version | status | created_at | updated_at | completed_at =
+        None | context = {} | initiator | source_system | reason | priority = None | tags = None | correlation_id |
+        parent_correlation_id = None | total_steps | pending_steps | in_progress_steps | completed_steps |
+        failed_steps | ready_steps | execution_status | recommended_action | completion_percentage | health_status |
+        steps = []
+    ClientPaginationInfo: page | per_page | total_count | total_pages | has_next | has_previous
+    ClientTaskListResponse: tasks | pagination
+    ClientStepResponse: step_uuid | task_uuid | name | created_at | updated_at | completed_at = None | results =
+        None | current_state | dependencies_satisfied | retry_eligible | ready_for_execution | total_parents |
+        completed_parents | attempts | max_attempts | last_failure_at = None | next_retry_at = None |
+        last_attempted_at = None
+    ClientStepAuditResponse: audit_uuid | workflow_step_uuid | transition_uuid | task_uuid | recorded_at |
+        worker_uuid = None | correlation_id = None | success | execution_time_ms = None | result = None | step_name
+        | from_state = None | to_state
+    ClientHealthResponse: status | timestamp
+    """,
+    "tasker.errors": """
+    TaskerError: retryable = True | __init__(message, *, retryable=None, metadata=None, error_code=None,
+        retry_after=None, context=None) | to_dict()
+    RetryableError: retryable = True
+    PermanentError: retryable = False
+    TimeoutError:
+    NetworkError:
+    RateLimitError:
+    ServiceUnavailableError:
+    ResourceContentionError:
+    ValidationError:
+    NotFoundError:
+    AuthenticationError:
+    AuthorizationError:
+    ConfigurationError:
+    BusinessLogicError:
+    FFIError: retryable = True
+    """,
+    "tasker.errors.error_classifier": """
+    ErrorClassifier: PERMANENT_ERROR_CLASSES = ~ | RETRYABLE_ERROR_CLASSES = ~ | __init__(*, default_retryable=True)
+        | retryable(exception) | permanent(exception) | classify(exception)
+    -: get_classifier() | is_retryable(exception) | is_permanent(exception)
+    """,
+    "tasker.registry.base_resolver": """
+    BaseResolver: @name | @priority | can_resolve(definition, config=None) | resolve(definition, config=None) |
+        registered_callables()
+    """,
+    "tasker.registry.handler_definition": """
+    HandlerDefinition: callable | handler_method = None | resolver = None | initialization = {} | effective_method()
+        | uses_method_dispatch() | has_resolver_hint() | from_callable(callable_str) | from_dict(data)
+    """,
+    "tasker.registry.resolver_chain": """
+    ResolverNotFoundError:
+    ResolutionError:
+    ResolverChain: __init__() | default() | add_resolver(resolver) | remove_resolver(name) | get_resolver(name) |
+        @explicit_resolver | resolve(definition, config=None) | can_resolve(definition, config=None) |
+        registered_callables() | register(key, handler) | chain_info() | @resolver_names | list_resolvers() |
+        wrap_for_method_dispatch(handler, definition)
+    """,
+    "tasker.registry.registry_resolver": """
+    RegistryResolver: pattern = None | prefix = None | __init__() | @name | @priority | can_resolve(definition,
+        config=None) | resolve(definition, config=None) | resolve_handler(definition, config)
+    """,
+    "tasker.registry.resolvers.explicit_mapping": """
+    ExplicitMappingResolver: __init__(name='explicit_mapping') | @name | @priority | can_resolve(definition,
+        config=None) | resolve(definition, config=None) | register(key, handler) | unregister(key) |
+        registered_callables()
+    """,
+    "tasker.registry.resolvers.class_lookup": """
+    ClassLookupResolver: @name | @priority | can_resolve(definition, config=None) | resolve(definition, config=None)
+    """,
+    "tasker.registry.method_dispatch_wrapper": """
+    MethodDispatchWrapper: __init__(handler, target_method) | @handler | @target_method | call(context) | unwrap()
+    """,
+    "tasker.handler": """
+    HandlerRegistry: __init__() | instance(skip_bootstrap=False) | reset_instance() | register(name, handler_class)
+        | unregister(name) | resolve(handler_spec) | @resolver_chain | get_handler_class(name) | is_registered(name)
+        | list_handlers() | handler_count() | clear() | discover_handlers(package_name, base_class=None) |
+        bootstrap_handlers() | template_discovery_info()
+    """,
+    "tasker.models": """
+    HandlerWrapper: callable | initialization = {} | handler_method = None | resolver = None | from_dict(data)
+    StepDefinitionWrapper: name | description | handler | dependencies = [] | retry = {} | timeout_seconds = 30 |
+        publishes_events = [] | from_dict(data)
+    DependencyResultsWrapper: from_dict(data) | get_result(step_name) | get_results(step_name) | keys()
+    WorkflowStepWrapper: workflow_step_uuid | task_uuid | name | named_step_uuid = None | retryable = True |
+        max_attempts = 3 | in_process = False | processed = False | processed_at = None | attempts = 0 |
+        last_attempted_at = None | backoff_request_seconds = 0 | inputs = {} | results = {} | created_at = None |
+        updated_at = None | from_dict(data)
+    TaskWrapper: task_uuid | context = {} | namespace_name = '' | task_name = '' | task_version = '' |
+        correlation_id = None | parent_correlation_id = None | from_dict(data)
+    TaskSequenceStepWrapper: task | workflow_step | dependency_results | step_definition | from_dict(data) |
+        get_task_field(field_name) | get_dependency_result(step_name) | get_results(step_name)
+    """,
+    "tasker.domain_events": """
+    EventDeclaration: name | condition = None | delivery_mode = None | publisher = None | schema_ = None | @schema
+    StepResult: success | result = None | metadata = None
+    PublishContext: event_name | step_result | event_declaration = None | step_context = None
+    StepEventContext: task_uuid | step_uuid | step_name | namespace | correlation_id | result = None | metadata = {}
+        | from_step_context(step_context, result=None, metadata=None)
+    BasePublisher: @publisher_name | should_publish(ctx) | transform_payload(ctx) | additional_metadata(ctx) |
+        before_publish(event_name, payload, metadata) | after_publish(event_name, payload, metadata) |
+        on_publish_error(event_name, error, payload) | publish(ctx, event_name=None)
+    DefaultPublisher: @publisher_name | transform_payload(ctx)
+    BaseSubscriber: __init__() | subscribes_to() | handle(event) | @active | @subscriptions | before_handle(event) |
+        after_handle(event) | on_handle_error(event, error) | matches(event_name) | start(poller) | stop() |
+        handle_event_safely(event)
+    InProcessDomainEventPoller: DEFAULT_POLL_INTERVAL_MS = 10 | DEFAULT_MAX_EVENTS_PER_POLL = 100 |
+        __init__(polling_interval_ms=10, max_events_per_poll=100) | on_event(callback) | on_error(callback) |
+        start() | stop(timeout=5.0) | @is_running | @stats
+    PublisherRegistry: __init__() | instance() | reset() | register(publisher, name=None) | get(name) |
+        get_or_default(name) | validate_required(names) | freeze() | unfreeze() | @is_frozen | list_publishers() |
+        clear()
+    SubscriberRegistry: __init__() | instance() | reset() | register(subscriber_class) |
+        register_instance(subscriber, name=None) | start_all(poller) | stop_all() | list_registered() |
+        @active_count | stats() | clear()
+    """,
+    "tasker.template_discovery": """
+    TemplatePath: find_template_config_directory() | discover_template_files(template_dir)
+    TemplateParser: extract_handler_callables(template_file) | extract_handlers_from_template(template_data) |
+        extract_template_metadata(template_file)
+    HandlerDiscovery: discover_all_handlers(template_dir) | discover_template_metadata(template_dir) |
+        discover_handlers_by_namespace(template_dir)
+    """,
+    "tasker.event_bridge": """
+    EventNames: STEP_EXECUTION_RECEIVED = 'step.execution.received' | STEP_COMPLETION_SENT = 'step.completion.sent'
+        | STEP_CHECKPOINT_YIELD = 'step.checkpoint_yield.sent' | HANDLER_REGISTERED = 'handler.registered' |
+        HANDLER_ERROR = 'handler.error' | POLLER_METRICS = 'poller.metrics' | POLLER_ERROR = 'poller.error'
+    EventBridge: __init__() | instance() | reset_instance() | start() | stop() | subscribe(event, handler) |
+        subscribe_once(event, handler) | unsubscribe(event, handler) | publish(event, *args, **kwargs) |
+        listener_count(event) | listeners(event) | @is_active | @event_schema
+    """,
+    "tasker.logging": """
+    -: log_error(message, fields=None) | log_warn(message, fields=None) | log_info(message, fields=None) |
+        log_debug(message, fields=None) | log_trace(message, fields=None)
+    """,
+    "tasker.exceptions": """
+    TaskerError:
+    WorkerNotInitializedError:
+    WorkerBootstrapError:
+    WorkerAlreadyRunningError:
+    FFIError:
+    ConversionError:
+    """,
+    "tasker.step_execution_subscriber": """
+    StepExecutionSubscriber: __init__(event_bridge, handler_registry, worker_id) | start() | stop() | @is_active |
+        @worker_id
+    StepExecutionError: __init__(message, error_type='step_execution_error', retryable=True)
+    """,
+}

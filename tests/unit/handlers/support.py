@@ -1,0 +1,77 @@
+"""Contexts for handler tests, made the way the worker makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.contracts.execution import Claim
+from tasker.contracts.plan import HandlerRef, Plan, StepPlan, StepType
+from tasker.types import StepContext
+from tasker.types.context import CancelFlag
+
+TASK = "0190b0c0-0000-7000-8000-000000000001"
+STEP = "0190b0c0-0000-7000-8000-000000000002"
+CORRELATION = "0190b0c0-0000-7000-8000-000000000003"
+
+
+def step_plan(name: str = "charge", callable: str = "charge", **handler: Any) -> StepPlan:
+    return StepPlan(
+        name=name,
+        type=StepType.STANDARD,
+        handler=HandlerRef(callable, **handler),
+        ordinal=0,
+        level=0,
+        depends_on=(),
+        ancestors=(),
+        descendants=(),
+        static=True,
+    )
+
+
+def plan_of(*steps: StepPlan) -> Plan:
+    return Plan("shop", "checkout", "1.0.0", steps)
+
+
+def context(
+    task_context: Mapping[str, Any] | None = None,
+    *,
+    results: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    checkpoint: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
+    attempt: int = 1,
+    name: str = "charge",
+    cancel_flag: CancelFlag | None = None,
+) -> StepContext:
+    step = step_plan(name, initialization=dict(config or {}))
+    return StepContext.build(
+        claim=Claim(
+            step_uuid=STEP,
+            task_uuid=TASK,
+            name=name,
+            template_step=name,
+            template_hash="0" * 64,
+            namespace="shop",
+            token=7,
+            attempt=attempt,
+            max_attempts=3,
+            correlation_id=CORRELATION,
+            inputs=inputs,
+            checkpoint=checkpoint,
+        ),
+        plan=plan_of(step),
+        step=step,
+        task_context=task_context or {},
+        dependency_results=results or {},
+        cancel_flag=cancel_flag,
+    )
+
+
+def worker_inputs(start: Any = 0, end: Any = 10, *, no_op: bool = False, **cursor: Any) -> dict[str, Any]:
+    size = 0 if no_op else 10
+    return {
+        "cursor": {"batch_id": "001", "start_cursor": start, "end_cursor": end, "batch_size": size, **cursor},
+        "batch_metadata": {"cursor_field": "id", "failure_strategy": "fail_fast", "checkpoint_interval": 5},
+        "is_no_op": no_op,
+    }

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import pickle
+import threading
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasker.types import StepContext
+from tasker.types.dependency_results import unwrap
+from tests.unit.handlers.support import STEP, TASK, context
+
+CHECKPOINT = {"cursor": 500, "items_processed": 500, "accumulated_results": {"sum": 7}, "history": []}
+
+
+def test_a_context_holds_what_the_worker_claimed() -> None:
+    made = context({"amount": 5}, config={"currency": "EUR"}, inputs={"cursor": {}}, attempt=2)
+    assert (made.task_uuid, made.step_uuid) == (UUID(TASK), UUID(STEP))
+    assert made.get_input("amount") == made.get_task_field("amount") == 5
+    assert made.get_config("currency") == "EUR"
+    assert made.step_inputs == {"cursor": {}}
+    assert (made.step_name, made.namespace, made.handler_name) == ("charge", "shop", "charge")
+
+
+def test_attempts_are_counted_from_zero() -> None:
+    assert [(context(attempt=n).retry_count, context(attempt=n).is_retry()) for n in (1, 2)] == [(0, False), (1, True)]
+    assert [context(attempt=n).is_last_retry() for n in (1, 2, 3)] == [False, False, True]
+
+
+def test_what_is_missing_is_none_and_never_an_error() -> None:
+    empty = context()
+    assert empty.get_input("x") is None
+    assert empty.get_config("x") is None
+    assert empty.get_dependency_result("x") is None
+    assert empty.get_dependency_field("x", "a", "b") is None
+    assert (empty.checkpoint, empty.checkpoint_cursor, empty.accumulated_results) == (None, None, None)
+    assert (empty.checkpoint_items_processed, empty.has_checkpoint()) == (0, False)
+
+
+def test_a_default_stands_in_for_what_is_missing_or_null() -> None:
+    made = context({"a": None, "b": 0})
+    assert [made.get_input_or(key, 9) for key in "abc"] == [9, 0, 9]
+
+
+def test_dependency_results_are_unwrapped() -> None:
+    made = context(results={"count": {"result": 3}, "user": {"name": {"first": "Ada"}}})
+    assert made.get_dependency_result("count") == 3
+    assert made.get_dependency_field("user", "name", "first") == "Ada"
+    assert made.get_dependency_field("user", "name", "first", "deeper") is None
+    assert made.get_dependency_result_keys() == ["count", "user"]
+
+
+def test_a_handlers_own_result_key_is_not_taken_for_an_envelope() -> None:
+    own = {"result": "approved", "score": 7}
+    assert unwrap(own) is own
+    assert unwrap({"result": {"a": 1}, "success": True, "metadata": {}}) == {"a": 1}
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_whatever_was_wrapped_comes_out_again(value: object) -> None:
+    assert unwrap({"result": value}) == value
+
+
+def test_batch_results_come_in_the_order_of_their_numbers() -> None:
+    names = [f"part_{n:03}" for n in (1000, 2, 10)]
+    made = context(results={name: {"name": name} for name in names} | {"other": {}})
+    assert [r["name"] for r in made.get_all_dependency_results("part_")] == ["part_002", "part_010", "part_1000"]
+
+
+def test_a_checkpoint_is_readable_on_the_next_run() -> None:
+    made = context(checkpoint=CHECKPOINT)
+    assert made.has_checkpoint()
+    assert (made.checkpoint_cursor, made.checkpoint_items_processed) == (500, 500)
+    assert made.accumulated_results == {"sum": 7}
+
+
+def test_a_handler_sees_that_it_should_stop() -> None:
+    flag = threading.Event()
+    made = context(cancel_flag=flag)
+    assert made.cancelled is False
+    flag.set()
+    assert made.cancelled is True
+    assert context().cancelled is False
+
+
+def test_the_event_form_says_the_same_as_the_context() -> None:
+    made = context({"amount": 5}, results={"a": {"x": 1}}, config={"k": 1}, checkpoint=CHECKPOINT, attempt=2)
+    again = StepContext.from_ffi_event(made.event, made.handler_name)
+    for field in StepContext.model_fields:
+        assert getattr(again, field) == getattr(made, field)
+    assert again.checkpoint == CHECKPOINT
+    assert (again.step_name, again.namespace) == ("charge", "shop")
+    assert made.event.event_id == again.event.event_id
+
+
+def test_the_task_may_sit_one_level_deeper_in_an_event() -> None:
+    event = context({"amount": 5}).event
+    nested = {**event.task_sequence_step, "task": {"task": event.task_sequence_step["task"], "task_name": "checkout"}}
+    assert StepContext.from_ffi_event(
+        event.model_copy(update={"task_sequence_step": nested}), "charge"
+    ).input_data == {"amount": 5}
+
+
+def test_wrapped_objects_are_there_for_older_code() -> None:
+    made = context({"amount": 5}, results={"a": {"x": 1}})
+    assert made.task.context == {"amount": 5}
+    wrapped = made.task_sequence_step
+    assert wrapped.get_task_field("amount") == 5
+    assert wrapped.get_dependency_result("a") == {"x": 1}
+    assert wrapped.dependency_results.get("gone", {}) == {}
+    assert (wrapped.workflow_step.name, wrapped.step_definition.handler.callable) == ("charge", "charge")
+
+
+def test_a_handler_cannot_change_what_the_worker_keeps() -> None:
+    task_context = {"amount": 5}
+    context(task_context).input_data["amount"] = 6
+    assert task_context == {"amount": 5}
+
+
+def test_a_context_travels_to_another_process_without_its_flag() -> None:
+    made = context({"amount": 5}, checkpoint=CHECKPOINT, cancel_flag=threading.Event())
+    again = pickle.loads(pickle.dumps(made))
+    assert again.model_dump() == made.model_dump()
+    assert again.checkpoint == CHECKPOINT
+    assert again.cancelled is False

@@ -1,0 +1,104 @@
+"""Every state of a task with every event: the legal ones lead where the table says, all others are refused."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from tasker.errors import IllegalTransition
+from tasker.lifecycle import task_machine
+from tasker.lifecycle.task_machine import TASK, TaskEvent, TaskState, transition
+
+LEGAL = """
+pending                   Start                 initializing
+initializing              ReadyStepsFound       enqueuing_steps
+initializing              NoStepsFound          complete
+initializing              NoDependenciesReady   waiting_for_dependencies
+enqueuing_steps           StepsEnqueued         steps_in_process
+enqueuing_steps           EnqueueFailed         error
+steps_in_process          AllStepsCompleted     evaluating_results
+steps_in_process          StepCompleted         evaluating_results
+steps_in_process          StepFailed            waiting_for_retry
+evaluating_results        AllStepsSuccessful    complete
+evaluating_results        ReadyStepsFound       enqueuing_steps
+evaluating_results        NoDependenciesReady   waiting_for_dependencies
+evaluating_results        PermanentFailure      blocked_by_failures
+waiting_for_dependencies  DependenciesReady     evaluating_results
+waiting_for_retry         RetryReady            enqueuing_steps
+blocked_by_failures       GiveUp                error
+blocked_by_failures       ManualResolution      resolved_manually
+blocked_by_failures       StepRepaired          evaluating_results
+error                     StepRepaired          enqueuing_steps
+error                     Reset                 pending
+pending                   Cancel                cancelled
+initializing              Cancel                cancelled
+enqueuing_steps           Cancel                cancelled
+steps_in_process          Cancel                cancelled
+evaluating_results        Cancel                cancelled
+waiting_for_dependencies  Cancel                cancelled
+waiting_for_retry         Cancel                cancelled
+blocked_by_failures       Cancel                cancelled
+"""
+EXPECTED = {(TaskState(a), TaskEvent(b)): TaskState(c) for a, b, c in (line.split() for line in LEGAL.split("\n")[1:-1])}
+
+
+def test_there_are_twelve_states() -> None:
+    assert len(TaskState) == 12
+
+
+@pytest.mark.parametrize(("state", "event"), list(product(TaskState, TaskEvent)))
+def test_an_event_leads_where_the_table_says_or_is_refused(state: TaskState, event: TaskEvent) -> None:
+    if (state, event) in EXPECTED:
+        assert transition(state, event) == EXPECTED[state, event]
+    else:
+        with pytest.raises(IllegalTransition):
+            transition(state, event)
+
+
+def test_a_refusal_lists_what_is_legal() -> None:
+    with pytest.raises(IllegalTransition) as refusal:
+        transition(TaskState.BLOCKED_BY_FAILURES, TaskEvent.START)
+    assert "a task in state 'blocked_by_failures' does not accept the event Start" in refusal.value.message
+    assert refusal.value.hint is not None
+    assert "GiveUp -> error" in refusal.value.hint
+    assert refusal.value.context["legal"]["ManualResolution"] == "resolved_manually"
+
+
+def test_a_refusal_in_a_final_state_says_so() -> None:
+    with pytest.raises(IllegalTransition) as refusal:
+        transition(TaskState.COMPLETE, TaskEvent.CANCEL)
+    assert refusal.value.hint == "'complete' is final: no event is legal here"
+
+
+def test_final_states_have_no_way_out_except_an_operators_from_error() -> None:
+    ways_out = {state: set(TASK.legal(state)) for state in task_machine.TERMINAL}
+    assert ways_out == {
+        TaskState.COMPLETE: set(),
+        TaskState.CANCELLED: set(),
+        TaskState.RESOLVED_MANUALLY: set(),
+        TaskState.ERROR: {TaskEvent.RESET, TaskEvent.STEP_REPAIRED},
+    }
+
+
+def test_every_state_is_reachable_from_pending() -> None:
+    assert all(TASK.shortest_path(TaskState.PENDING, state) is not None for state in TaskState)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "states"),
+    [
+        (task_machine.is_terminal, "complete error cancelled resolved_manually"),
+        (task_machine.requires_ownership, "initializing enqueuing_steps steps_in_process evaluating_results"),
+        (task_machine.is_active, "initializing enqueuing_steps steps_in_process evaluating_results"),
+        (task_machine.is_waiting, "waiting_for_dependencies waiting_for_retry blocked_by_failures"),
+        (task_machine.can_be_processed, "pending waiting_for_dependencies waiting_for_retry"),
+    ],
+)
+def test_a_predicate_holds_for_exactly_its_states(predicate, states: str) -> None:
+    assert {state.value for state in TaskState if predicate(state)} == set(states.split())
+
+
+def test_a_way_never_passes_through_a_final_state() -> None:
+    path = TASK.shortest_path(TaskState.STEPS_IN_PROCESS, TaskState.PENDING, ends=task_machine.TERMINAL)
+    assert path is None

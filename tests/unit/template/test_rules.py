@@ -1,0 +1,44 @@
+"""Every diagnostic appears where it should, and stays away where it should."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasker.template.codes import CODES, WARNINGS
+from tasker.template.compile import compile_text
+from tests.unit.template.cases import CASES, Case
+from tests.unit.template.support import marked, place
+
+FOUND_ELSEWHERE = {"T012", "T035"}
+"""Codes of files and handlers, which need more than a text."""
+
+
+def _id(case: Case) -> str:
+    return f"{case.code}-{case.says[:30]}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_the_problem_is_reported_at_its_place(case: Case) -> None:
+    text, expected = marked(case.bad)
+    found = [d for d in compile_text(text).diagnostics if d.code == case.code]
+    assert [place(d) for d in found] == [expected]
+    assert case.says in f"{found[0].message} {found[0].hint}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_nothing_but_the_problem_is_reported(case: Case) -> None:
+    result = compile_text(marked(case.bad)[0])
+    assert {d.code for d in result.errors or result.diagnostics} == {case.code}
+    assert result.ok == (case.code in WARNINGS)
+    assert bool(result.plans) == (case.code in WARNINGS or case.code == "T031")
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_what_comes_near_is_not_reported(case: Case) -> None:
+    result = compile_text(case.good)
+    assert case.code not in {d.code for d in result.diagnostics}
+    assert result.ok, result.errors
+
+
+def test_every_code_has_a_case() -> None:
+    assert {case.code for case in CASES} | FOUND_ELSEWHERE == set(CODES)
