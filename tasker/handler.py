@@ -114,8 +114,12 @@ class HandlerRegistry:
         )
 
     def suggestions(self, callable_name: str) -> tuple[str, ...]:
-        """Known names that look like this one, at most three."""
-        return tuple(difflib.get_close_matches(callable_name, self._chain.registered_callables(), n=3))
+        """Known names that look like this one, at most three; second names of handlers only if no first one does."""
+        for names in (self.list_handlers(), self._chain.registered_callables()):
+            near = difflib.get_close_matches(callable_name, names, n=3)
+            if near:
+                return tuple(near)
+        return ()
 
     def _known_hint(self) -> str:
         known = self.list_handlers()

@@ -36,7 +36,8 @@ class App:
     """Submits tasks and works on them. Use it as `async with tasker.App() as app:`.
 
     Parameters: `database_url` of a PostgreSQL server (default: the embedded one, data under `data_dir`); `handlers` are
-    modules, files or folders with handlers; `backend` is the messaging backend; `work` False submits and waits only.
+    modules, files or folders with handlers; `environment` chooses the templates' overrides; `backend` is the messaging
+    backend; `work` False submits and waits only.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class App:
         database_url: str | None = None,
         *,
         handlers: Sequence[str | Path] = (),
+        environment: str | None = None,
         backend: str = DEFAULT_BACKEND,
         data_dir: Path | None = None,
         work: bool = True,
@@ -51,6 +53,7 @@ class App:
         sweeps: SweepSettings | None = None,
     ) -> None:
         self._url, self._backend, self._data_dir = database_url, backend, data_dir
+        self._environment = environment
         self._sources = [str(source) for source in handlers]
         self._work, self._settings, self._sweeps = work, settings or WorkerSettings(), sweeps
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
@@ -151,7 +154,7 @@ class App:
         self, target: str | Path | Plan, *, template: str | None = None, environment: str | None = None
     ) -> Plan:
         """The compiled plan of a target, ready to run: its handlers are loaded and its namespace is served."""
-        plan = target if isinstance(target, Plan) else await self._find(str(target), template, environment)
+        plan = target if isinstance(target, Plan) else await self._find(str(target), template, environment or self._environment)
         if self._runtime is not None:
             require_handlers(self.registry, plan)
             await self._runtime.serve(plan.namespace)

@@ -42,9 +42,7 @@ class PublisherRegistry:
         Raises `UsageError` when the registry is frozen.
         """
         if self._frozen:
-            raise UsageError(
-                "the publisher registry is frozen", hint="register before the worker starts"
-            )
+            raise UsageError("the publisher registry is frozen", hint="register before the worker starts")
         made = publisher() if isinstance(publisher, type) else publisher
         self._publishers[name or made.publisher_name] = made
 

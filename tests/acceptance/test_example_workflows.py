@@ -44,15 +44,16 @@ def check(case: Case, outcome: Any) -> None:
     assert {step: outcome.steps[step].attempts for step in case.attempts} == case.attempts
     assert not [step for step in case.waiting if outcome.steps[step].attempts]
     if case.failed:
-        check_error(case, outcome.steps[case.failed.step].error)
+        check_error(case, outcome.steps[case.failed.step])
 
 
-def check_error(case: Case, error: Any) -> None:
-    expected = case.failed
+def check_error(case: Case, step: Any) -> None:
+    expected, error = case.failed, step.error
     assert expected is not None
     found = (error["type"], error["code"] or "", error["retryable"])
     assert found == (expected.error_type, expected.code, expected.retryable)
-    assert {key: error["metadata"].get(key) for key in expected.metadata} == expected.metadata
+    kept = step.failures[-1]["metadata"]
+    assert {key: kept.get(key) for key in expected.metadata} == expected.metadata
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
@@ -24,7 +24,7 @@ class Spec:
     name: str
     type: StepType = STANDARD
     depends_on: tuple[str, ...] = ()
-    retry: RetryPolicy = RetryPolicy()
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     batch: BatchSettings | None = None
 
 

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from queue import SimpleQueue
 from types import FrameType
@@ -25,6 +25,7 @@ from tasker.execution.attempt.outcome import not_in_process
 from tasker.execution.attempt.values import Ending
 from tasker.execution.attempt.wire import HEADER, answer, attempt_from, frame
 from tasker.registry.invocation import HandlerSource, ResolvedHandler
+from tasker.types.context import StepContext
 
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a child that was told to stop."""
@@ -61,16 +62,26 @@ class Child:
 
 def _run(message: Mapping[str, Any], flag: CancelFlag) -> Ending:
     sys.path[:] = message["sys_path"]
+    source = HandlerSource(**message["source"])
     try:
-        call = _load(HandlerSource(**message["source"]))
+        call = _entry(source)
     except HandlerLoadError as error:
         return not_in_process(message["name"], str(error))
-    handler = ResolvedHandler(message["kind"], call, message["name"], HandlerSource(**message["source"]))
+    handler = ResolvedHandler(message["kind"], call, message["name"], source)
     return call_blocking(attempt_from(message, flag), handler)
 
 
 _load = cache(HandlerSource.load)
-"""One instance of a handler serves all attempts in this process."""
+"""The handler's code is run once, and one instance serves all attempts in this process."""
+
+
+def _entry(source: HandlerSource) -> Callable[[StepContext], Any]:
+    call = _load(source)
+    owner: Any = getattr(call, "__self__", None)
+    if getattr(owner, "reuse_instance", True):
+        return call
+    fresh: Callable[[StepContext], Any] = getattr(type(owner)(), source.method)
+    return fresh
 
 
 def main() -> None:

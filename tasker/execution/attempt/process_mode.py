@@ -44,6 +44,9 @@ class ProcessMode:
     async def _in_child(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         message = frame(request(attempt, handler))
         child = await self._child()
+        if attempt.cancel.is_set():  # while the child was starting
+            self._idle.append(child)
+            return timed_out(limit, handler.name)
         asking = asyncio.ensure_future(child.ask(message))
         attempt.cancel.wake = lambda _: asking.cancel()
         try:

@@ -128,7 +128,8 @@ class AttemptRunner:
             attempt = saved
 
     async def _call(self, attempt: Attempt, handler: ResolvedHandler) -> Ending:
-        limit = attempt.step.timeout_seconds or self._default_timeout
+        own = attempt.step.timeout_seconds
+        limit = self._default_timeout if own is None else own
         match attempt.step.execution or handler.kind:
             case "async" if handler.kind == "async":
                 return await run_async(attempt, handler, limit)

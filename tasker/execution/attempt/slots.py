@@ -17,7 +17,10 @@ class Slots:
         """Take a place; False when the attempt was stopped while it waited."""
         if not self._places.locked():
             return await self._places.acquire()
-        return await self._wait(flag)
+        acquired = await self._wait(flag)
+        if acquired and flag.is_set():  # both in the same turn of the loop
+            self.release()
+        return acquired and not flag.is_set()
 
     def release(self) -> None:
         """Give a place back."""
@@ -29,7 +32,8 @@ class Slots:
         try:
             await asyncio.wait({waiting})
         except asyncio.CancelledError:
-            waiting.cancel()
+            if not waiting.cancel() and not waiting.cancelled():
+                self.release()
             raise
         finally:
             flag.wake = None

@@ -41,7 +41,7 @@ class ThreadMode:
         """Run a handler in a thread and wait for it at most `limit` seconds."""
         if not await self._slots.acquire(attempt.cancel):
             return left_running(limit, handler.name)
-        job = self._threads.start(partial(call_blocking, attempt, handler))
+        job = self._start(attempt, handler)
         abandon = partial(self._abandon, attempt, job)
         attempt.cancel.wake = partial(self._stop, abandon)
         timer = asyncio.get_running_loop().call_later(limit, abandon)
@@ -58,6 +58,13 @@ class ThreadMode:
     def close(self) -> None:
         """Let the idle threads end."""
         self._threads.close()
+
+    def _start(self, attempt: Attempt, handler: ResolvedHandler) -> Job[Ending]:
+        try:
+            return self._threads.start(partial(call_blocking, attempt, handler))
+        except RuntimeError:  # the system gives no more threads
+            self._slots.release()
+            raise
 
     def _abandon(self, attempt: Attempt, job: Job[Ending]) -> None:
         attempt.cancel.time_is_up()

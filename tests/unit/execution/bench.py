@@ -111,7 +111,14 @@ def failure_of(end: AttemptEnd) -> Failure:
 
 def _step(callable: str, **fields: Any) -> StepPlan:
     handler = HandlerRef(callable, method=fields.pop("method", "call"))
-    base = {"ordinal": 0, "level": 0, "depends_on": (), "ancestors": (), "descendants": (), "static": True}
+    base: dict[str, Any] = {
+        "ordinal": 0,
+        "level": 0,
+        "depends_on": (),
+        "ancestors": (),
+        "descendants": (),
+        "static": True,
+    }
     return StepPlan(name="charge", type=StepType.STANDARD, handler=handler, **base, **fields)
 
 

@@ -23,6 +23,17 @@ class ShowsItself(StepHandler):
         return self.success({"leads_its_session": os.getsid(0) == os.getpid()})
 
 
+class CountsItsCalls(StepHandler):
+    reuse_instance = False
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        self.calls += 1
+        return self.success({"calls": self.calls})
+
+
 @step_handler("shows_itself_async")
 async def shows_itself_async(context: StepContext) -> dict[str, int]:
     return {"pid": os.getpid()}

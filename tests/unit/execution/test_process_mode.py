@@ -72,6 +72,10 @@ async def test_closing_ends_the_children(bench: Bench) -> None:
     assert gone(pid)
 
 
+async def test_a_class_that_wants_a_fresh_instance_each_time_gets_it(bench: Bench) -> None:
+    assert [await result(bench, child_handlers.CountsItsCalls) for _ in range(2)] == [{"calls": 1}, {"calls": 1}]
+
+
 async def test_another_method_can_be_the_entry(bench: Bench) -> None:
     assert await result(bench, child_handlers.ShowsItself, method="session") == {"leads_its_session": True}
 
@@ -177,6 +181,20 @@ async def test_the_flag_stops_the_child_and_nothing_is_reported(
 
     assert type(await running.end) is end
     assert gone(pid)
+
+
+async def test_an_attempt_that_is_stopped_while_its_child_starts_never_reaches_the_handler(
+    bench: Bench, tmp_path: Path
+) -> None:
+    stopped = attempt(bench, child_handlers.Sleeps, inputs={"folder": str(tmp_path)})
+    running = asyncio.ensure_future(bench.end(stopped))
+    await asyncio.sleep(0)
+
+    stopped.cancel.set()
+
+    assert isinstance(await running, Cancelled)
+    assert "amount" in await result(bench, child_handlers.ShowsItself, callable="next")
+    assert not (tmp_path / "pid").exists()
 
 
 async def test_cancelling_the_task_of_an_attempt_kills_the_child(bench: Bench, tmp_path: Path) -> None:

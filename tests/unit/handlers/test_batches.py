@@ -22,6 +22,7 @@ from tasker.types import (
     BatchWorkerOutcome,
     CursorConfig,
     FailureStrategy,
+    RustCursorConfig,
     StepContext,
     StepHandlerResult,
     aggregate_batch_results,
@@ -60,12 +61,14 @@ def test_a_cap_on_batches_makes_them_larger_and_loses_nothing() -> None:
 def test_workers_without_work_are_not_made() -> None:
     shares = handler.create_cursor_configs(6, 5)
     assert [(s.cursor_start, s.cursor_end) for s in shares] == [(0, 2), (2, 4), (4, 6)]
-    assert [(s.batch_id, s.worker_index, s.total_workers) for s in shares] == [("001", 0, 3), ("002", 1, 3), ("003", 2, 3)]
+    assert [(s.batch_id, s.worker_index, s.total_workers) for s in shares] == [
+        ("001", 0, 3),
+        ("002", 1, 3),
+        ("003", 2, 3),
+    ]
 
 
-@given(
-    items=st.integers(0, 3000), size=st.integers(1, 400), step=st.integers(1, 7), cap=st.none() | st.integers(1, 50)
-)
+@given(items=st.integers(0, 3000), size=st.integers(1, 400), step=st.integers(1, 7), cap=st.none() | st.integers(1, 50))
 def test_every_item_is_in_exactly_one_batch(items: int, size: int, step: int, cap: int | None) -> None:
     configs = handler.create_cursor_ranges(items, size, step, cap)
     covered = [i for c in configs for i in range(c.start_cursor, c.end_cursor, c.step_size)]
@@ -163,15 +166,24 @@ def test_something_that_is_no_cursor_is_refused(wrong: Any) -> None:
         handler.batch_analyzer_success(cursor_configs=[wrong])
 
 
-def test_numbers_that_do_not_fit_together_are_refused() -> None:
-    with pytest.raises(ValidationError, match="worker_count is 3 but there are 0"):
-        raise_first(lambda: create_batches("part", 3, [], 5), "cursor_configs is empty")
+CURSOR = RustCursorConfig(batch_id="001", start_cursor=0, end_cursor=5, batch_size=5)
 
 
-def raise_first(make: Any, first: str) -> None:
-    with pytest.raises(ValidationError, match=first):
-        make()
-    raise ValidationError("worker_count is 3 but there are 0")
+@pytest.mark.parametrize(
+    ("template", "count", "cursors", "items", "said"),
+    [
+        ("", 1, [CURSOR], 5, "worker_template_name is empty"),
+        ("part", 0, [], 5, "cursor_configs is empty"),
+        ("part", 3, [CURSOR], 5, "worker_count is 3 but there are 1"),
+        ("part", 2, [CURSOR, CURSOR], 5, "batch_id values repeat"),
+        ("part", 1, [CURSOR], -1, "total_items is -1"),
+    ],
+)
+def test_numbers_that_do_not_fit_together_are_refused(
+    template: str, count: int, cursors: list[RustCursorConfig], items: int, said: str
+) -> None:
+    with pytest.raises(ValidationError, match=said):
+        create_batches(template, count, cursors, items)
 
 
 def test_an_analysis_is_read_in_both_forms() -> None:
@@ -184,7 +196,9 @@ def test_an_analysis_is_read_in_both_forms() -> None:
 
 
 def test_shares_may_be_made_by_a_function() -> None:
-    made = handler.generate_cursor_configs(4, 2, lambda i, start, end, n: {"start_cursor": f"k{start}", "end_cursor": f"k{end}"})
+    made = handler.generate_cursor_configs(
+        4, 2, lambda i, start, end, n: {"start_cursor": f"k{start}", "end_cursor": f"k{end}"}
+    )
     assert made == [
         {"batch_id": "001", "batch_size": 2, "start_cursor": "k0", "end_cursor": "k2"},
         {"batch_id": "002", "batch_size": 2, "start_cursor": "k2", "end_cursor": "k4"},
@@ -263,7 +277,9 @@ ANALYZED = {KEY: {"type": "create_batches", "worker_count": 3}}
 
 def test_batches_are_told_from_no_batches_by_the_outcome() -> None:
     placeholder = {"part_001": {"no_op": True}}
-    empty = BatchAggregationScenario.detect({"analyze": {KEY: {"type": "no_batches"}}} | placeholder, "analyze", "part_")
+    empty = BatchAggregationScenario.detect(
+        {"analyze": {KEY: {"type": "no_batches"}}} | placeholder, "analyze", "part_"
+    )
     assert empty.no_batches()
     assert (empty.worker_count, empty.batch_results) == (0, {})
     assert BatchAggregationScenario.detect(placeholder, "analyze", "part").is_no_batches

@@ -57,7 +57,11 @@ def test_a_handlers_own_result_key_is_not_taken_for_an_envelope() -> None:
     assert unwrap({"result": {"a": 1}, "success": True, "metadata": {}}) == {"a": 1}
 
 
-@given(st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
 def test_whatever_was_wrapped_comes_out_again(value: object) -> None:
     assert unwrap({"result": value}) == value
 
@@ -97,9 +101,9 @@ def test_the_event_form_says_the_same_as_the_context() -> None:
 def test_the_task_may_sit_one_level_deeper_in_an_event() -> None:
     event = context({"amount": 5}).event
     nested = {**event.task_sequence_step, "task": {"task": event.task_sequence_step["task"], "task_name": "checkout"}}
-    assert StepContext.from_ffi_event(
-        event.model_copy(update={"task_sequence_step": nested}), "charge"
-    ).input_data == {"amount": 5}
+    assert StepContext.from_ffi_event(event.model_copy(update={"task_sequence_step": nested}), "charge").input_data == {
+        "amount": 5
+    }
 
 
 def test_wrapped_objects_are_there_for_older_code() -> None:

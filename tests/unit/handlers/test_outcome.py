@@ -84,7 +84,9 @@ def test_a_failed_result_keeps_the_delay_it_asks_for() -> None:
 
 @pytest.mark.parametrize("nonsense", ["soon", True, float("nan"), -1])
 def test_a_delay_that_is_no_delay_is_ignored(nonsense: Any) -> None:
-    assert failure_from_result(StepHandlerResult.failure("busy", metadata={"retry_after": nonsense})).retry_after is None
+    assert (
+        failure_from_result(StepHandlerResult.failure("busy", metadata={"retry_after": nonsense})).retry_after is None
+    )
 
 
 def test_a_permanent_error_ends_the_step() -> None:

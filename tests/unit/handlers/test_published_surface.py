@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
+
 from tests.unit.handlers.published import PUBLISHED
 
 MEMBERS = [

@@ -144,4 +144,4 @@ def test_worker_inputs_have_exactly_the_documented_form() -> None:
 def test_instances_are_numbered_from_one_and_ordered_by_number() -> None:
     names = [instance_name("process", index) for index in (0, 998, 999, 1000)]
     assert names == ["process_001", "process_999", "process_1000", "process_1001"]
-    assert sorted(reversed(names), key=lambda name: instance_number(name, "process")) == names
+    assert sorted(sorted(names), key=lambda name: instance_number(name, "process")) == names

@@ -56,9 +56,7 @@ def test_always_unique_is_a_new_identity_each_time() -> None:
 def test_caller_provided_without_a_key_is_refused() -> None:
     with pytest.raises(IdentityError) as error:
         identity("caller_provided")
-    assert str(error.value) == (
-        "idempotency_key is required when named task uses CallerProvided identity strategy"
-    )
+    assert str(error.value) == ("idempotency_key is required when named task uses CallerProvided identity strategy")
 
 
 @pytest.mark.parametrize("key", ["", "  "])

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tasker.errors import StepExecutionError
+from tasker.step_handler import ApiHandler, ApiResponse
+from tasker.step_handler.outcome import failure_from_exception, failure_from_result
+from tasker.types import StepContext, StepHandlerResult
+
+
+def echo(request: httpx.Request) -> httpx.Response:
+    """Answers with the status in the path and says what it was asked."""
+    status = int(request.url.path.rsplit("/", 1)[-1])
+    body = {
+        "method": request.method,
+        "path": request.url.path,
+        "query": dict(request.url.params),
+        "sent": request.content.decode(),
+    }
+    return httpx.Response(status, json=body | {"token": request.headers.get("x-token")}, headers={"retry-after": "7"})
+
+
+class Api(ApiHandler):
+    base_url = "https://api.example.com/v1"
+    default_headers = {"x-token": "secret"}  # noqa: RUF012
+
+    @property
+    def client(self) -> httpx.Client:
+        if self._client is None:
+            self._client = httpx.Client(transport=httpx.MockTransport(echo), **self._settings())
+        return self._client
+
+    @property
+    def async_client(self) -> httpx.AsyncClient:
+        if self._async_client is None:
+            self._async_client = httpx.AsyncClient(transport=httpx.MockTransport(echo), **self._settings())
+        return self._async_client
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        return self.api_success(self.get("/users/200"))
+
+
+def response(status: int, headers: dict[str, str] | None = None, **content: Any) -> ApiResponse:
+    request = httpx.Request("GET", "https://api.example.com/users?key=secret")
+    return ApiResponse(httpx.Response(status, request=request, headers=headers, **content))
+
+
+def test_verbs_reach_the_path_below_the_base_address() -> None:
+    api = Api()
+    got = api.get("/users/200", params={"page": "2"}).body
+    assert (got["method"], got["path"], got["query"], got["token"]) == ("GET", "/v1/users/200", {"page": "2"}, "secret")
+    assert json.loads(api.post("/200", json={"a": 1}).body["sent"]) == {"a": 1}
+    assert api.put("/200", data={"a": "1"}).body["sent"] == "a=1"
+    assert [api.patch("/200", json={}).body["method"], api.delete("/200").body["method"]] == ["PATCH", "DELETE"]
+    api.close()
+    assert api._client is None
+
+
+async def test_async_verbs_do_the_same() -> None:
+    api = Api()
+    verbs = [api.aget, api.apost, api.aput, api.apatch, api.adelete]
+    assert [(await verb("/200")).body["method"] for verb in verbs] == ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    assert json.loads((await api.apost("/200", json={"a": 1})).body["sent"]) == {"a": 1}
+    await api.aclose()
+    assert api._async_client is None
+
+
+def test_a_client_is_made_once_and_configured() -> None:
+    class Configured(ApiHandler):
+        base_url = "https://api.example.com"
+        default_timeout = 3.0
+
+        def configure_session(self, session: httpx.Client | httpx.AsyncClient) -> None:
+            session.headers["authorization"] = "Bearer x"
+
+        def call(self, context: StepContext) -> StepHandlerResult:
+            return self.success()
+
+    handler = Configured()
+    client = handler.client
+    assert client is handler.http_client
+    assert (client.headers["authorization"], client.timeout.read) == ("Bearer x", 3.0)
+    assert str(client.base_url) == "https://api.example.com"
+    handler.close()
+    assert client.is_closed
+
+
+@pytest.mark.parametrize(
+    ("status", "error_type", "retryable"),
+    [
+        (400, "validation_error", False),
+        (401, "authentication_error", False),
+        (403, "authorization_error", False),
+        (404, "not_found", False),
+        (408, "timeout", True),
+        (409, "http_error", False),
+        (422, "validation_error", False),
+        (429, "rate_limit_error", True),
+        (500, "service_unavailable", True),
+        (504, "service_unavailable", True),
+        (505, "service_unavailable", False),
+    ],
+)
+def test_a_status_is_classified(status: int, error_type: str, retryable: bool) -> None:
+    failed = Api().api_failure(response(status))
+    assert (failed.error_type, failed.retryable, failed.error_code) == (error_type, retryable, f"HTTP_{status}")
+    assert failed.metadata["status_code"] == status
+
+
+def test_a_failure_names_the_call_without_its_query() -> None:
+    assert Api().api_failure(response(404)).error_message == "GET https://api.example.com/users answered 404"
+
+
+def test_a_body_is_never_taken_from_a_failed_call_by_accident() -> None:
+    failed = response(429, {"retry-after": "30"}, json={"email": "x"})
+    for read in (failed.json, lambda: failed["email"], lambda: Api().api_success(failed)):
+        with pytest.raises(StepExecutionError) as caught:
+            read()
+    failure = failure_from_exception(caught.value)
+    assert (failure.error_type, failure.retryable, failure.retry_after) == ("rate_limit_error", True, 30.0)
+    assert failed.body == {"email": "x"}
+
+
+def test_a_success_carries_the_body() -> None:
+    api = Api()
+    assert api.api_success(response(200, json={"a": 1})) == StepHandlerResult.success({"a": 1}, {"status_code": 200})
+    assert api.api_success(response(200, json=[1])).result == {"body": [1]}
+    assert api.api_success(response(204), {"done": True}, include_response=False) == StepHandlerResult.success(
+        {"done": True}
+    )
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "30"}, 30),
+        ({"retry-after": "Fri, 02 Jan 2026 00:01:00 GMT", "date": "Fri, 02 Jan 2026 00:00:00 GMT"}, 60),
+        ({"retry-after": "Fri, 02 Jan 2026 00:00:00 GMT", "date": "Fri, 02 Jan 2026 00:01:00 GMT"}, 0),
+        ({"retry-after": "soon"}, None),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_as_a_date(headers: dict[str, str], seconds: int | None) -> None:
+    busy = response(429, headers)
+    assert busy.retry_after == seconds
+    assert failure_from_result(Api().api_failure(busy)).retry_after == seconds
+
+
+def test_a_body_is_json_text_or_nothing() -> None:
+    assert response(200, json={"a": 1})["a"] == 1
+    assert response(200, text="plain").body == "plain"
+    assert response(200, {"content-type": "application/json"}, content=b"{broken").body == "{broken"
+
+
+def test_the_plain_form_leaves_cookies_out() -> None:
+    plain = response(200, {"set-cookie": "session=1", "x-a": "b"}, json={}).to_dict()
+    assert (plain["status_code"], plain["headers"]["x-a"]) == (200, "b")
+    assert "set-cookie" not in plain["headers"]
+
+
+def test_an_unreachable_service_is_tried_again() -> None:
+    api = Api()
+    broken = api.connection_error(httpx.ConnectError("refused"), "fetching the user")
+    late = api.timeout_error(httpx.ReadTimeout("30 s"))
+    assert (broken.error_message, broken.error_type) == (
+        "fetching the user: connection failed: refused",
+        "network_error",
+    )
+    assert (late.error_type, late.retryable, broken.retryable) == ("timeout", True, True)
+
+
+def test_an_api_handler_says_what_it_can() -> None:
+    assert {"process", "http"} <= set(Api().capabilities)

@@ -1,0 +1,43 @@
+"""The generated parts of the documentation are what the tables say today."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tasker.lifecycle.batches import parse_batches, worker_inputs
+from tasker.lifecycle.decisions import parse_decision
+from tasker.lifecycle.diagrams import mermaid
+from tasker.lifecycle.step_machine import STEP, TERMINAL, StepState
+from tools.lifecycle_docs import DOCS, FILES, PARTS, current
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_committed_text_is_current(name: str) -> None:
+    text = (DOCS / name).read_text()
+    assert current(text) == text, "run: python -m tools.lifecycle_docs"
+
+
+def test_every_generated_part_is_in_a_document() -> None:
+    text = "".join((DOCS / name).read_text() for name in FILES)
+    assert set(re.findall(r"<!-- begin ([\w-]+) -->", text)) == set(PARTS)
+
+
+def test_a_diagram_draws_every_transition_once_or_from_the_frame() -> None:
+    diagram = mermaid(STEP, StepState.PENDING, TERMINAL)
+    drawn = re.findall(r"^ +(\w+) --> (\w+) : (\w+)$", diagram, re.MULTILINE)
+    framed = {event for source, _, event in drawn if source == "open"}
+    assert framed == {"Cancel", "ResolveManually", "CompleteManually"}
+    single = {(s, t, e) for s, t, e in drawn if s != "open"}
+    assert single == {(s, t, e) for (s, e), t in STEP.table.items() if e not in framed}
+
+
+def test_the_wire_forms_in_the_documents_are_read() -> None:
+    text = (DOCS / "decisions-and-batches.md").read_text()
+    blocks = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL)]
+    assert [parse_decision(block).step_names for block in blocks[:2]] == [("auto_approve",), ()]
+    (cursor,) = parse_batches(blocks[2]).cursors
+    inputs = worker_inputs(cursor, None)
+    assert blocks[3] == inputs | {"batch_metadata": inputs["batch_metadata"] | {"cursor_field": "row_number"}}
