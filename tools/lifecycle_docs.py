@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tasker.contracts.plan import Plan
 from tasker.lifecycle import paths, step_machine, task_machine
 from tasker.lifecycle.diagrams import markdown, mermaid, transition_table, walk
 from tasker.lifecycle.step_machine import STEP, StepState
@@ -22,6 +23,7 @@ FILES = ("states.md", "decisions-and-batches.md")
 
 
 def main() -> None:
+    """Renews the documents in place."""
     for name in FILES:
         file = DOCS / name
         file.write_text(current(file.read_text()))
@@ -57,33 +59,37 @@ def _convergence() -> str:
 
 
 def _templates(cases: tuple[Case, ...]) -> str:
-    plans = {plan: chr(ord("A") + index) for index, plan in enumerate(dict.fromkeys(case.plan for case in cases))}
-    return "\n".join(f"- Template {letter}: {_steps(plan)}" for plan, letter in plans.items())
+    return "\n".join(f"- Template {letter}: {_steps(plan)}" for plan, letter in _letters(cases))
 
 
-def _steps(plan) -> str:
-    steps = [
-        f"`{s.name}` ({s.type}" + (f" after {', '.join(s.depends_on)})" if s.depends_on else ")") for s in plan.steps
-    ]
-    return ", ".join(steps)
+def _letters(cases: tuple[Case, ...]) -> list[tuple[Plan, str]]:
+    """The plans of a table, in the order of their first use, each with a letter."""
+    plans: list[Plan] = []
+    for case in cases:
+        plans += [case.plan] if case.plan not in plans else []
+    return list(zip(plans, "ABCDEFGH", strict=False))
+
+
+def _steps(plan: Plan) -> str:
+    return "; ".join(
+        f"`{step.name}` ({step.type})" + (f" after {', '.join(step.depends_on)}" if step.depends_on else "")
+        for step in plan.steps
+    )
 
 
 def _rows(cases: tuple[Case, ...]) -> str:
-    plans = list(dict.fromkeys(case.plan for case in cases))
-    return markdown(
-        ("template", "there already", "what completes", "created, and what it waits for", "because"),
-        [
-            (
-                chr(ord("A") + plans.index(case.plan)),
-                _there(case),
-                f"`{case.parent}`: {_outcome(case)}",
-                "<br>".join(f"`{name}` after {', '.join(parents)}" for name, parents in case.created.items())
-                or "nothing",
-                case.why,
-            )
-            for case in cases
-        ],
-    )
+    header = ("template", "there already", "what completes", "created, and what it waits for", "because")
+    rows = [
+        (letter, _there(case), f"`{case.parent}`: {_outcome(case)}", _created(case), case.why)
+        for case in cases
+        for plan, letter in _letters(cases)
+        if plan == case.plan
+    ]
+    return markdown(header, rows)
+
+
+def _created(case: Case) -> str:
+    return "<br>".join(f"`{name}` after {', '.join(parents)}" for name, parents in case.created.items())
 
 
 def _there(case: Case) -> str:

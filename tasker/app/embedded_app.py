@@ -25,6 +25,7 @@ from tasker.services.engine import Engine
 from tasker.services.handlers import add_handlers_beside, load_handlers, require_handlers
 from tasker.services.plans import PlanStore
 from tasker.services.reports import TaskReport
+from tasker.services.steps import Steps
 from tasker.services.submission import Request, Submitted, Submitter
 from tasker.services.tasks import Tasks
 from tasker.services.templates import load_plans
@@ -36,8 +37,8 @@ class App:
     """Submits tasks and works on them. Use it as `async with tasker.App() as app:`.
 
     Parameters: `database_url` of a PostgreSQL server (default: the embedded one, data under `data_dir`); `handlers` are
-    modules, files or folders with handlers; `environment` chooses the templates' overrides; `backend` is the messaging
-    backend; `work` False submits and waits only.
+    modules, files or folders with handlers, `registry` is one that is loaded already; `environment` chooses the
+    templates' overrides; `backend` is the messaging backend; `work` False submits and waits only.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class App:
         backend: str = DEFAULT_BACKEND,
         data_dir: Path | None = None,
         work: bool = True,
+        registry: HandlerRegistry | None = None,
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
     ) -> None:
@@ -56,6 +58,7 @@ class App:
         self._environment = environment
         self._sources = [str(source) for source in handlers]
         self._work, self._settings, self._sweeps = work, settings or WorkerSettings(), sweeps
+        self._registry = registry
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._plans_by_target: dict[tuple[str, str | None], tuple[Plan, ...]] = {}
 
@@ -77,24 +80,35 @@ class App:
         self._engine = Engine(self._connection, self._ground.messaging)
         self.tasks = Tasks(self._engine)
         self._plans = PlanStore(self._connection)
+        self.steps = Steps(self._engine, self._plans)
         self._submitter = Submitter(self._engine, self._plans, new_task_uuid, window=self._settings.window)
-        self.registry: HandlerRegistry = load_handlers(self._sources)
+        self.registry: HandlerRegistry = self._registry or load_handlers(self._sources)
         self._runtime: Runtime | None = None
         if self._work:
             self._runtime = Runtime(
-                self._ground.url, self._ground.messaging, self.registry, [], settings=self._settings,
-                sweeps=self._sweeps, on_finished=lambda task, state: self._ended(task), on_elsewhere=self._ended,
+                self._ground.url,
+                self._ground.messaging,
+                self.registry,
+                [],
+                settings=self._settings,
+                sweeps=self._sweeps,
+                on_finished=lambda task, state: self._ended(task),
+                on_elsewhere=self._ended,
             )
             if self._ground.server is not None:
                 await self._bury_the_dead()
             await self._runtime.start()
 
     async def stop(self, grace_seconds: float = 10.0) -> None:
-        """Stop working; steps that run get `grace_seconds`, then they are given back. May be called twice."""
-        if self._runtime is not None:
-            await self._runtime.stop(grace_seconds)
+        """Stop working (see `stop_working`) and let go of the database. May be called twice."""
+        await self.stop_working(grace_seconds)
         await self._connection.close()
         self._ground.close()
+
+    async def stop_working(self, grace_seconds: float = 10.0) -> None:
+        """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
+        if self._runtime is not None:
+            await self._runtime.stop(grace_seconds)
 
     @property
     def database_url(self) -> str:
@@ -133,7 +147,11 @@ class App:
         return submitted
 
     async def run(
-        self, target: str | Path | Plan, context: Mapping[str, Any] | None = None, *, timeout: float | None = None,
+        self,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
         **options: Any,
     ) -> TaskReport:
         """Create a task and wait for its end; the report with all results. `timeout` in seconds, as in `wait`.
@@ -146,18 +164,32 @@ class App:
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         """The report once the task has ended. Raises `TimeoutError` after `timeout` seconds; the task goes on."""
+        await self.finished(task_uuid, timeout=timeout)
+        return await self.tasks.report(task_uuid)
+
+    async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
+        """Return once the task has ended, without reading its report. `timeout` as in `wait`."""
         async with asyncio.timeout(timeout):
             await self._wait_for_end(task_uuid)
-        return await self.tasks.report(task_uuid)
 
     async def plan(
         self, target: str | Path | Plan, *, template: str | None = None, environment: str | None = None
     ) -> Plan:
         """The compiled plan of a target, ready to run: its handlers are loaded and its namespace is served."""
-        plan = target if isinstance(target, Plan) else await self._find(str(target), template, environment or self._environment)
+        plan = (
+            target
+            if isinstance(target, Plan)
+            else await self._find(str(target), template, environment or self._environment)
+        )
         if self._runtime is not None:
             require_handlers(self.registry, plan)
             await self._runtime.serve(plan.namespace)
+        return plan
+
+    async def plan_of(self, task_uuid: str) -> Plan:
+        """The plan that a task is pinned to, ready to run like that of `plan`. Raises `TaskNotFound`."""
+        plan = await self.plan(await self._plans.get(await self.tasks.template_id(task_uuid)))
+        self._wake()
         return plan
 
     async def _find(self, target: str, template: str | None, environment: str | None) -> Plan:
@@ -171,7 +203,8 @@ class App:
         namespace, separator, rest = target.partition("/")
         if not separator or "/" in rest or rest.endswith((".yaml", ".yml")):
             raise UsageError(
-                f"{target} does not exist", hint="expected a template file, a folder with workflow.yaml, or namespace/name"
+                f"{target} does not exist",
+                hint="expected a template file, a folder with workflow.yaml, or namespace/name",
             )
         name, _, version = rest.partition(":")
         return (await self._plans.find(namespace, name, version or None)).plan

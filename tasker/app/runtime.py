@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import random
 import socket
@@ -29,6 +30,8 @@ from tasker.orchestration.upkeep import Upkeep
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced
 from tasker.services.plans import PlanStore
+
+_log = logging.getLogger("tasker.worker")
 
 CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished")
 
@@ -64,22 +67,33 @@ class Runtime:
         self._upkeep_engine = upkeep
         self._processor = Processor(results, random)
         self._runner = AttemptRunner(
-            registry=registry, clock=self._clock, default_timeout=self.settings.timeout_ms / 1000,
+            registry=registry,
+            clock=self._clock,
+            default_timeout=self.settings.timeout_ms / 1000,
             threads=self.settings.threads,
         )
         self._collector = Collector(
             self._processor, self._release, on_advanced=self._advanced, on_lost=lambda: self._upkeep.suspect()
         )
         self.worker = Worker(
-            new_uuid(), engine=claims, plans=self.plans, runner=self._runner, settings=self.settings,
-            on_ended=self._collector.add, on_given_back=self._collector.give_back,
+            new_uuid(),
+            engine=claims,
+            plans=self.plans,
+            runner=self._runner,
+            settings=self.settings,
+            on_ended=self._collector.add,
+            on_given_back=self._collector.give_back,
         )
         self._collector.worker = self.worker
         self._claimer = Claimer(
             claims, self.worker, self.namespaces, random, self._release_held, on_lost=lambda: self._upkeep.suspect()
         )
         self._upkeep = Upkeep(
-            upkeep, Sweeper(upkeep, Processor(upkeep, random), self.plans, random, sweeps), self.worker, self._clock, random,
+            upkeep,
+            Sweeper(upkeep, Processor(upkeep, random), self.plans, random, sweeps),
+            self.worker,
+            self._clock,
+            random,
             on_advanced=self._advanced,
         )
         self._lease: LeaseKeeper | None = None
@@ -93,7 +107,10 @@ class Runtime:
         self.worker.namespace_ids = sorted(answer["namespaces"].values())
         loop = asyncio.get_running_loop()
         self._lease = LeaseKeeper(
-            SyncConnection(self._url), self._clock, worker=self.worker.identity, lease_ms=self.settings.lease_ms,
+            SyncConnection(self._url),
+            self._clock,
+            worker=self.worker.identity,
+            lease_ms=self.settings.lease_ms,
             held=self.worker.held,
             on_lost=lambda steps: _on_loop(loop, self.worker.stop_steps, steps),
             on_fenced=lambda: _on_loop(loop, self._fenced),
@@ -113,8 +130,12 @@ class Runtime:
 
     def _registration(self, action: str) -> dict[str, Any]:
         return {
-            "action": action, "worker": self.worker.identity, "lease_ms": self.settings.lease_ms,
-            "host": socket.gethostname(), "pid": os.getpid(), "namespaces": self.namespaces,
+            "action": action,
+            "worker": self.worker.identity,
+            "lease_ms": self.settings.lease_ms,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "namespaces": self.namespaces,
             "concurrency": self.settings.concurrency,
         }
 
@@ -161,7 +182,7 @@ class Runtime:
                 await part()
                 return
             except Exception:
-                _log().exception("worker_part_crashed", part=part.__qualname__)
+                _log.exception("worker_part_crashed part=%s", part.__qualname__)
                 await asyncio.sleep(0.5)
 
     async def _listen(self) -> None:
@@ -193,7 +214,9 @@ class Runtime:
 
     async def _release(self, claims: list[Claim], reasons: Mapping[str, str]) -> None:
         changes = [
-            simple_change("release", claim.step_uuid, claim.task_uuid, claim.token, n={"reason": reasons[claim.step_uuid]})
+            simple_change(
+                "release", claim.step_uuid, claim.task_uuid, claim.token, n={"reason": reasons[claim.step_uuid]}
+            )
             for claim in claims
         ]
         await self._processor.apply(changes, self.worker.caller())
@@ -213,7 +236,7 @@ class Runtime:
         self._tasks.append(asyncio.create_task(self._restart(), name="restart"))
 
     async def _restart(self) -> None:
-        _log().warning("worker_fenced", worker=self.worker.identity)
+        _log.warning("worker_fenced worker=%s", self.worker.identity)
         await self.worker.drain()
         self.worker.identity = new_uuid()
         others = [task for task in self._tasks if task is not asyncio.current_task()]
@@ -227,9 +250,3 @@ class Runtime:
 def _on_loop(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *args: Any) -> None:
     with contextlib.suppress(RuntimeError):  # the loop has ended
         loop.call_soon_threadsafe(call, *args)
-
-
-def _log() -> Any:
-    import structlog
-
-    return structlog.get_logger("tasker.worker")

@@ -31,6 +31,8 @@ def new_task_uuid() -> str:
 
 def _uuid7(random: int) -> str:
     milliseconds = time.time_ns() // 1_000_000
-    value = (milliseconds << 80) | (0x7 << 76) | ((random >> 64 & 0xFFF) << 64) | (0b10 << 62) | (random & (1 << 62) - 1)
+    value = (
+        (milliseconds << 80) | (0x7 << 76) | ((random >> 64 & 0xFFF) << 64) | (0b10 << 62) | (random & (1 << 62) - 1)
+    )
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from tasker import __version__
-from tasker.errors import InputInvalid, TaskerError, TemplateError, UsageError
+from tasker.errors import DuplicateTask, InputInvalid, ResolutionError, TaskerError, TemplateError, UsageError
 
 COMMANDS = {
     "run": ("tasker.cli.run:run", "Run a workflow and show its progress."),
@@ -24,7 +24,7 @@ COMMANDS = {
 }
 """Each command's place and its line in the help, which is shown without importing it."""
 
-MISTAKES = (UsageError, InputInvalid, TemplateError)
+MISTAKES = (UsageError, InputInvalid, TemplateError, ResolutionError, DuplicateTask)
 
 
 class TaskerGroup(click.Group):

@@ -11,7 +11,8 @@ from typing import Any
 class ExistingStep:
     """A step that the task has: its name, the template step it was made from, and whether it is still undecided.
 
-    `open` is True while the step is not in a final state (a decision or batchable step with `open` has not decided).
+    `open` is True until the step is complete or resolved: an open decision or batchable step has not decided, and one
+    in `error` may still be repaired.
     """
 
     name: str

@@ -141,6 +141,10 @@ class Plan:
         """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
+    def __hash__(self) -> int:
+        """Equal content, equal hash."""
+        return hash(self.hash)
+
     @classmethod
     def from_json(cls, text: str) -> Plan:
         """The plan that `to_json` wrote."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -55,7 +55,9 @@ class Connection:
         answer = rows[0][0]
         return answer if isinstance(answer, dict) else {}
 
-    async def execute(self, statement: str, params: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+    async def execute(
+        self, statement: str, params: Sequence[Any] | Mapping[str, Any] | None = None
+    ) -> list[tuple[Any, ...]]:
         """Run one statement; its rows, or an empty list when it has none. Errors as `call`."""
         async with self._lock:
             connection = await self._open()

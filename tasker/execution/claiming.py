@@ -79,9 +79,14 @@ class Claimer:
     def _args(self, slots: int) -> dict[str, object]:
         worker = self._worker
         return {
-            "worker": worker.identity, "slots": slots, "namespaces": list(self._namespaces), "namespace_ids": worker.namespace_ids,
-            "unserved": sorted(worker.unserved), "window": worker.settings.window,
-            "timeout_ms": worker.settings.timeout_ms, "grace_ms": worker.settings.grace_ms,
+            "worker": worker.identity,
+            "slots": slots,
+            "namespaces": list(self._namespaces),
+            "namespace_ids": worker.namespace_ids,
+            "unserved": sorted(worker.unserved),
+            "window": worker.settings.window,
+            "timeout_ms": worker.settings.timeout_ms,
+            "grace_ms": worker.settings.grace_ms,
         }
 
     async def _rest(self) -> None:

@@ -28,6 +28,15 @@ class TaskData:
     results: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
 
+def own_copy(value: Any) -> Any:
+    """A copy that a handler may change without the next handler seeing it; cheap for flat values."""
+    if isinstance(value, dict):
+        return {key: own_copy(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+    if isinstance(value, list):
+        return [own_copy(item) if isinstance(item, (dict, list)) else item for item in value]
+    return value
+
+
 class InputCache:
     """Task data by task identifier; the least recently used make room."""
 
@@ -43,10 +52,11 @@ class InputCache:
                 self._tasks[task_uuid] = TaskData(
                     row["template"], row["namespace"], row["context"], row["correlation"], row["priority"]
                 )
+            self._tasks.move_to_end(task_uuid)
         for task_uuid, found in results.items():
             if data := self._tasks.get(task_uuid):
                 data.results.update({name: (ordinal, value) for name, (ordinal, value) in found.items()})
-        while len(self._tasks) > self._limit:
+        while len(self._tasks) > max(self._limit, len(tasks)):
             self._tasks.popitem(last=False)
 
     def add_result(self, task_uuid: str, name: str, ordinal: int, result: Any) -> None:
@@ -59,9 +69,9 @@ class InputCache:
         for task_uuid in task_uuids:
             self._tasks.pop(task_uuid, None)
 
-    def task(self, task_uuid: str) -> TaskData | None:
-        """The task's data, if it is here."""
-        return self._tasks.get(task_uuid)
+    def require(self, task_uuid: str) -> TaskData:
+        """The task's data, which must have been learned just now."""
+        return self._tasks[task_uuid]
 
     def knows(self, task_uuid: str, plan: Plan, step: StepPlan) -> bool:
         """True when the task and every ancestor's result are here for certain.
@@ -77,9 +87,9 @@ class InputCache:
         """The results of all ancestors that have one, by step name (C-44)."""
         results = data.results
         if not self._has_dynamic_ancestors(plan, step):
-            return {name: results[name][1] for name in step.ancestors if name in results}
+            return {name: own_copy(results[name][1]) for name in step.ancestors if name in results}
         ordinals = {plan.by_name[name].ordinal for name in step.ancestors}
-        return {name: value for name, (ordinal, value) in results.items() if ordinal in ordinals}
+        return {name: own_copy(value) for name, (ordinal, value) in results.items() if ordinal in ordinals}
 
     def _has_dynamic_ancestors(self, plan: Plan, step: StepPlan) -> bool:
         key = (plan.hash, step.name)

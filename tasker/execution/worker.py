@@ -17,7 +17,7 @@ from tasker.contracts.plan import Plan
 from tasker.execution.attempt.cancel import CancelFlag
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.values import Attempt, AttemptEnd, Cancelled, Checkpoint, Finished, Lost, Released
-from tasker.execution.inputs import InputCache
+from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.services.engine import Answer, Engine
@@ -69,7 +69,13 @@ class Worker:
         """This worker as the engine wants to know it."""
         limits = self.settings
         return Caller(
-            self.identity, slots, self.namespace_ids, sorted(self.unserved), limits.window, limits.timeout_ms, limits.grace_ms
+            self.identity,
+            slots,
+            self.namespace_ids,
+            sorted(self.unserved),
+            limits.window,
+            limits.timeout_ms,
+            limits.grace_ms,
         )
 
     def held(self) -> list[tuple[str, int]]:
@@ -94,37 +100,59 @@ class Worker:
             await self.accept(answer)
         return answer
 
-    async def accept(self, answer: Answer, claims: Sequence[Mapping[str, Any]] | None = None) -> int:
-        """Start every claim of an answer; how many. What handlers read is fetched where it is not here."""
+    async def accept(self, answer: Answer, claims: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Start every claim of an answer. What handlers read is fetched where it is not here.
+
+        When that fails the claims are nobody's: their slots are free again, and reconciling finds and releases them.
+        """
         rows = list(answer.get("claims") or ()) if claims is None else list(claims)
-        self.inputs.learn(answer.get("tasks") or {}, answer.get("results") or {})
-        complete = "tasks" in answer
+        started = 0
+        try:
+            plans = await self._prepare(answer, rows)
+            for row in rows:
+                self._start(row, plans[row["template"]])
+                started += 1
+        finally:
+            if started < len(rows):
+                self.slots.finish(len(rows) - started)
+
+    async def _prepare(self, answer: Answer, rows: Sequence[Mapping[str, Any]]) -> dict[int, Plan]:
+        """The plans of the claims by template, after everything that their handlers read is in the cache."""
         plans = {row["template"]: await self._plans.get(row["template"]) for row in rows}
-        wanted = [] if complete else [row for row in rows if not self._inputs_known(row, plans[row["template"]])]
+        self.inputs.learn(answer.get("tasks") or {}, answer.get("results") or {})
+        wanted = (
+            [] if "tasks" in answer else [row for row in rows if not self._inputs_known(row, plans[row["template"]])]
+        )
         if wanted:
             found = await self._engine.read("inputs", {"steps": [row["step"] for row in wanted]})
             self.inputs.learn(found["tasks"], found["results"])
-        for row in rows:
-            self._start(row, plans[row["template"]])
-        return len(rows)
+        return plans
 
     def _inputs_known(self, row: Mapping[str, Any], plan: Plan) -> bool:
         return self.inputs.knows(row["task"], plan, plan.steps[row["ordinal"]])
 
     def _start(self, row: Mapping[str, Any], plan: Plan) -> None:
         step = plan.steps[row["ordinal"]]
-        data = self.inputs.task(row["task"])
-        assert data is not None, "accept has fetched it"
+        data = self.inputs.require(row["task"])
         claim = Claim(
-            step_uuid=row["step"], task_uuid=row["task"], name=row["name"], template_step=step.name,
-            template_hash=plan.hash, namespace=plan.namespace, token=row["token"], attempt=row["attempt"],
-            max_attempts=max(1, step.retry.max_attempts), correlation_id=data.correlation_id,
-            inputs=row.get("inputs"), checkpoint=row.get("checkpoint"), priority=data.priority,
+            step_uuid=row["step"],
+            task_uuid=row["task"],
+            name=row["name"],
+            template_step=step.name,
+            template_hash=plan.hash,
+            namespace=plan.namespace,
+            token=row["token"],
+            attempt=row["attempt"],
+            max_attempts=max(1, step.retry.max_attempts),
+            correlation_id=data.correlation_id,
+            inputs=row.get("inputs"),
+            checkpoint=row.get("checkpoint"),
+            priority=data.priority,
         )
         running = Running(claim)
         self._held[claim.step_uuid] = running
         results = self.inputs.dependency_results(data, plan, step)
-        attempt = Attempt(claim, plan, step, data.context, results, running.cancel, self._saver(claim, plan))
+        attempt = Attempt(claim, plan, step, own_copy(data.context), results, running.cancel, self._saver(claim, plan))
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
 
     async def _run(self, running: Running, attempt: Attempt) -> None:
@@ -153,11 +181,18 @@ class Worker:
         limit = self.settings.timeout_ms if timeout is None else int(timeout * 1000)
 
         async def save(position: Checkpoint) -> Mapping[str, Any] | None:
-            answer = await self._engine.read("checkpoint", {
-                "step": claim.step_uuid, "token": claim.token, "cursor": position.cursor,
-                "items_processed": position.items_processed, "accumulated_results": position.accumulated_results,
-                "timeout_ms": limit, "grace_ms": self.settings.grace_ms,
-            })
+            answer = await self._engine.read(
+                "checkpoint",
+                {
+                    "step": claim.step_uuid,
+                    "token": claim.token,
+                    "cursor": position.cursor,
+                    "items_processed": position.items_processed,
+                    "accumulated_results": position.accumulated_results,
+                    "timeout_ms": limit,
+                    "grace_ms": self.settings.grace_ms,
+                },
+            )
             return answer.get("checkpoint")
 
         return save
@@ -175,7 +210,9 @@ class Worker:
 
     def stop_task(self, task_uuid: str) -> None:
         """Stop every handler that runs for a cancelled task."""
-        self.stop_steps([step for step, running in self._held.items() if running.claim.task_uuid == task_uuid], Cancelled)
+        self.stop_steps(
+            [step for step, running in self._held.items() if running.claim.task_uuid == task_uuid], Cancelled
+        )
 
     def release_all(self) -> None:
         """Stop every handler; their steps are given back without an attempt."""

@@ -19,6 +19,7 @@ class MessagingService:
     def __init__(self, backend: Backend, names: QueueNames | None = None) -> None:
         self.backend = backend
         self.names = names or QueueNames()
+        self._ensured: set[str] = set()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -44,14 +45,16 @@ class MessagingService:
     # Steps: what a worker works on
 
     async def ensure_namespace(self, namespace: str) -> str:
-        """Make the worker queue of a namespace if it does not exist; returns its name."""
+        """Make the worker queue of a namespace if it does not exist; returns its name. The provider is asked once."""
         queue = self.names.step_queue(namespace)
-        await self.backend.create_queue(queue)
+        if queue not in self._ensured:
+            await self.backend.create_queue(queue)
+            self._ensured.add(queue)
         return queue
 
     async def send_step_message(self, namespace: str, hint: StepHint) -> int:
-        """Send one hint to the namespace's existing queue; returns the message's id."""
-        return await self.backend.send_message(self.names.step_queue(namespace), hint.encode())
+        """Send one hint; the queue is made on first use. Returns the message's id."""
+        return await self.backend.send_message(await self.ensure_namespace(namespace), hint.encode())
 
     async def send_hints(self, entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Send the `send` list of an engine function: `namespace`, `step`, `task`, optional `delay_ms`.
@@ -77,7 +80,7 @@ class MessagingService:
 
     async def receive_step_messages(self, namespace: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` hints of the namespace: decode them with `StepHint.decode`, acknowledge after the commit."""
-        return await self.backend.receive_messages(self.names.step_queue(namespace), limit, visibility_timeout)
+        return await self.backend.receive_messages(await self.ensure_namespace(namespace), limit, visibility_timeout)
 
     # Orchestration: what an orchestrator works on
 
@@ -125,6 +128,7 @@ class MessagingService:
 
     async def delete_queue(self, queue: str) -> None:
         """Remove the queue and its messages."""
+        self._ensured.discard(queue)
         await self.backend.delete_queue(queue)
 
     async def queue_exists(self, queue: str) -> bool:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasker.contracts.execution import Claim, Failure, Outcome
-from tasker.contracts.graph import Expansion
-from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.plan import StepPlan
 from tasker.lifecycle.retry import Fail, decide_failure
+from tasker.services.graph import Growth
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,9 @@ def change_of(outcome: Outcome, result_text: str | None, step: StepPlan, random:
 def lost_change(found: Mapping[str, Any], step: StepPlan, random: float) -> Change:
     """The change for a step whose worker is gone: retried, or failed for good where it may run only once (rule 11)."""
     failure = Failure(
-        message=_lost_message(found, step), error_type="worker_lost", retryable=step.on_worker_lost != "fail",
+        message=_lost_message(found, step),
+        error_type="worker_lost",
+        retryable=step.on_worker_lost != "fail",
         metadata={"worker": found.get("worker"), "overdue": bool(found.get("overdue"))},
         handler=step.handler.callable,
     )
@@ -52,23 +54,14 @@ def lost_change(found: Mapping[str, Any], step: StepPlan, random: float) -> Chan
 
 
 def simple_change(kind: str, step: str, task: str, token: int | None = None, **fields: Any) -> Change:
-    """A change without an outcome (release, unhold, reset, resolve, complete, fail); `fields` are further keys of the item."""
+    """A change without an outcome (release, promote, unhold, fail); `fields` are further keys of the item."""
     item = {"s": step, "t": task, "kind": kind, **({"k": token} if token is not None else {}), **fields}
     return Change(step, task, kind, json.dumps(item))
 
 
-def with_expansion(change: Change, plan: Plan, expansion: Expansion, graph_version: int) -> Change:
+def with_growth(change: Change, growth: Growth) -> Change:
     """The change together with the steps that it creates, valid for that version of the task's graph (rule 8)."""
-    steps = [
-        {
-            "name": new.name,
-            "ordinal": plan.by_name[new.template_step].ordinal,
-            "parents": list(new.parents),
-            **({"inputs": dict(new.inputs), "batch": True} if new.inputs is not None else {}),
-        }
-        for new in expansion.steps
-    ]
-    extra = f',"gv":{graph_version}' + (f',"x":{json.dumps(steps)}' if steps else "")
+    extra = f',"gv":{growth.version}' + (f',"x":{json.dumps(growth.steps)}' if growth.steps else "")
     return replace(change, text=f"{change.text[:-1]}{extra}}}")
 
 
@@ -85,9 +78,14 @@ def _change(claim: Claim, kind: str, body: str, delay_ms: int | None = None) -> 
 def _failed(step: StepPlan, attempt: int, failure: Failure, random: float) -> tuple[str, int | None, str]:
     decision = decide_failure(step.retry, attempt, failure, random)
     error = {
-        "message": failure.message, "error_type": failure.error_type, "error_code": failure.error_code,
-        "retryable": failure.retryable, "handler": failure.handler or step.handler.callable, "attempt": attempt,
-        "max_attempts": max(1, step.retry.max_attempts), "metadata": dict(failure.metadata),
+        "message": failure.message,
+        "error_type": failure.error_type,
+        "error_code": failure.error_code,
+        "retryable": failure.retryable,
+        "handler": failure.handler or step.handler.callable,
+        "attempt": attempt,
+        "max_attempts": max(1, step.retry.max_attempts),
+        "metadata": dict(failure.metadata),
     }
     if isinstance(decision, Fail):
         error["final"] = decision.message
@@ -105,7 +103,9 @@ def _error_text(error: dict[str, Any]) -> str:
 def _scrubbed(error: dict[str, Any]) -> str:
     """Slow path: printable text only."""
     plain = json.dumps(error, default=str, ensure_ascii=False)
-    return json.dumps({**error, "metadata": {}, "message": _printable(str(error["message"])), "detail": _printable(plain)})
+    return json.dumps(
+        {**error, "metadata": {}, "message": _printable(str(error["message"])), "detail": _printable(plain)}
+    )
 
 
 def _printable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Planning what a decision or batchable step creates: the graph is read, the pure planner decides, SQL writes (rule 8)."""
+"""What the result of a decision or batchable step creates: the pure planner decides, SQL writes (rule 8)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.execution import Failure, Outcome
-from tasker.contracts.graph import ExistingStep
 from tasker.contracts.plan import EXPANDING, Plan
-from tasker.lifecycle.expansion import expand
 from tasker.lifecycle.outcomes import OutcomeError
-from tasker.orchestration.changes import Change, change_of, with_expansion
+from tasker.orchestration.changes import Change, change_of, with_growth
 from tasker.services.engine import Engine
+from tasker.services.graph import plan_growth
 
 
 def expands(plan: Plan, outcome: Outcome) -> bool:
@@ -26,15 +25,12 @@ async def plan_expansion(engine: Engine, plan: Plan, outcome: Outcome, result_te
     """
     claim = outcome.claim
     step = plan.by_name[claim.template_step]
-    graph = (await engine.read("graph", {"tasks": [claim.task_uuid]}))[claim.task_uuid]
-    existing = [ExistingStep(name, plan.steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
     result = outcome.result if isinstance(outcome.result, Mapping) else {}
     try:
-        expansion = expand(plan, claim.name, result, existing)
+        growth = await plan_growth(engine, plan, claim.task_uuid, claim.name, result)
     except OutcomeError as error:
         return change_of(_refused(outcome, error), None, step, 0.0)
-    change = change_of(_with_warnings(outcome, expansion.warnings), result_text, step, 0.0)
-    return with_expansion(change, plan, expansion, graph["version"])
+    return with_growth(change_of(_with_warnings(outcome, growth.warnings), result_text, step, 0.0), growth)
 
 
 def _refused(outcome: Outcome, error: OutcomeError) -> Outcome:

@@ -72,7 +72,8 @@ class Processor:
         advanced.refused[outcome.claim.step_uuid] = Verdict.NOT_STORABLE
         failure = Failure(
             message=f"the result cannot be stored: {error.message}".encode("ascii", "backslashreplace").decode(),
-            error_type=Verdict.NOT_STORABLE, retryable=False,
+            error_type=Verdict.NOT_STORABLE,
+            retryable=False,
         )
         if outcome.failure is not None and outcome.failure.error_type == Verdict.NOT_STORABLE:
             raise error

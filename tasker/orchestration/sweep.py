@@ -38,7 +38,12 @@ class Sweeper:
     """Finds and repairs. `processed` (optional) takes the step identifiers of parked results."""
 
     def __init__(
-        self, engine: Engine, processor: Processor, plans: PlanStore, random: Random, settings: SweepSettings | None = None
+        self,
+        engine: Engine,
+        processor: Processor,
+        plans: PlanStore,
+        random: Random,
+        settings: SweepSettings | None = None,
     ) -> None:
         self._engine, self._processor, self._plans, self._random = engine, processor, plans, random
         self._settings = settings or SweepSettings()
@@ -67,8 +72,11 @@ class Sweeper:
     def _args(self, last: str | None) -> dict[str, Any]:
         limits = self._settings
         return {
-            "after": last, "limit": limits.slice, "hint_grace_ms": limits.hint_grace_ms,
-            "park_grace_ms": limits.park_grace_ms, "idle_grace_ms": limits.idle_grace_ms,
+            "after": last,
+            "limit": limits.slice,
+            "hint_grace_ms": limits.hint_grace_ms,
+            "park_grace_ms": limits.park_grace_ms,
+            "idle_grace_ms": limits.idle_grace_ms,
         }
 
     async def _repair(self, found: Found, caller: Caller, repairs: Counter[str], advanced: Advanced) -> None:

@@ -1,4 +1,4 @@
-"""The clockwork beside the workers: retries that are due, sweeps, waking whoever sleeps. Every process runs it (rule 14)."""
+"""The clockwork of every process: retries that are due, sweeps, waking whoever sleeps (rule 14)."""
 
 from __future__ import annotations
 
@@ -129,7 +129,9 @@ class Upkeep:
         caller = self._hands.caller()
         found = await self._engine.read("reconcile", {"worker": caller.worker, "held": self._hands.held()})
         unknown = {(row["s"], row["k"]): row["t"] for row in found["items"]}
-        twice = [simple_change("release", step, unknown[step, token], token) for step, token in self._unknown & {*unknown}]
+        twice = [
+            simple_change("release", step, unknown[step, token], token) for step, token in self._unknown & {*unknown}
+        ]
         if twice:
             self._on_advanced(await self._sweeper.apply(twice, caller))
         self._unknown = {*unknown}

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tasker.contracts.messaging import TransactionalBackend
+from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import Connection
 from tasker.messaging.hints import PoisonMessage, StepHint
 from tasker.messaging.service import MessagingService
@@ -70,7 +70,7 @@ class Engine:
 
     async def _claim_received(self, args: Args) -> Answer:
         """Receive, claim, acknowledge after the claim's commit: a crash in between makes the hint visible again."""
-        received = []
+        received: list[QueuedMessage] = []
         for namespace in args["namespaces"]:
             if (room := args["slots"] - len(received)) > 0:
                 received += await self.messaging.receive_step_messages(namespace, room, HIDDEN_SECONDS)

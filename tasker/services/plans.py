@@ -45,7 +45,7 @@ class PlanStore:
         if answer.get("refused"):
             raise TemplateError(
                 f"template {plan.namespace}/{plan.name} version {plan.version} is registered with other content",
-                hint="give the template a new version, or register it with --force (tasks in flight keep the old content)",
+                hint="give it a new version, or register it with --force (tasks in flight keep the old content)",
             )
         self._ids[plan.hash] = answer["template"]
         self._keep(answer["template"], plan)

@@ -14,7 +14,10 @@ FINAL = frozenset({"complete", "error", "cancelled", "resolved_manually"})
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """One step. `failures` holds the error of each failed attempt, the oldest first; times are milliseconds."""
+    """One step. `failures` holds the error of each failed attempt with its time and worker, the oldest first.
+
+    Times are milliseconds.
+    """
 
     step_uuid: str
     name: str
@@ -36,16 +39,24 @@ class StepReport:
             return None
         last = self.failures[-1]
         return {
-            "type": last.get("error_type"), "message": last.get("message"), "code": last.get("error_code"),
+            "type": last.get("error_type"),
+            "message": last.get("message"),
+            "code": last.get("error_code"),
             "retryable": last.get("retryable"),
         }
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data (`tasker run --json`)."""
         return {
-            "name": self.name, "type": self.type, "state": self.state, "attempts": self.attempts,
-            "max_attempts": self.max_attempts, "depends_on": list(self.depends_on), "result": self.result,
-            "error": self.error, "duration_ms": self.duration_ms,
+            "name": self.name,
+            "type": self.type,
+            "state": self.state,
+            "attempts": self.attempts,
+            "max_attempts": self.max_attempts,
+            "depends_on": list(self.depends_on),
+            "result": self.result,
+            "error": self.error,
+            "duration_ms": self.duration_ms,
         }
 
 
@@ -64,6 +75,10 @@ class TaskReport:
     context: Mapping[str, Any]
     steps: Mapping[str, StepReport]
     cancel_reason: str | None = None
+    tags: Sequence[str] = ()
+    priority: int = 0
+    initiator: str = "unknown"
+    correlation_id: str | None = None
 
     @property
     def finished(self) -> bool:
@@ -110,9 +125,15 @@ class TaskReport:
     def to_dict(self) -> dict[str, Any]:
         """As plain data (`tasker run --json`)."""
         return {
-            "task_uuid": self.task_uuid, "namespace": self.namespace, "template": self.template, "version": self.version,
-            "status": self.status, "execution_status": self.execution_status, "duration_ms": self.duration_ms,
-            "error": self.error, "steps": [step.to_dict() for step in self.steps.values()],
+            "task_uuid": self.task_uuid,
+            "namespace": self.namespace,
+            "template": self.template,
+            "version": self.version,
+            "status": self.status,
+            "execution_status": self.execution_status,
+            "duration_ms": self.duration_ms,
+            "error": self.error,
+            "steps": [step.to_dict() for step in self.steps.values()],
         }
 
 
@@ -122,18 +143,37 @@ def task_report(row: Mapping[str, Any]) -> TaskReport:
         row["total"], row["done"], row["failed"], row["cancelled"], row["active"], row["retrying"], row["held"]
     )
     return TaskReport(
-        task_uuid=row["task_uuid"], namespace=row["namespace"], template=row["template"], version=row["version"],
-        status=row["status"], execution_status=str(execution_status(counts)), created_at=_time(row["created_at"]),
-        completed_at=_time(row["completed_at"]) if row["completed_at"] else None, context=row["context"],
-        steps={step["name"]: _step(step) for step in row["steps"]}, cancel_reason=row["cancel_reason"],
+        task_uuid=row["task_uuid"],
+        namespace=row["namespace"],
+        template=row["template"],
+        version=row["version"],
+        status=row["status"],
+        execution_status=str(execution_status(counts)),
+        created_at=_time(row["created_at"]),
+        completed_at=_time(row["completed_at"]) if row["completed_at"] else None,
+        context=row["context"],
+        steps={step["name"]: _step(step) for step in row["steps"]},
+        cancel_reason=row["cancel_reason"],
+        tags=tuple(row["tags"]),
+        priority=row["priority"],
+        initiator=row["initiator"],
+        correlation_id=row["correlation_id"],
     )
 
 
 def _step(row: Mapping[str, Any]) -> StepReport:
     return StepReport(
-        step_uuid=row["step_uuid"], name=row["name"], type=row["type"], handler=row["handler"], state=row["state"],
-        attempts=row["attempts"], max_attempts=row["max_attempts"], depends_on=tuple(row["depends_on"]),
-        result=row["result"], failures=tuple(row["failures"] or ()), duration_ms=row["duration_ms"],
+        step_uuid=row["step_uuid"],
+        name=row["name"],
+        type=row["type"],
+        handler=row["handler"],
+        state=row["state"],
+        attempts=row["attempts"],
+        max_attempts=row["max_attempts"],
+        depends_on=tuple(row["depends_on"]),
+        result=row["result"],
+        failures=tuple(row["failures"] or ()),
+        duration_ms=row["duration_ms"],
         items_processed=row["items_processed"],
     )
 

@@ -1,16 +1,19 @@
-"""Reading and steering tasks: reports, lists, history, cancelling, operator actions on steps."""
+"""Reading and steering tasks: reports, lists, history, cancelling."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from tasker.db.queries import query
-from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
-from tasker.lifecycle.storable import encode
+from tasker.errors import StateMachineError, TaskNotFound, UsageError
 from tasker.services.engine import Engine
+from tasker.services.progress import TaskProgress, task_progress
 from tasker.services.reports import TaskReport, task_report
+
+Rows = list[dict[str, Any]]
 
 
 class Tasks:
@@ -21,35 +24,81 @@ class Tasks:
 
     async def report(self, task_uuid: str) -> TaskReport:
         """The task with all its steps. Raises `TaskNotFound`."""
-        rows = await self._query("report", task=_checked(task_uuid))
+        rows = await self._query("report", task=checked(task_uuid))
         if not rows:
             raise _not_found(task_uuid)
         return task_report(rows[0][0])
 
     async def state(self, task_uuid: str) -> tuple[str, bool]:
         """The task's state, and whether it is final. Raises `TaskNotFound`."""
-        rows = await self._query("state", task=_checked(task_uuid))
+        rows = await self._query("state", task=checked(task_uuid))
         if not rows:
             raise _not_found(task_uuid)
         return rows[0][0], rows[0][1]
 
+    async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress:
+        """The task, and those of its steps that changed since then or run right now. Raises `TaskNotFound`."""
+        rows = await self._query("progress", task=checked(task_uuid), since=since)
+        if not rows:
+            raise _not_found(task_uuid)
+        return task_progress(rows[0][0])
+
+    async def template_id(self, task_uuid: str) -> int:
+        """The identifier of the compiled template that the task is pinned to. Raises `TaskNotFound`."""
+        rows = await self._query("template_id", task=checked(task_uuid))
+        if not rows:
+            raise _not_found(task_uuid)
+        return int(rows[0][0])
+
+    async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]:
+        """The tasks whose identifier begins so (hexadecimal digits, with or without hyphens), the newest first."""
+        digits = prefix.replace("-", "").lower()
+        bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
+        return [row[0] for row in await self._query("starting_with", **bounds, limit=limit)]
+
     async def list(
-        self, *, namespace: str | None = None, template: str | None = None, status: str | None = None,
-        limit: int = 50, offset: int = 0,
-    ) -> list[dict[str, Any]]:
+        self,
+        *,
+        namespace: str | None = None,
+        template: str | None = None,
+        status: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Rows:
         """Tasks, the newest first."""
-        columns = ("task_uuid", "namespace", "template", "version", "status", "priority", "total", "done", "failed",
-                   "created_at", "completed_at")
+        columns = (
+            "task_uuid",
+            "namespace",
+            "template",
+            "version",
+            "status",
+            "priority",
+            "total",
+            "done",
+            "failed",
+            "created_at",
+            "completed_at",
+        )
         rows = await self._query(
             "list", namespace=namespace, template=template, status=status, limit=limit, offset=offset
         )
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
-    async def history(self, task_uuid: str) -> list[dict[str, Any]]:
+    async def history(self, task_uuid: str) -> Rows:
         """Every transition of the task and its steps, in order. Raises `TaskNotFound`."""
-        columns = ("kind", "step", "from_state", "to_state", "at", "sort_key", "worker", "attempt", "metadata",
-                   "execution_time_ms")
-        rows = await self._query("history", task=_checked(task_uuid))
+        columns = (
+            "kind",
+            "step",
+            "from_state",
+            "to_state",
+            "at",
+            "sort_key",
+            "worker",
+            "attempt",
+            "metadata",
+            "execution_time_ms",
+        )
+        rows = await self._query("history", task=checked(task_uuid))
         if not rows:
             raise _not_found(task_uuid)
         return [dict(zip(columns, row, strict=True)) for row in rows]
@@ -59,51 +108,25 @@ class Tasks:
 
         Raises `TaskNotFound`, and `StateMachineError` when it is final already.
         """
-        answer = await self._engine.call("cancel", {"task": _checked(task_uuid), "reason": reason, "actor": actor})
+        answer = await self._engine.call("cancel", {"task": checked(task_uuid), "reason": reason, "actor": actor})
         if answer["cancelled"]:
             return str(answer["from"])
         if "state" not in answer:
             raise _not_found(task_uuid)
         raise StateMachineError(f"task {task_uuid} is {answer['state']} and cannot be cancelled")
 
-    async def reset_step(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
-        """Run a step in `error` again, with its attempts counted from zero (C-121)."""
-        await self._operate("reset", task_uuid, step, {"actor": actor, "reason": reason})
-
-    async def resolve_step(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
-        """Take a step as done without a result; what depends on it goes on (C-121)."""
-        await self._operate("resolve", task_uuid, step, {"actor": actor, "reason": reason})
-
-    async def complete_step(
-        self, task_uuid: str, step: str, result: Mapping[str, Any], *, actor: str, reason: str
-    ) -> None:
-        """Take a step as done with this result (C-121)."""
-        encode(dict(result))
-        await self._operate("complete", task_uuid, step, {"actor": actor, "reason": reason}, result)
-
-    async def _operate(
-        self, kind: str, task_uuid: str, step: str, note: Mapping[str, Any], result: Mapping[str, Any] | None = None
-    ) -> None:
-        answer = await self._engine.call("operate", {
-            "task": _checked(task_uuid), "step": step, "kind": kind, "note": dict(note),
-            **({"result": dict(result)} if result is not None else {}),
-        })
-        if answer.get("missing"):
-            raise StepNotFound(f"task {task_uuid} has no step {step!r}")
-        if verdicts := answer.get("verdicts"):
-            raise StateMachineError(
-                f"step {step!r} is {answer.get('state')}: {kind} is not possible ({next(iter(verdicts.values()))})"
-            )
-
-    async def _query(self, name: str, **params: Any) -> list[tuple[Any, ...]]:
+    async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._engine.connection.execute(query("tasks", name), params)
 
 
-def _checked(task_uuid: str) -> str:
+def checked(task_uuid: str) -> str:
+    """The identifier in its canonical form. Raises `UsageError` when it is none."""
     try:
         return str(UUID(task_uuid))
     except ValueError:
-        raise UsageError(f"{task_uuid!r} is not a task's identifier", hint="expected a UUID; see `tasker task list`") from None
+        raise UsageError(
+            f"{task_uuid!r} is not a task's identifier", hint="expected a UUID; see `tasker task list`"
+        ) from None
 
 
 def _not_found(task_uuid: str) -> TaskNotFound:

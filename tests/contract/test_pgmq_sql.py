@@ -352,3 +352,12 @@ def wait_until_blocked(db: Connection, blocked: Connection) -> None:
     """Return once the other connection waits for a lock; the server tells, no clock is involved."""
     while not value(db, "select cardinality(pg_blocking_pids(%s)) > 0", blocked.info.backend_pid):
         pass
+
+
+def test_with_the_real_engine_a_hint_to_an_unknown_step_is_moved_aside(database_url: str) -> None:
+    (stranger,) = hints(1)
+    with psycopg.connect(database_url, autocommit=True) as db:
+        value(db, "select tasker_pgmq.put('pay', %s::jsonb)", json.dumps([stranger, stranger]))
+        answer = claim(db, 10, "pay", worker=str(uuid4()))
+        assert (answer["popped"], depth(db)) == (2, 0)
+        assert set(poison(db)) == {("worker_pay_queue", {"step_uuid": stranger["step"]}, "unknown step")}

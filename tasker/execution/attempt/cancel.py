@@ -43,6 +43,6 @@ class CancelFlag:
         """How the attempt of this claim ends since it was told to stop; None while nobody told it."""
         return None if self._end is None else self._end(claim, "told to stop while its handler ran")
 
-    def takes_results(self) -> bool:
-        """False when the step is not ours any more. One that is to be released may still save or finish its work."""
+    def may_save(self) -> bool:
+        """False when the step is not ours any more. One that is to be released may still save its position."""
         return self._end is None or self._end is Released

@@ -93,7 +93,7 @@ class AttemptRunner:
         """Take no more attempts, wait `grace` seconds for the running ones, stop and release the rest."""
         self._closing = True
         await self._until_idle(grace)
-        for attempt in self._running:
+        for attempt in list(self._running):
             attempt.cancel.set(Released)
         await self._until_idle(2 * self._stop_grace)
         self._threads.close()
@@ -101,7 +101,7 @@ class AttemptRunner:
             await self._processes.close()
 
     async def _run(self, attempt: Attempt) -> AttemptEnd:
-        if (stopped := attempt.cancel.end_of(attempt.claim)) is not None:
+        if stopped := attempt.cancel.end_of(attempt.claim):
             return stopped
         started = self._clock.monotonic()
         try:
@@ -109,16 +109,14 @@ class AttemptRunner:
         except ResolutionError as error:  # another worker may have it (design rule 16)
             return Released(attempt.claim, str(error))
         ending = await self._until_settled(attempt, handler)
-        stopped = attempt.cancel.end_of(attempt.claim)
-        if stopped is not None and not (isinstance(ending, Success) and attempt.cancel.takes_results()):
-            return stopped
-        return self._end(attempt, ending, started)
+        # Whatever a handler returns after it was told to stop may be half of its work.
+        return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
 
     async def _until_settled(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | None:
         """Call the handler, and again from each checkpoint; None when the step is no longer ours."""
         while True:
             ending = await self._call(attempt, handler)
-            if not isinstance(ending, Checkpoint) or not attempt.cancel.takes_results():
+            if not isinstance(ending, Checkpoint) or not attempt.cancel.may_save():
                 return ending
             saved = await save(attempt, ending, self._checkpoint_timeout, handler.name)
             if not isinstance(saved, Attempt):

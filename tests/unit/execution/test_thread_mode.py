@@ -202,15 +202,16 @@ async def test_a_plain_function_that_returns_a_coroutine_is_told_to_be_async(ben
     assert "declare it with `async def`" in failure.message
 
 
-async def test_a_thread_that_was_released_in_time_still_brings_its_result(bench: Bench, blocks: Blocks) -> None:
+async def test_what_a_thread_returns_after_it_was_told_to_stop_is_discarded(bench: Bench, blocks: Blocks) -> None:
     attempt = bench.attempt(blocks)
     running = asyncio.ensure_future(bench.end(attempt))
     await started(blocks)
 
-    blocks.let_go.set()
     attempt.cancel.set(Released)
+    blocks.let_go.set()
 
-    assert isinstance(await running, Finished)
+    assert isinstance(await running, Released)
+    assert blocks.seen == [True]
 
 
 class _Odd(BaseException):

@@ -59,7 +59,8 @@ def write(path: Path, text: str) -> Path:
 
 
 def named(name: str, result: str) -> str:
-    return f"from tasker.step_handler import step_handler\n@step_handler({name!r})\ndef work(): return {{'from': {result!r}}}\n"
+    function = f"@step_handler({name!r})\ndef work():\n    return {{'from': {result!r}}}\n"
+    return f"from tasker.step_handler import step_handler\n{function}"
 
 
 def run(registry: HandlerRegistry, callable: str, **handler: Any) -> Any:
@@ -113,7 +114,7 @@ def test_several_paths_in_the_environment(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PYTHON_HANDLER_PATH", os.pathsep.join(map(str, files)))
     assert load_handlers([]).list_handlers() == ["a", "b"]
     monkeypatch.setenv("PYTHON_HANDLER_PATH", str(tmp_path / "gone"))
-    with pytest.raises(HandlerLoadError, match="PYTHON_HANDLER_PATH names .*gone, which does not exist"):
+    with pytest.raises(HandlerLoadError, match=r"PYTHON_HANDLER_PATH names .*gone, which does not exist"):
         load_handlers([])
 
 

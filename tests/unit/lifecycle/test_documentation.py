@@ -11,6 +11,7 @@ from tasker.lifecycle.batches import parse_batches, worker_inputs
 from tasker.lifecycle.decisions import parse_decision
 from tasker.lifecycle.diagrams import mermaid
 from tasker.lifecycle.step_machine import STEP, TERMINAL, StepState
+from tasker.template import compile_text
 from tools.lifecycle_docs import DOCS, FILES, PARTS, current
 
 
@@ -41,3 +42,12 @@ def test_the_wire_forms_in_the_documents_are_read() -> None:
     (cursor,) = parse_batches(blocks[2]).cursors
     inputs = worker_inputs(cursor, None)
     assert blocks[3] == inputs | {"batch_metadata": inputs["batch_metadata"] | {"cursor_field": "row_number"}}
+
+
+def test_the_templates_and_the_handler_in_the_documents_work() -> None:
+    text = (DOCS / "decisions-and-batches.md").read_text()
+    templates = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert [compile_text(template).diagnostics for template in templates] == [(), ()]
+    (handler,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(handler, module := {"__name__": "docs_snippet"})
+    assert callable(module["route"])

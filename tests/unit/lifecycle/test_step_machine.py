@@ -28,11 +28,13 @@ enqueued                             Fail                            error
 in_progress                          Release                         enqueued
 error                                Reset                           pending
 """
-OPEN = "pending enqueued in_progress enqueued_for_orchestration enqueued_as_error_for_orchestration waiting_for_retry error"
+OPEN = (
+    "pending enqueued in_progress enqueued_for_orchestration enqueued_as_error_for_orchestration "
+    "waiting_for_retry error"
+)
 OPERATOR = {"Cancel": "cancelled", "ResolveManually": "resolved_manually", "CompleteManually": "complete"}
-EXPECTED = {
-    (StepState(a), StepEvent(b)): StepState(c) for a, b, c in (line.split() for line in LEGAL.split("\n")[1:-1])
-}
+ROWS = [line.split() for line in LEGAL.strip().splitlines()]
+EXPECTED = {(StepState(source), StepEvent(event)): StepState(target) for source, event, target in ROWS}
 EXPECTED |= {(StepState(a), StepEvent(b)): StepState(OPERATOR[b]) for a, b in product(OPEN.split(), OPERATOR)}
 
 

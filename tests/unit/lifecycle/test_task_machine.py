@@ -40,9 +40,8 @@ waiting_for_dependencies  Cancel                cancelled
 waiting_for_retry         Cancel                cancelled
 blocked_by_failures       Cancel                cancelled
 """
-EXPECTED = {
-    (TaskState(a), TaskEvent(b)): TaskState(c) for a, b, c in (line.split() for line in LEGAL.split("\n")[1:-1])
-}
+ROWS = [line.split() for line in LEGAL.strip().splitlines()]
+EXPECTED = {(TaskState(source), TaskEvent(event)): TaskState(target) for source, event, target in ROWS}
 
 
 def test_there_are_twelve_states() -> None:

@@ -32,9 +32,7 @@ declare
   v_send jsonb;
   v_change record;
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'tasker needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation');
-  end if;
+  perform tasker.require_read_committed();
 
   select array_agg(q::tasker.given_change) into v_given from (
     select distinct on (i.s) i.s, i.t, i.kind, i.k, i.d, i.ms, i.r, i.m, i.e, i.n, i.x, i.gv
@@ -64,8 +62,8 @@ begin
     where j.verdict is distinct from 'accepted';
 
     insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict, detail, created_at)
-    select g.task_uuid, g.step_uuid, g.token, v_worker, j.verdict, jsonb_strip_nulls(jsonb_build_object(
-      'kind', g.kind, 'state', j.from_state, 'result', g.result, 'error', g.error)), v_now
+    select g.task_uuid, g.step_uuid, g.token, v_worker, j.verdict, jsonb_build_object(
+      'kind', g.kind, 'state', j.from_state, 'result', g.result, 'error', g.error), v_now
     from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid
     where j.verdict in ('stale', 'cancelled') and j.kind in ('ok', 'retry', 'fail');
 
@@ -75,12 +73,15 @@ begin
     end if;
   end if;
 
-  for v_change in
-    select g.task_uuid, g.expand from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
-    where g.expand is not null
-  loop
-    perform tasker.expand_step(v_change.task_uuid, v_change.expand, v_now);
-  end loop;
+  if p_args @? '$.items[*].gv' then   -- a decision that creates nothing changes the graph too: it is open no more
+    for v_change in
+      select g.task_uuid, coalesce(g.expand, '[]') as expand
+      from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
+      where g.graph_version is not null
+    loop
+      perform tasker.expand_step(v_change.task_uuid, v_change.expand, v_now);
+    end loop;
+  end if;
 
   insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
   select j.task_uuid, j.ordinal, j.step_uuid, j.name, g.result, g.metadata, v_now
@@ -89,10 +90,12 @@ begin
   on conflict (task_uuid, ordinal, workflow_step_uuid) do update
     set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at;
 
-  insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
-  select j.task_uuid, j.step_uuid, j.attempt, j.token, j.worker_uuid, g.error, v_now
-  from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
-  where g.error is not null and g.kind in ('retry', 'fail');
+  if p_args @? '$.items[*].e' then
+    insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
+    select j.task_uuid, j.step_uuid, j.attempt, j.token, j.worker_uuid, g.error, v_now
+    from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
+    where g.error is not null and g.kind in ('retry', 'fail');
+  end if;
 
   -- children that lose parents (two parents in one batch count twice), then steps of the batch that are to run again
   select array_agg(q::tasker.ready_step) into v_ready from (
@@ -125,6 +128,7 @@ begin
   from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid
   where s.workflow_step_uuid = j.step_uuid and j.to_state not in ('pending', 'enqueued');
 
+  if v_placed is not null then
   -- children and steps that run again
   update tasker.workflow_steps s set
     unmet = s.unmet - p.met,
@@ -142,6 +146,7 @@ begin
     hint_count = case p.place when 'enqueue' then 1 else s.hint_count end,
     updated_at = v_now
   from unnest(v_placed) p where s.workflow_step_uuid = p.step_uuid;
+  end if;
 
   insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
     success, execution_time_ms, metadata, created_at)
@@ -159,19 +164,20 @@ begin
 
   v_finished := tasker.settle_tasks(v_judged, v_placed, p_args, v_now);
 
+  if v_placed is not null then
   select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', p.step_uuid, 'task', p.task_uuid)
       order by p.priority desc, p.held_rank, p.step_uuid) into v_send
   from unnest(v_placed) p join tasker.task_namespaces ns on ns.namespace_id = p.namespace_id where p.place = 'enqueue';
 
-  select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step', p.step_uuid, 'task', p.task_uuid, 'name', p.name,
+  select jsonb_agg(jsonb_build_object('step', p.step_uuid, 'task', p.task_uuid, 'name', p.name,
       'template', p.template_id, 'ordinal', p.ordinal, 'token', p.token + 1, 'attempt', p.attempt + 1,
       'priority', p.priority,
       'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = p.step_uuid),
-      'checkpoint', (select c.checkpoint from tasker.step_checkpoints c where c.workflow_step_uuid = p.step_uuid)))
+      'checkpoint', (select c.checkpoint from tasker.step_checkpoints c where c.workflow_step_uuid = p.step_uuid))
       order by p.priority desc, p.step_uuid) into v_claims
   from unnest(v_placed) p where p.place = 'claim';
+  end if;
 
-  return jsonb_strip_nulls(jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send,
-    'finished', v_finished));
+  return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send, 'finished', v_finished);
 end
 $$;

@@ -14,7 +14,7 @@ begin
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
     v_answer := v_answer || jsonb_build_object('released', jsonb_array_length(v_items)
-      - (select count(*) from jsonb_object_keys(coalesce(v_answer->'verdicts', '{}'))));
+      - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
   end if;
   return v_answer - 'verdicts';
 end

@@ -9,6 +9,7 @@ declare
   v_running jsonb;
   v_counted int;
 begin
+  perform tasker.require_read_committed();
   select * into v_task from tasker.tasks where task_uuid = (p_args->>'task')::uuid for no key update;
   if v_task.task_uuid is null then
     return jsonb_build_object('cancelled', false);

@@ -23,6 +23,7 @@ declare
   v_verdicts jsonb;
   v_dead int;
 begin
+  perform tasker.require_read_committed();
   if cardinality(v_steps) = 0 then
     return tasker.releasable(p_args);
   end if;
@@ -57,10 +58,10 @@ begin
     select tasker.count_enqueued(array_agg(c.namespace_id), array_agg(-1)) from claimed c having count(*) > 0
   )
   select jsonb_build_object(
-    'claims', (select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step', c.workflow_step_uuid, 'task', c.task_uuid,
-        'name', c.name, 'template', c.template_id, 'ordinal', c.ordinal, 'token', c.claim_token, 'attempt', c.attempts,
+    'claims', (select jsonb_agg(jsonb_build_object('step', c.workflow_step_uuid, 'task', c.task_uuid, 'name', c.name,
+        'template', c.template_id, 'ordinal', c.ordinal, 'token', c.claim_token, 'attempt', c.attempts,
         'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = c.workflow_step_uuid),
-        'checkpoint', (select k.checkpoint from tasker.step_checkpoints k where k.workflow_step_uuid = c.workflow_step_uuid)))
+        'checkpoint', (select k.checkpoint from tasker.step_checkpoints k where k.workflow_step_uuid = c.workflow_step_uuid))
         order by c.workflow_step_uuid) from claimed c),
     'counted', (select count(*) from counted))
   into v_claims;
@@ -70,8 +71,9 @@ begin
     select jsonb_object_agg(x.step, 'unknown') into v_verdicts from unnest(v_steps) as x (step)
     where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = x.step);
   end if;
-  return jsonb_strip_nulls(v_claims - 'counted' || jsonb_build_object(
-      'dead', nullif(v_dead, 0), 'verdicts', v_verdicts, 'send', v_refused))
-    || tasker.inputs_v1(jsonb_build_object('steps', to_jsonb(v_found))) || tasker.releasable(p_args);
+  return v_claims - 'counted'
+    || jsonb_build_object('dead', nullif(v_dead, 0), 'verdicts', v_verdicts, 'send', v_refused)
+    || tasker.inputs_v1(jsonb_build_object('steps', to_jsonb(coalesce(v_found, '{}'))))
+    || tasker.releasable(p_args);
 end
 $$;

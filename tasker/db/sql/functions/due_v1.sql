@@ -10,13 +10,14 @@ declare
   v_answer jsonb := '{}';
   v_next timestamptz;
 begin
-  select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'promote')) into v_items
-  from (select s.workflow_step_uuid, s.task_uuid from tasker.workflow_steps s
+  select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'promote',
+    'k', q.claim_token)) into v_items   -- the token: a later failure of the same step is not due yet
+  from (select s.workflow_step_uuid, s.task_uuid, s.claim_token from tasker.workflow_steps s
         where s.due_at is not null and s.due_at <= v_now order by s.due_at limit coalesce((p_args->>'limit')::int, 100)) q;
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
     v_answer := v_answer || jsonb_build_object('promoted', jsonb_array_length(v_items)
-      - (select count(*) from jsonb_object_keys(coalesce(v_answer->'verdicts', '{}'))));
+      - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
   end if;
   select min(s.due_at) into v_next from tasker.workflow_steps s where s.due_at is not null;
   return (v_answer - 'verdicts') || jsonb_strip_nulls(jsonb_build_object('next_due_ms',

@@ -8,25 +8,27 @@ language plpgsql as $$
 declare
   v_answer jsonb;
 begin
-  with moved as (
+  with n as materialized (   -- materialized: the path is computed once per task
+    select k.task_uuid, k.state, k.done, k.failed, k.cancelled, k.active, k.retrying, k.held,
+      coalesce(tasker.task_path(k.state, tasker.task_target(k.state, k.started, k.total, k.done, k.failed + k.cancelled, k.active,
+        k.retrying, k.held, p_on_blocked)), '') as path
+    from (
+      select t.task_uuid, t.state, t.total, t.done + d.done as done, t.failed + d.failed as failed,
+        t.cancelled + d.cancelled as cancelled, t.active + d.active as active, t.retrying + d.retrying as retrying,
+        t.held + d.held as held, d.started
+      from unnest(p_tasks, p_done, p_failed, p_cancelled, p_active, p_retrying, p_held, p_started)
+        as d (task_uuid, done, failed, cancelled, active, retrying, held, started)
+      join tasker.tasks t on t.task_uuid = d.task_uuid) k
+  ), moved as (
     update tasker.tasks t set
       done = n.done, failed = n.failed, cancelled = n.cancelled, active = n.active, retrying = n.retrying, held = n.held,
       state = case when n.path = '' then t.state else tasker.path_end(n.path) end,
-      complete = coalesce(nullif(n.path, ''), t.state) similar to '%(complete|error|cancelled|resolved_manually)',
-      completed_at = case when n.path similar to '%(complete|error|cancelled|resolved_manually)' then p_now end,
+      complete = tasker.path_end(coalesce(nullif(n.path, ''), t.state)) in ('complete', 'error', 'cancelled', 'resolved_manually'),
+      completed_at = case when n.path = '' then t.completed_at
+        when tasker.path_end(n.path) in ('complete', 'error', 'cancelled', 'resolved_manually') then p_now end,
       sort_key = t.sort_key + case n.path when '' then 0 else tasker.path_length(n.path) + 1 end,
       updated_at = p_now
-    from (
-      select k.task_uuid, k.state, k.done, k.failed, k.cancelled, k.active, k.retrying, k.held,
-        coalesce(tasker.task_path(k.state, tasker.task_target(k.state, k.started, k.total, k.done, k.failed, k.active,
-          k.retrying, k.held, p_on_blocked)), '') as path
-      from (
-        select t.task_uuid, t.state, t.total, t.done + d.done as done, t.failed + d.failed as failed,
-          t.cancelled + d.cancelled as cancelled, t.active + d.active as active, t.retrying + d.retrying as retrying,
-          t.held + d.held as held, d.started
-        from unnest(p_tasks, p_done, p_failed, p_cancelled, p_active, p_retrying, p_held, p_started)
-          as d (task_uuid, done, failed, cancelled, active, retrying, held, started)
-        join tasker.tasks t on t.task_uuid = d.task_uuid) k) n
+    from n
     where t.task_uuid = n.task_uuid
     returning t.task_uuid, t.state, t.complete, t.sort_key, n.state as from_state, n.path
   ), logged as (

@@ -5,7 +5,7 @@
 create or replace function tasker.find_v1(p_args jsonb) returns jsonb
 language sql stable as $$
   with open as materialized (
-    select t.task_uuid, t.state, t.total, t.done, t.failed, t.active, t.retrying, t.held, t.updated_at from tasker.tasks t
+    select t.task_uuid, t.state, t.total, t.done, t.failed + t.cancelled as failed, t.active, t.retrying, t.held, t.updated_at from tasker.tasks t
     where not t.complete and t.task_uuid > coalesce((p_args->>'after')::uuid, '00000000-0000-0000-0000-000000000000')
     order by t.task_uuid limit coalesce((p_args->>'limit')::int, 500)
   ), steps as materialized (

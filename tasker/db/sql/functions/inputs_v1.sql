@@ -3,12 +3,7 @@
 -- p_args: {steps: [uuid...]}. Answer: {tasks: {id: {template, namespace, context, correlation, priority}},
 -- results: {task id: {step name: [ordinal, result]}}}.
 create or replace function tasker.inputs_v1(p_args jsonb) returns jsonb
-language plpgsql stable set plan_cache_mode to force_generic_plan
-set enable_seqscan to off
-set enable_hashjoin to off
-set enable_mergejoin to off
-set jit to off
-as $$
+language plpgsql stable as $$
 declare
   v_answer jsonb;
 begin

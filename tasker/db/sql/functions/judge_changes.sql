@@ -12,7 +12,8 @@ select array_agg(q::tasker.judged_change) into v_answer from (
       case
         when g.token <> s.claim_token then case s.state when 'cancelled' then 'cancelled' else 'stale' end
         when g.kind in ('ok', 'retry', 'fail') and g.token is not null
-          and s.state in ('complete', 'error', 'waiting_for_retry') then 'already_accepted'
+          and (s.state in ('complete', 'error', 'waiting_for_retry')
+               or g.kind = 'retry' and s.state in ('pending', 'enqueued')) then 'already_accepted'   -- promoted meanwhile
         when p.path is null then case s.state when 'cancelled' then 'cancelled' else 'stale' end
         when t.complete and not (t.state = 'error' and g.kind in ('reset', 'resolve', 'complete')) then 'cancelled'
         when g.kind = 'unhold' and s.unmet > 0 then 'stale'

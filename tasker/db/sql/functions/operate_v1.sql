@@ -1,5 +1,5 @@
--- An operator's action on one step, by name: reset, resolve or complete (C-121). p_args: {task, step, kind, note, result,
--- expand, graph_version}. Answer: as advance_v1, or {missing: true}; `state` is the step's state before.
+-- An operator's action on one step, by name: reset, resolve or complete (C-121). p_args: {task, step} and the fields of
+-- an item of advance_v1 (kind, n, r, x, gv). Answer: as advance_v1, or {missing: true}; `state` is the step's state before.
 create or replace function tasker.operate_v1(p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -11,8 +11,6 @@ begin
     return jsonb_build_object('missing', true);
   end if;
   return jsonb_build_object('state', v_step.state) || tasker.advance_v1(jsonb_build_object('items', jsonb_build_array(
-    jsonb_strip_nulls(jsonb_build_object('s', v_step.workflow_step_uuid, 't', v_step.task_uuid, 'kind', p_args->>'kind',
-      'n', p_args->'note', 'x', p_args->'expand', 'gv', p_args->'graph_version')) || case when p_args ? 'result'
-      then jsonb_build_object('r', p_args->'result') else '{}' end)));
+    p_args - '{task,step}'::text[] || jsonb_build_object('s', v_step.workflow_step_uuid, 't', v_step.task_uuid))));
 end
 $$;

@@ -10,6 +10,7 @@ declare
   v_verdicts jsonb;
   v_parked jsonb;
 begin
+  perform tasker.require_read_committed();
   perform from tasker.workflow_steps s
   where s.workflow_step_uuid in (select (i->>'s')::uuid from jsonb_array_elements(p_args->'items') i)
   order by s.workflow_step_uuid for no key update;
@@ -40,10 +41,16 @@ begin
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', m.task_uuid, 'token', m.claim_token)) into v_parked
   from moved m;
 
-  select jsonb_object_agg(i->>'s', case s.state when 'cancelled' then 'cancelled'
-    when s.claim_token = (i->>'k')::bigint then 'already_accepted' else 'stale' end) into v_verdicts
+  select jsonb_object_agg(i->>'s', case when s.claim_token = (i->>'k')::bigint then 'already_accepted'
+    when s.state = 'cancelled' then 'cancelled' else 'stale' end) into v_verdicts
   from jsonb_array_elements(p_args->'items') i left join tasker.workflow_steps s on s.workflow_step_uuid = (i->>'s')::uuid
   where not coalesce(v_parked, '[]') @> jsonb_build_array(jsonb_build_object('step', i->>'s'));
+
+  insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict, detail, created_at)
+  select g.t, g.s, g.k, v_worker, v_verdicts->>g.s::text, jsonb_strip_nulls(jsonb_build_object('kind', g.kind,
+    'result', g.r, 'error', g.e)), v_now
+  from jsonb_to_recordset(p_args->'items') as g (s uuid, t uuid, kind text, k bigint, r jsonb, e jsonb)
+  where v_verdicts->>g.s::text in ('stale', 'cancelled');
   return jsonb_strip_nulls(jsonb_build_object('verdicts', v_verdicts, 'parked', v_parked));
 end
 $$;

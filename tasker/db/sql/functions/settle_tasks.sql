@@ -7,15 +7,10 @@ declare
   v_unheld uuid[];
   v_finished jsonb;
 begin
-  with gone as (
-    delete from tasker.ready_backlog b using unnest(p_judged) j
-    where b.workflow_step_uuid = j.step_uuid and j.from_state = 'pending' returning b.task_uuid
-  ) select array_agg(task_uuid) into v_unheld from gone;
-
-  insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank)
-  select p.step_uuid, p.task_uuid, p.namespace_id,
-    tasker.backlog_rank(p_now, p.priority, p.held_rank, coalesce((p_args->>'ageing_s')::float8, 600))
-  from unnest(p_placed) p where p.place = 'hold';
+  if exists (select from unnest(p_judged) j where j.from_state = 'pending')
+     or exists (select from unnest(p_placed) p where p.place = 'hold') then
+    v_unheld := tasker.keep_backlog(p_judged, p_placed, coalesce((p_args->>'ageing_s')::float8, 600), p_now);
+  end if;
 
   -- a release alone changes no counter and no task
   select tasker.evaluate_tasks(array_agg(n.task_uuid), array_agg(n.done), array_agg(n.failed), array_agg(n.cancelled),
@@ -46,7 +41,7 @@ begin
     select j.namespace_id, -1 as delta from unnest(p_judged) j where j.from_state = 'enqueued'
     union all
     select p.namespace_id, 1 from unnest(p_placed) p where p.place = 'enqueue'
-  ) m;
+  ) m having count(*) > 0;
   return v_finished;
 end
 $$;

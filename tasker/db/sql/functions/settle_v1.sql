@@ -5,6 +5,7 @@ language plpgsql as $$
 declare
   v_tasks uuid[];
 begin
+  perform tasker.require_read_committed();
   select array_agg(q.task_uuid) into v_tasks from (
     select t.task_uuid from tasker.tasks t
     where t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid)) and not t.complete

@@ -16,18 +16,18 @@ declare
   v_named_task uuid;
   v_namespace int;
   v_namespace_name text;
-  v_template_row tasker.templates;
+  v_step_count int;
+  v_static_count int;
   v_created uuid[];
   v_priorities int[];
   v_roots int[];
   v_room int;
   v_send jsonb;
 begin
-  select t.* into strict v_template_row from tasker.templates t where t.template_id = v_template;
-  select n.named_task_uuid, n.namespace_id, ns.name into strict v_named_task, v_namespace, v_namespace_name
-  from tasker.named_tasks n join tasker.task_namespaces ns using (namespace_id)
-  where ns.name = v_template_row.plan->>'namespace' and n.name = v_template_row.plan->>'name'
-    and n.version = v_template_row.plan->>'version';
+  perform tasker.require_read_committed();
+  select t.named_task_uuid, t.namespace_id, ns.name, t.step_count, t.static_count, t.roots
+  into strict v_named_task, v_namespace, v_namespace_name, v_step_count, v_static_count, v_roots
+  from tasker.templates t join tasker.task_namespaces ns using (namespace_id) where t.template_id = v_template;
 
   with given as (
     select * from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
@@ -48,14 +48,12 @@ begin
     return jsonb_build_object('created', '[]'::jsonb);
   end if;
 
-  select array_agg(ts.ordinal order by ts.ordinal) into v_roots
-  from tasker.template_steps ts where ts.template_id = v_template and ts.is_static and ts.unmet = 0;
   v_room := tasker.enqueue_room(v_namespace, coalesce((p_args->>'window')::int, 2000));
 
   insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority, sort_key, next_seq,
     total, active, held, created_at, updated_at)
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
-    1 + tasker.path_length(p.path), v_template_row.step_count + 1, v_template_row.static_count,
+    1 + tasker.path_length(p.path), v_step_count + 1, v_static_count,
     p.enqueued, cardinality(v_roots) - p.enqueued, v_now, v_now
   from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
   cross join lateral (select greatest(0, least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots)))) as e (enqueued)
@@ -103,7 +101,7 @@ begin
   if v_send is not null then
     perform pg_notify('tasker_work', '@' || v_namespace_name);   -- inside the transaction: delivered by the commit
   end if;
-  return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'steps', v_template_row.static_count,
+  return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'steps', v_static_count,
     'send', v_send, 'held', v_send is null or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots)));
 end
 $$;

@@ -21,12 +21,12 @@ language sql immutable parallel safe as $$
       when 'initializing' then 'enqueuing_steps>steps_in_process>waiting_for_retry'
       when 'enqueuing_steps' then 'steps_in_process>waiting_for_retry'
       when 'steps_in_process' then 'waiting_for_retry' end
-    when p_from = 'pending' and p_to = 'waiting_for_dependencies' then 'initializing>waiting_for_dependencies'
+    when p_from = 'pending' and p_to in ('waiting_for_dependencies', 'complete') then 'initializing>' || p_to
     when p_from = 'initializing' and p_to in ('waiting_for_dependencies', 'complete') then p_to
     when p_from = 'blocked_by_failures' and p_to = 'error' then 'error'
     else case p_from
-        when 'pending' then 'initializing>enqueuing_steps>steps_in_process>evaluating_results>'
-        when 'initializing' then 'enqueuing_steps>steps_in_process>evaluating_results>'
+        when 'pending' then 'initializing>waiting_for_dependencies>evaluating_results>'
+        when 'initializing' then 'waiting_for_dependencies>evaluating_results>'
         when 'enqueuing_steps' then 'steps_in_process>evaluating_results>'
         when 'waiting_for_retry' then 'enqueuing_steps>steps_in_process>evaluating_results>'
         when 'error' then 'enqueuing_steps>steps_in_process>evaluating_results>'

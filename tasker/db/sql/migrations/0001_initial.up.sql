@@ -38,16 +38,6 @@ create table tasker.task_namespaces (
   created_at    timestamptz not null default tasker.now()
 );
 
--- Compiled templates by content. A task points here and is never moved (pinned runs).
-create table tasker.templates (
-  template_id   int generated always as identity primary key,
-  hash          text not null unique,
-  step_count    int not null,
-  static_count  int not null,
-  plan          jsonb not null,
-  created_at    timestamptz not null default tasker.now()
-);
-
 create table tasker.named_tasks (
   named_task_uuid   uuid primary key default tasker.uuid_v7(),
   namespace_id      int not null references tasker.task_namespaces,
@@ -56,10 +46,23 @@ create table tasker.named_tasks (
   description       text,
   identity_strategy varchar(20) not null default 'strict',
   metadata          jsonb not null default '{}',
-  template_id       int not null references tasker.templates,
+  template_id       int,                    -- the current content; null only inside its registration
   created_at        timestamptz not null default tasker.now(),
   updated_at        timestamptz not null default tasker.now(),
   unique (namespace_id, name, version)
+);
+
+-- Compiled templates by content. A task points here and is never moved (pinned runs).
+create table tasker.templates (
+  template_id     int generated always as identity primary key,
+  hash            text not null unique,
+  namespace_id    int not null references tasker.task_namespaces,
+  named_task_uuid uuid not null references tasker.named_tasks,
+  step_count      int not null,
+  static_count    int not null,
+  roots           int[] not null,           -- ordinals of the steps that are ready at once
+  plan            jsonb not null,
+  created_at      timestamptz not null default tasker.now()
 );
 
 create table tasker.named_steps (

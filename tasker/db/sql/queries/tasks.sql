@@ -23,7 +23,8 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
     left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
       and r.workflow_step_uuid = s.workflow_step_uuid
     left join tasker.step_checkpoints k on k.workflow_step_uuid = s.workflow_step_uuid
-    left join lateral (select jsonb_agg(x.error || jsonb_build_object('at', x.created_at) order by x.failure_id) as failures
+    left join lateral (select jsonb_agg(x.error
+        || jsonb_build_object('at', x.created_at, 'worker', x.worker_uuid) order by x.failure_id) as failures
       from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) f on true
     left join lateral (select g.execution_time_ms from tasker.step_transition_log g where g.task_uuid = s.task_uuid
       and g.workflow_step_uuid = s.workflow_step_uuid and g.success is not null order by g.id desc limit 1) l on true
@@ -35,9 +36,33 @@ join tasker.task_details d on d.task_uuid = t.task_uuid
 where t.task_uuid = %(task)s
 
 -- name: progress
--- The steps of a task that changed since a moment, for a live view: [name, type, state, attempts, max_attempts, level
--- is the template's], and the task's state.
-select t.state, t.complete, t.total, t.done, t.failed, t.graph_version from tasker.tasks t where t.task_uuid = %(task)s
+-- For a live view: a task, and those of its steps that changed since a moment (null: all) or run right now, as one JSON
+-- document. Whoever asks again gives a moment some seconds before `at`: a transaction may be committed late.
+select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.total, 'done', t.done, 'failed', t.failed,
+  'at', tasker.now(), 'steps', (
+    select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
+      'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
+      'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
+      'error', case when s.state in ('waiting_for_retry', 'error') then (
+        select jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message', 'attempt', x.attempt)
+        from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid
+        order by x.failure_id desc limit 1) end)
+      order by ts.ordinal, s.workflow_step_uuid), '[]')
+    from tasker.workflow_steps s
+    join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+    left join tasker.step_checkpoints k on k.workflow_step_uuid = s.workflow_step_uuid
+    where s.task_uuid = t.task_uuid
+      and (%(since)s::timestamptz is null or s.updated_at >= %(since)s or s.state = 'in_progress')))
+from tasker.tasks t where t.task_uuid = %(task)s
+
+-- name: template_id
+-- The compiled template that a task is pinned to.
+select t.template_id from tasker.tasks t where t.task_uuid = %(task)s
+
+-- name: starting_with
+-- The tasks in a range of identifiers, the newest first: how a prefix finds its task.
+select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)s::uuid and %(highest)s::uuid
+order by t.task_uuid desc limit %(limit)s
 
 -- name: list
 -- Tasks, the newest first.
@@ -76,3 +101,8 @@ select t.state, t.complete from tasker.tasks t where t.task_uuid = %(task)s
 -- Workers of this host with a live lease; the caller knows which of their processes are gone.
 select w.worker_uuid::text, w.pid from tasker.workers w
 where w.host = %(host)s and w.stopped_at is null and w.lease_until > tasker.now()
+
+-- name: template_step
+-- The template and ordinal that a step was made from.
+select s.template_id, s.ordinal from tasker.workflow_steps s
+where s.task_uuid = %(task)s::uuid and s.name = %(step)s

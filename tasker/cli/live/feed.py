@@ -1,0 +1,41 @@
+"""What is known about a running task, kept up to date by asking for what changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from tasker.services.progress import StepProgress, TaskProgress
+
+if TYPE_CHECKING:
+    from tasker.services.tasks import Tasks
+
+OVERLAP = timedelta(seconds=5)
+"""A transaction may be committed after others that began later; what it changed is asked for once more."""
+
+
+class Feed:
+    """The task and its steps as they were at the last `poll`."""
+
+    def __init__(self, tasks: Tasks, task_uuid: str) -> None:
+        self.task_uuid = task_uuid
+        self.steps: dict[str, StepProgress] = {}
+        self.task: TaskProgress | None = None
+        self._tasks = tasks
+        self._polled_at = 0.0
+
+    async def poll(self) -> Sequence[StepProgress]:
+        """Ask the database; the steps that are not as they were."""
+        since = self.task.at - OVERLAP if self.task else None
+        self.task = await self._tasks.progress(self.task_uuid, since)
+        self._polled_at = time.monotonic()
+        changed = [step for step in self.task.steps if self.steps.get(step.name) != step]
+        self.steps.update((step.name, step) for step in self.task.steps)
+        return changed
+
+    def now(self) -> datetime:
+        """The time by the database's clock."""
+        assert self.task is not None
+        return self.task.at + timedelta(seconds=time.monotonic() - self._polled_at)

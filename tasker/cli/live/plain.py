@@ -1,0 +1,57 @@
+"""A line for each change of a step: for logs, pipes and simple terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import click
+
+from tasker.cli.live.feed import Feed
+from tasker.cli.render_values import clock_time, duration, one_line, state_text
+from tasker.services.progress import StepProgress
+
+SILENT = frozenset({"pending", "enqueued", "enqueued_for_orchestration", "enqueued_as_error_for_orchestration"})
+"""States on the way to others, which would only be noise."""
+
+
+class PlainView:
+    """Writes to `write`, one line at a time."""
+
+    interval = 0.2
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._shown: dict[str, tuple[object, ...]] = {}
+
+    def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
+        """Write what is new, in the order of time."""
+        for step in sorted(changed, key=lambda step: step.at):
+            seen = (step.state, step.attempts, step.items_processed)
+            if step.state not in SILENT and self._shown.get(step.name) != seen:
+                self._shown[step.name] = seen
+                self._write(line(step))
+
+    def close(self) -> None:
+        """Nothing: every line is written when it is known."""
+
+
+def line(step: StepProgress) -> str:
+    """Time, step, state, attempt, and what else there is to say."""
+    attempt = f" {step.attempts}/{step.max_attempts}" if step.attempts > 1 or step.state == "waiting_for_retry" else ""
+    details = [part for part in (duration(step.took_ms), _items(step), _retry(step), _error(step)) if part]
+    text = f"{clock_time(step.at)}  {step.name}: {state_text(step.state)}{attempt}"
+    return text + (f"  {click.style(', '.join(details), dim=True)}" if details else "")
+
+
+def _items(step: StepProgress) -> str:
+    return f"{step.items_processed} items" if step.items_processed and step.state == "in_progress" else ""
+
+
+def _retry(step: StepProgress) -> str:
+    if step.due_at is None or step.state != "waiting_for_retry":
+        return ""
+    return f"again in {duration(max(0.0, (step.due_at - step.at).total_seconds() * 1000))}"
+
+
+def _error(step: StepProgress) -> str:
+    return f"{step.error['type']}: {one_line(step.error['message'])}" if step.error else ""

@@ -1,0 +1,129 @@
+"""The tree of a running task as rows of text: what the screen shows, without a screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tasker.cli.render_values import counted, duration, one_line
+from tasker.services.progress import StepProgress
+from tasker.template.draw.tree import TreeRow, tree_rows
+
+if TYPE_CHECKING:
+    from tasker.contracts.plan import Plan
+
+ABSENT = "absent"
+"""Stands for the state of a step that does not exist, or not yet."""
+
+URGENCY = (
+    "error",
+    "waiting_for_retry",
+    "in_progress",
+    "enqueued_as_error_for_orchestration",
+    "enqueued_for_orchestration",
+    "enqueued",
+    "cancelled",
+    "pending",
+    "resolved_manually",
+    "complete",
+    ABSENT,
+)
+"""States by how much they ask to be looked at; the first one found among the instances of a batch speaks for all."""
+
+BAR_WIDTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: the lines of the tree and the name, the state, attempts, time, and a remark."""
+
+    prefix: str
+    name: str
+    state: str
+    attempt: str = ""
+    time: str = ""
+    note: str = ""
+
+
+class Tree:
+    """Rows for the steps of one plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._lines = list(tree_rows(plan))
+        self._batches = {step.name for step in plan.steps if step.type == "batch_worker"}
+
+    def rows(self, steps: Mapping[str, StepProgress], now: datetime, *, finished: bool, height: int) -> list[Row]:
+        """One row per step of the template, all instances of a batch worker in one; at most `height` rows."""
+        instances: dict[str, list[StepProgress]] = {}
+        for step in steps.values():
+            instances.setdefault(step.template_step, []).append(step)
+        rows = [self._row(line, instances.get(line.step.name, []), now, finished) for line in self._lines]
+        return fitted(rows, height)
+
+    def _row(self, line: TreeRow, found: Sequence[StepProgress], now: datetime, finished: bool) -> Row:
+        name = line.step.name
+        if not found:
+            return Row(line.prefix, name, ABSENT, note="not created" if finished else "")
+        if name in self._batches:
+            return batch_row(line.prefix, name, found, now)
+        row = step_row(line.prefix, found[0], now)
+        return replace(row, note=row.note or f"after {' + '.join(line.joins)}") if line.joins else row
+
+
+def step_row(prefix: str, step: StepProgress, now: datetime) -> Row:
+    """The row of one step."""
+    attempt = f"{step.attempts}/{step.max_attempts}" if step.attempts else ""
+    notes = [_items([step]), _error(step)]
+    return Row(prefix, step.name, step.state, attempt, time_of(step, now), " · ".join(filter(None, notes)))
+
+
+def batch_row(prefix: str, name: str, steps: Sequence[StepProgress], now: datetime) -> Row:
+    """The row that stands for all instances of a batch worker, with a bar."""
+    states = Counter(step.state for step in steps)
+    done = states["complete"] + states["resolved_manually"]
+    speaker = min(steps, key=lambda step: URGENCY.index(step.state))
+    begun = [step.started_at for step in steps if step.started_at]
+    last = now if states["in_progress"] else max(step.at for step in steps)
+    time = duration((last - min(begun)).total_seconds() * 1000) if begun else ""
+    others = [f"{states[state]} {state}" for state in ("in_progress", "waiting_for_retry", "error") if states[state]]
+    notes = [bar(done, len(steps)), *others, _items(steps), _error(speaker)]
+    state = speaker.state if done < len(steps) else "complete"
+    return Row(prefix, f"{name} x {len(steps)}", state, f"{done}/{len(steps)}", time, " · ".join(filter(None, notes)))
+
+
+def bar(done: int, total: int) -> str:
+    """How much is done, in blocks."""
+    full = BAR_WIDTH * done // total
+    return "█" * full + "░" * (BAR_WIDTH - full)
+
+
+def time_of(step: StepProgress, now: datetime) -> str:
+    """How long it took or has taken; of a step that waits for a retry, how long until then."""
+    if step.state == "waiting_for_retry" and step.due_at is not None:
+        return f"in {duration(max(0.0, (step.due_at - now).total_seconds() * 1000))}"
+    if step.state == "in_progress" and step.started_at is not None:
+        return duration(max(0.0, (now - step.started_at).total_seconds() * 1000))
+    return duration(step.took_ms)
+
+
+def fitted(rows: Sequence[Row], height: int) -> list[Row]:
+    """The rows, or where they are too many the most urgent ones in their order and a count of the others."""
+    if len(rows) <= height:
+        return list(rows)
+    ranked = sorted(range(len(rows)), key=lambda index: URGENCY.index(rows[index].state))
+    shown = sorted(ranked[: max(1, height - 1)])
+    hidden = Counter(rows[index].state for index in ranked[len(shown) :])
+    rest = ", ".join(f"{hidden[state]} {state}" for state in URGENCY if hidden[state])
+    return [*(rows[index] for index in shown), Row("", f"and {counted(sum(hidden.values()), 'step')} more: {rest}", "")]
+
+
+def _items(steps: Sequence[StepProgress]) -> str:
+    total = sum(step.items_processed or 0 for step in steps)
+    return f"{total} items" if total else ""
+
+
+def _error(step: StepProgress) -> str:
+    return f"{step.error['type']}: {one_line(step.error['message'])}" if step.error else ""

@@ -1,0 +1,84 @@
+"""The live view on a terminal: the tree, redrawn in its place, and a line that sums it up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from tasker.cli.live.rows import ABSENT, Row, Tree
+from tasker.cli.render_values import COLOURS, SYMBOLS, duration
+from tasker.services.progress import StepProgress
+
+if TYPE_CHECKING:
+    from tasker.cli.live.feed import Feed
+    from tasker.contracts.plan import Plan
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+OTHER_LINES = 3
+"""Lines of the screen that the tree must leave free."""
+
+
+class Screen:
+    """Shows the tree on `stream`, which is a terminal. What handlers print meanwhile appears above it."""
+
+    interval = 0.1
+
+    def __init__(self, stream: TextIO, plan: Plan) -> None:
+        self._console = Console(file=stream, highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
+        self._tree = Tree(plan)
+        self._began = time.monotonic()
+
+    def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
+        """Draw the tree anew."""
+        assert feed.task is not None
+        self._live.start()
+        finished = feed.task.finished
+        # The last picture stays and may scroll; one that is redrawn must fit the screen.
+        height = 10_000 if finished else max(3, self._console.height - OTHER_LINES)
+        rows = self._tree.rows(feed.steps, feed.now(), finished=finished, height=height)
+        if finished:
+            self._live.vertical_overflow = "visible"
+        parts = [grid(rows)] if finished else [grid(rows), self._footer(feed)]
+        self._live.update(Group(*parts), refresh=True)
+
+    def close(self) -> None:
+        """Leave the last picture on the screen and give the cursor back."""
+        self._live.stop()
+
+    def _footer(self, feed: Feed) -> Text:
+        assert feed.task is not None
+        elapsed = duration((time.monotonic() - self._began) * 1000)
+        counts = f"{feed.task.done}/{feed.task.total} steps"
+        text = f"{counts} · {elapsed} · {feed.task.status} · Ctrl-C stops, the task can be resumed"
+        return Text(text, style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def grid(rows: Sequence[Row]) -> Table:
+    """The rows as columns that line up."""
+    found = Table.grid(padding=(0, 2, 0, 0), expand=False)
+    for justify in ("left", "left", "right", "right"):
+        found.add_column(no_wrap=True, overflow="ellipsis", justify=justify)
+    found.add_column(no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
+    for row in rows:
+        found.add_row(_name(row), _state(row), row.attempt, row.time, row.note)
+    return found
+
+
+def _name(row: Row) -> Text:
+    style = "dim" if row.state in (ABSENT, "pending", "") else "bold" if row.state == "in_progress" else ""
+    return Text.assemble((row.prefix, "dim"), (row.name, style))
+
+
+def _state(row: Row) -> Text:
+    if row.state in (ABSENT, ""):
+        return Text("")
+    running = row.state == "in_progress"
+    symbol = SPINNER[int(time.monotonic() * 10) % len(SPINNER)] if running else SYMBOLS[row.state]
+    return Text(f"{symbol} {row.state}", style=COLOURS.get(row.state, "dim"))

@@ -1,0 +1,79 @@
+"""Options that several commands share: which database to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from shlex import quote
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+from click.core import ParameterSource
+
+from tasker.errors import UsageError
+
+DEFAULT_BACKEND = "pgmq"
+URL_VARIABLE = "DATABASE_URL"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where a command finds its tasks. `url` None means the embedded server of `data_dir`.
+
+    `url_given` tells a URL of the command line from one of the environment.
+    """
+
+    url: str | None = None
+    backend: str = DEFAULT_BACKEND
+    data_dir: Path | None = None
+    url_given: bool = False
+
+    def arguments(self) -> str:
+        """The options that name the same database in another command, with a space before each; no password."""
+        url = _without_password(self.url) if self.url and self.url_given else None
+        backend = self.backend if self.backend != DEFAULT_BACKEND else None
+        parts = {"--data-dir": self.data_dir, "--database-url": url, "--backend": backend}
+        return "".join(f" {name} {quote(str(value))}" for name, value in parts.items() if value)
+
+
+def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--database-url`, `--data-dir` and `--backend`; the command gets them as `database: Database`."""
+
+    @wraps(command)
+    def with_database(*args: Any, database_url: str | None, data_dir: Path | None, backend: str, **rest: Any) -> Any:
+        if database_url and data_dir:
+            raise UsageError("--data-dir is for the embedded database, and --database-url names another one")
+        source = click.get_current_context().get_parameter_source("database_url")
+        database = Database(database_url, backend, data_dir, source is ParameterSource.COMMANDLINE)
+        return command(*args, database=database, **rest)
+
+    for option in reversed(_OPTIONS):
+        with_database = option(with_database)
+    return with_database
+
+
+_OPTIONS = (
+    click.option(
+        "--database-url",
+        metavar="URL",
+        envvar=URL_VARIABLE,
+        show_envvar=True,
+        help="A PostgreSQL server's database.  [default: the embedded one]",
+    ),
+    click.option(
+        "--data-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="The embedded database's folder.  [default: .tasker/postgres]",
+    ),
+    click.option("--backend", default=DEFAULT_BACKEND, show_default=True, help="The messaging backend."),
+)
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", ":***@")).geturl()

@@ -1,0 +1,102 @@
+"""Values as people read them: durations, times, JSON, states with their colours."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from datetime import datetime
+from typing import Any, TextIO
+
+import click
+
+RESULT_LINES = 40
+
+SYMBOLS = {
+    "pending": "·",
+    "enqueued": "○",
+    "in_progress": "▶",
+    "enqueued_for_orchestration": "…",
+    "enqueued_as_error_for_orchestration": "…",
+    "waiting_for_retry": "↻",
+    "complete": "✔",
+    "error": "✖",
+    "cancelled": "⊘",
+    "resolved_manually": "✔",
+}
+COLOURS = {
+    "enqueued": "blue",
+    "in_progress": "cyan",
+    "enqueued_for_orchestration": "cyan",
+    "enqueued_as_error_for_orchestration": "yellow",
+    "waiting_for_retry": "yellow",
+    "waiting_for_dependencies": "yellow",
+    "blocked_by_failures": "red",
+    "complete": "green",
+    "error": "red",
+    "cancelled": "magenta",
+    "resolved_manually": "green",
+}
+
+
+def state_text(state: str) -> str:
+    """A state of a task or step in its colour, with its symbol."""
+    return click.style(f"{SYMBOLS.get(state, '▶')} {state}", fg=COLOURS.get(state))
+
+
+def echo(text: str = "", *, to: TextIO | None = None) -> None:
+    """Print, on standard output unless told otherwise; without colours where nobody sees them or NO_COLOR is set."""
+    click.echo(text, file=to, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def duration(milliseconds: float | None) -> str:
+    """`7 ms`, `1.4 s`, `3 m 05 s`, `2 h 10 m`; nothing for None."""
+    if milliseconds is None:
+        return ""
+    if milliseconds < 1000:
+        return f"{round(milliseconds)} ms"
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} m {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} m"
+
+
+def clock_time(moment: datetime | str | None) -> str:
+    """The time of day in the user's zone, with milliseconds."""
+    if moment is None:
+        return ""
+    moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return moment.astimezone().strftime("%H:%M:%S.%f")[:-3]
+
+
+def date_time(moment: datetime | str | None) -> str:
+    """Date and time in the user's zone, to the second."""
+    if moment is None:
+        return ""
+    moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def pretty_json(value: Any, *, indent: int = 0, lines: int | None = RESULT_LINES) -> str:
+    """JSON on one line where it fits the screen, else indented; beyond `lines` lines it says how many are left out."""
+    margin = " " * indent
+    short = json.dumps(value, ensure_ascii=False)
+    if len(short) + indent <= min(shutil.get_terminal_size().columns, 120):
+        return margin + short
+    all_lines = json.dumps(value, ensure_ascii=False, indent=2).splitlines()
+    shown = all_lines[:lines]
+    if len(all_lines) > len(shown):
+        shown.append(f"... {len(all_lines) - len(shown)} more lines")
+    return "\n".join(margin + line for line in shown)
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """The text with its line breaks as spaces, shortened."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,130 @@
+"""The input of a task, from `--input`, from the folder's `input.json`, and from `--set`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tasker.errors import UsageError
+
+INPUT_FILE = "input.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInput:
+    """The input and, in words, where it is from. `parsed` are the `--set` options whose text was
+    read as JSON and is no text any more."""
+
+    values: dict[str, Any]
+    source: str
+    parsed: dict[str, str] = field(default_factory=dict)
+
+
+def read_input(
+    given: str | None, settings: Sequence[str], *, folder: Path | None, read_stdin: Callable[[], str]
+) -> TaskInput:
+    """The input for a task.
+
+    `given` is JSON, `@FILE` or `-` (standard input); without it the `input.json` of `folder` counts if there is one.
+    `settings` are KEY=VALUE pairs, applied in order. Raises `UsageError` that shows the place.
+    """
+    values, source = _base(given, folder, read_stdin)
+    parsed: dict[str, str] = {}
+    for setting in settings:
+        key, value, text = _parse_setting(setting)
+        _put(values, key.split("."), value, setting)
+        if not isinstance(value, str):
+            parsed[key] = text
+    names = ", ".join(dict.fromkeys(setting.partition("=")[0] for setting in settings))
+    return TaskInput(values, f"{source} with {names} set" if settings else source, parsed)
+
+
+def _base(given: str | None, folder: Path | None, read_stdin: Callable[[], str]) -> tuple[dict[str, Any], str]:
+    if given is None:
+        file = folder / INPUT_FILE if folder else None
+        return (_object(_read(file), str(file)), str(file)) if file and file.is_file() else ({}, "{}")
+    if given == "-":
+        return _object(read_stdin(), "standard input"), "standard input"
+    if given.startswith("@"):
+        return _object(_read(Path(given[1:])), given[1:]), given[1:]
+    return _object(given, "--input", hint=_file_hint(given)), "--input"
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"the input file {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the input file {file} is not UTF-8") from None
+
+
+def _object(text: str, source: str, hint: str | None = None) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_repeats)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{source} is not JSON: {_place(text, error)}", hint=hint or _json_hint(text)) from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{source} cannot be used: {error}") from None
+    if not isinstance(value, dict):
+        kind = type(value).__name__.replace("NoneType", "null")
+        raise UsageError(f"{source} holds a {kind}, expected an object", hint='for example {"name": "world"}')
+    return value
+
+
+def _place(text: str, error: json.JSONDecodeError) -> str:
+    """`message at line:column`, the line and a caret below the column."""
+    if not text.strip():
+        return "it is empty"
+    line = (text.splitlines() or [""])[min(error.lineno, len(text.splitlines())) - 1]
+    start = max(0, error.colno - 60)
+    return (
+        f"{error.msg.lower()} at line {error.lineno}, column {error.colno}\n"
+        f"  {line[start : start + 100]}\n  {' ' * (error.colno - 1 - start)}^"
+    )
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key '{next(name for name in names if names.count(name) > 1)}' stands there twice")
+    return found
+
+
+def _file_hint(given: str) -> str | None:
+    return f"to read the file, write --input @{given}" if len(given) < 256 and Path(given).is_file() else None
+
+
+def _json_hint(text: str) -> str | None:
+    return 'JSON wants double quotes: {"name": "world"}; quote it for the shell with \'...\'' if "'" in text else None
+
+
+def _parse_setting(setting: str) -> tuple[str, Any, str]:
+    key, separator, text = setting.partition("=")
+    if not separator or not all(key.split(".")):
+        raise UsageError(
+            f"--set {setting} is not KEY=VALUE",
+            hint="for example --set name=world, --set retries=2, --set customer.id=C-7",
+        )
+    try:
+        return key, json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_repeats), text
+    except (ValueError, RecursionError):
+        return key, text, text
+
+
+def _put(values: dict[str, Any], path: Sequence[str], value: Any, setting: str) -> None:
+    for depth, name in enumerate(path[:-1], 1):
+        values = values.setdefault(name, {})
+        if not isinstance(values, dict):
+            raise UsageError(
+                f"--set {setting}: `{'.'.join(path[:depth])}` is not an object, so nothing can be set in it"
+            )
+    values[path[-1]] = value

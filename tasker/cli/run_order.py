@@ -1,0 +1,150 @@
+"""What `tasker run` was asked for, and everything about it that can be checked before a database is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasker.cli.options import Database
+from tasker.cli.run_input import TaskInput, read_input
+from tasker.errors import InputInvalid, UsageError
+
+if TYPE_CHECKING:
+    from tasker.contracts.plan import Plan
+    from tasker.handler import HandlerRegistry
+
+PATH_TAG, HANDLERS_TAG = "path:", "handlers:"
+"""Tags of a task that say where its handlers are, for `--resume`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """The command line. `timeout` in seconds; `resume` is the identifier of a task, whole or its beginning."""
+
+    target: str | None = None
+    input: str | None = None
+    settings: Sequence[str] = ()
+    template: str | None = None
+    environment: str | None = None
+    handlers: Sequence[str] = ()
+    database: Database = field(default_factory=Database)
+    idempotency_key: str | None = None
+    strict_identity: bool = False
+    priority: int = 0
+    timeout: float | None = None
+    concurrency: int | None = None
+    resume: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What was found: handlers, input, tags to keep, and the plan unless it lies in the database."""
+
+    registry: HandlerRegistry
+    input: TaskInput
+    tags: Sequence[str]
+    plan: Plan | None
+
+
+def check_order(order: RunOrder) -> None:
+    """Raise `UsageError` for options that do not go together."""
+    if order.resume is None and order.target is None:
+        raise UsageError(
+            "nothing to run",
+            hint="give a template file, a folder with workflow.yaml, namespace/name, or --resume TASK_UUID",
+        )
+    if order.resume is not None and (order.input is not None or order.settings):
+        raise UsageError("--resume goes on with the input the task has; leave out --input and --set")
+    if order.strict_identity and order.idempotency_key is not None:
+        raise UsageError("--strict-identity and --idempotency-key exclude each other")
+
+
+def prepare_order(order: RunOrder) -> Prepared:
+    """Read the template, its handlers and the input, and check that they fit together.
+
+    Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`.
+    """
+    from tasker.services.handlers import load_handlers, require_handlers
+
+    path = existing_path(order.target)
+    task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
+    plan = _compiled(path, order) if path and order.resume is None else None
+    registry = load_handlers(order.handlers, beside=path) if order.resume is None else load_handlers(())
+    if plan is not None:
+        require_handlers(registry, plan)
+        require_fitting(plan, task_input)
+    return Prepared(registry, task_input, _tags(path, order.handlers), plan)
+
+
+def require_fitting(plan: Plan, given: TaskInput) -> None:
+    """Raise `InputInvalid` that names each place where the input does not fit the template's `input_schema`."""
+    from tasker.template.schema_check import check_input
+
+    problems = check_input(plan, given.values)
+    if problems:
+        lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
+        raise InputInvalid(
+            f"the input does not fit {plan.namespace}/{plan.name} {plan.version} (input: {given.source})\n{lines}",
+            problems=problems,
+            hint=_text_hint([problem.path for problem in problems], given.parsed),
+        )
+
+
+def existing_path(target: str | None) -> Path | None:
+    """The target as a path; None for the name of a registered template, and without a target.
+
+    Raises `UsageError` for a path that does not exist.
+    """
+    if target is None:
+        return None
+    path = Path(target)
+    if path.exists():
+        return path
+    namespace, separator, name = target.partition("/")
+    if not (separator and namespace and name) or "/" in name or name.endswith((".yaml", ".yml")) or target[0] in "./~":
+        raise UsageError(
+            f"{target} does not exist",
+            hint="give a template file, a folder with workflow.yaml, or namespace/name[:version]",
+        )
+    return None
+
+
+def kept_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """From a task's tags: the template's path, and the values of `--handlers`."""
+    paths = [Path(tag.removeprefix(PATH_TAG)) for tag in tags if tag.startswith(PATH_TAG)]
+    handlers = [tag.removeprefix(HANDLERS_TAG) for tag in tags if tag.startswith(HANDLERS_TAG)]
+    return (paths[0] if paths else None), handlers
+
+
+def _compiled(path: Path, order: RunOrder) -> Plan:
+    from tasker.services.templates import load_plans
+
+    plans = load_plans(path, order.environment)
+    found = [plan for plan in plans if order.template in (None, plan.name)]
+    if len(found) == 1:
+        return found[0]
+    problem = f"has no template {order.template!r}" if not found else f"holds {len(found)} templates"
+    names = ", ".join(dict.fromkeys(plan.name for plan in plans))
+    raise UsageError(f"{path} {problem}; it has: {names}", hint="choose one with --template NAME")
+
+
+def _input_folder(path: Path | None) -> Path | None:
+    """The folder whose `input.json` belongs to the workflow: not that of any template file, of `workflow.yaml` only."""
+    if path is None or path.is_dir():
+        return path
+    return path.parent if path.stem == "workflow" else None
+
+
+def _tags(path: Path | None, handlers: Sequence[str]) -> list[str]:
+    tags = [f"{PATH_TAG}{path.resolve()}"] if path else []
+    return tags + [f"{HANDLERS_TAG}{Path(item).resolve() if Path(item).exists() else item}" for item in handlers]
+
+
+def _text_hint(places: Sequence[str], parsed: Mapping[str, Any]) -> str | None:
+    for key, text in parsed.items():
+        if f"$.{key}" in places:
+            return f"--set reads a value as JSON where it can; if {text} is meant as text: --set '{key}=\"{text}\"'"
+    return None

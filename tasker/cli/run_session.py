@@ -1,0 +1,181 @@
+"""Running one task: start, submit or find it, watch it to its end, and stop in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasker.cli.live import Feed, View
+from tasker.cli.run_order import Prepared, RunOrder, kept_sources, require_fitting
+from tasker.cli.run_signals import interruption
+from tasker.cli.task_lookup import find_task
+from tasker.errors import HandlerNotFound, ResolutionError
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.contracts.plan import Plan
+    from tasker.handler import HandlerRegistry
+    from tasker.services.reports import TaskReport
+
+STOP_GRACE_SECONDS = 3.0
+INITIATOR = "tasker run"
+BUSY_SHARE = 10
+"""The view waits this many times as long as its query took: watching must not slow down what is watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The task to be run, for the view."""
+
+    task_uuid: str
+    plan: Plan
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the session ended: `stopped` is None when the task did, else `interrupted` or `timeout`."""
+
+    report: TaskReport
+    stopped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the session tells: the task before it runs, that it stops early, the end before everything is closed."""
+
+    on_begin: Callable[[Begun], View]
+    on_stopping: Callable[[str], None]
+    on_end: Callable[[Ended], None]
+
+
+async def run_session(order: RunOrder, prepared: Prepared, hooks: Hooks) -> Ended:
+    """Run the task to its end, to `order.timeout` or to an interruption; then its steps are given back.
+
+    Raises what `App.start`, `App.submit` and `find_task` raise: then there is no task.
+    """
+    with interruption() as asked:
+        async with _app(order, prepared) as app:
+            ended = await _run(app, order, prepared, asked, hooks)
+            hooks.on_end(ended)
+            return ended
+
+
+async def _run(app: App, order: RunOrder, prepared: Prepared, asked: asyncio.Event, hooks: Hooks) -> Ended:
+    if order.resume is None:
+        return await _watch(app, await _submit(app, order, prepared), order.timeout, asked, hooks)
+    report = await app.tasks.report(await find_task(app.tasks, order.resume))
+    if report.finished:
+        return Ended(report)
+    return await _watch(app, await _resume(app, order, report), order.timeout, asked, hooks)
+
+
+def _app(order: RunOrder, prepared: Prepared) -> App:
+    from tasker.app import App
+    from tasker.execution.settings import WorkerSettings
+
+    settings = WorkerSettings(concurrency=order.concurrency) if order.concurrency else WorkerSettings()
+    return App(
+        order.database.url,
+        registry=prepared.registry,
+        environment=order.environment,
+        backend=order.database.backend,
+        data_dir=order.database.data_dir,
+        settings=settings,
+    )
+
+
+async def _submit(app: App, order: RunOrder, prepared: Prepared) -> Begun:
+    from tasker.app.system import new_task_uuid
+
+    plan = prepared.plan
+    if plan is None:
+        plan = await app.plan(str(order.target), template=order.template, environment=order.environment)
+        require_fitting(plan, prepared.input)
+    key = order.idempotency_key or (None if order.strict_identity else new_task_uuid())
+    submitted = await app.submit(
+        plan,
+        prepared.input.values,
+        idempotency_key=key,
+        priority=order.priority,
+        initiator=INITIATOR,
+        tags=prepared.tags,
+    )
+    return Begun(submitted.task_uuid, plan)
+
+
+async def _resume(app: App, order: RunOrder, report: TaskReport) -> Begun:
+    """Handlers come from the command line; what is missing there, from where the task was submitted."""
+    kept_path, kept_handlers = kept_sources(report.tags)
+    path = Path(order.target) if order.target else kept_path
+    try:
+        _add_handlers(app.registry, path, order.handlers or kept_handlers)
+        plan = await app.plan_of(report.task_uuid)
+    except ResolutionError as error:
+        where = "" if path is None or path.exists() else f" ({path}, where it was submitted, does not exist any more)"
+        raise HandlerNotFound(
+            f"task {report.task_uuid} cannot be resumed here{where}: {error.message}",
+            hint=f"name the folder of its handlers: tasker run FOLDER --resume {report.task_uuid}",
+        ) from error
+    return Begun(report.task_uuid, plan, resumed=True)
+
+
+def _add_handlers(registry: HandlerRegistry, path: Path | None, sources: Sequence[str]) -> None:
+    from tasker.services.handlers import add_handlers_beside
+
+    if path is not None and path.exists():
+        add_handlers_beside(registry, path)
+    for source in sources:
+        if Path(source).exists():
+            registry.discover_path(Path(source))
+        else:
+            registry.discover_handlers(source)
+
+
+async def _watch(app: App, begun: Begun, timeout: float | None, asked: asyncio.Event, hooks: Hooks) -> Ended:
+    feed = Feed(app.tasks, begun.task_uuid)
+    view = hooks.on_begin(begun)
+    showing = asyncio.create_task(_show(feed, view))
+    try:
+        stopped = await _first(app.wait(begun.task_uuid), asked, timeout)
+        if stopped is not None:
+            hooks.on_stopping(stopped)
+            await app.stop_working(STOP_GRACE_SECONDS)
+    finally:
+        showing.cancel()
+        await asyncio.gather(showing, return_exceptions=True)
+        with contextlib.suppress(Exception):  # an error that is on its way counts, not this
+            view.show(feed, await feed.poll())
+        view.close()
+    report = await app.tasks.report(begun.task_uuid)
+    return Ended(report, None if report.finished else stopped)
+
+
+async def _first(waiting: Coroutine[Any, Any, Any], asked: asyncio.Event, timeout: float | None) -> str | None:
+    """Wait for the end of the task, for an interruption, for the time limit; which of the last two came first."""
+    end = asyncio.create_task(waiting)
+    interrupted = asyncio.create_task(asked.wait())
+    try:
+        await asyncio.wait([end, interrupted], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if end.done():
+            await end
+            return None
+        return "interrupted" if interrupted.done() else "timeout"
+    finally:
+        for task in (end, interrupted):
+            task.cancel()
+        await asyncio.gather(end, interrupted, return_exceptions=True)
+
+
+async def _show(feed: Feed, view: View) -> None:
+    loop = asyncio.get_running_loop()
+    while True:
+        began = loop.time()
+        changed = await feed.poll()
+        took = loop.time() - began
+        view.show(feed, changed)
+        await asyncio.sleep(max(view.interval, took * BUSY_SHARE))

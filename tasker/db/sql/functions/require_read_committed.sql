@@ -1,0 +1,9 @@
+-- Raises unless the transaction is READ COMMITTED: every change waits for a lock and must then see what others wrote.
+create or replace function tasker.require_read_committed() returns void
+language plpgsql stable as $$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'tasker needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation');
+  end if;
+end
+$$;

@@ -1,0 +1,63 @@
+"""How far a task is: what a live view asks for several times a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class StepProgress:
+    """One step at a moment. `template_step` differs from `name` for the instances of a batch worker.
+
+    `at` is when it changed last; `started_at` belongs to its latest attempt, `due_at` to the next one; `error` holds
+    type, message and attempt of the last failure of a step that failed or is to be retried.
+    """
+
+    name: str
+    template_step: str
+    state: str
+    attempts: int
+    max_attempts: int
+    at: datetime
+    started_at: datetime | None = None
+    due_at: datetime | None = None
+    items_processed: int | None = None
+    error: Mapping[str, Any] | None = None
+
+    @property
+    def took_ms(self) -> int | None:
+        """How long the latest attempt lasted, from its claim until its result was stored; None for one that runs."""
+        if self.started_at is None or self.state not in ("complete", "error", "waiting_for_retry"):
+            return None
+        return round((self.at - self.started_at).total_seconds() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """A task at the moment `at` (the database's clock) with the steps that were asked for, in topological order."""
+
+    status: str
+    finished: bool
+    total: int
+    done: int
+    failed: int
+    at: datetime
+    steps: Sequence[StepProgress]
+
+
+def task_progress(row: Mapping[str, Any]) -> TaskProgress:
+    """The progress from the document of the query `progress`."""
+    fields = {**row, "at": datetime.fromisoformat(row["at"]), "steps": tuple(_step(step) for step in row["steps"])}
+    return TaskProgress(**fields)
+
+
+def _step(row: Mapping[str, Any]) -> StepProgress:
+    times = {name: _time(row[name]) for name in ("at", "started_at", "due_at")}
+    return StepProgress(**{**row, **times})
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,72 @@
+"""What operators do to single steps: run again, take as done with or without a result (C-121)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.contracts.plan import EXPANDING
+from tasker.db.queries import query
+from tasker.errors import StateMachineError, StepNotFound
+from tasker.lifecycle.storable import encode
+from tasker.services.engine import Engine
+from tasker.services.graph import plan_growth
+from tasker.services.plans import PlanStore
+from tasker.services.tasks import checked
+
+MAX_REPLANS = 20
+
+
+class Steps:
+    """Operator actions. All raise `StepNotFound`, and `StateMachineError` when the step's state does not allow it.
+
+    A decision or batchable step that is completed or resolved by hand expands like one that ran (C-46).
+    """
+
+    def __init__(self, engine: Engine, plans: PlanStore) -> None:
+        self._engine, self._plans = engine, plans
+
+    async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
+        """Run a step in `error` again, with its attempts counted from zero; inputs and checkpoint stay."""
+        await self._operate(task_uuid, step, {"kind": "reset", "n": {"actor": actor, "reason": reason}})
+
+    async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
+        """Take a step as done without a result; what depends on it goes on."""
+        await self._settle(task_uuid, step, {"kind": "resolve", "n": {"actor": actor, "reason": reason}}, None)
+
+    async def complete(self, task_uuid: str, step: str, result: Mapping[str, Any], *, actor: str, reason: str) -> None:
+        """Take a step as done with this result. Raises `NotStorable`, `OutcomeError` as well."""
+        encode(dict(result))
+        item = {"kind": "complete", "n": {"actor": actor, "reason": reason}, "r": dict(result)}
+        await self._settle(task_uuid, step, item, result)
+
+    async def _settle(
+        self, task_uuid: str, step: str, item: Mapping[str, Any], result: Mapping[str, Any] | None
+    ) -> None:
+        for _ in range(MAX_REPLANS):
+            if await self._operate(task_uuid, step, {**item, **await self._growth(task_uuid, step, result)}):
+                return
+        raise StateMachineError(f"the graph of task {task_uuid} keeps changing; try again")
+
+    async def _growth(self, task_uuid: str, step: str, result: Mapping[str, Any] | None) -> dict[str, Any]:
+        rows = await self._engine.connection.execute(
+            query("tasks", "template_step"), {"task": checked(task_uuid), "step": step}
+        )
+        if not rows:
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+        plan = await self._plans.get(rows[0][0])
+        template_step = plan.steps[rows[0][1]]
+        if template_step.type not in EXPANDING:
+            return {}
+        growth = await plan_growth(self._engine, plan, task_uuid, step, result)
+        return {"gv": growth.version, **({"x": growth.steps} if growth.steps else {})}
+
+    async def _operate(self, task_uuid: str, step: str, item: Mapping[str, Any]) -> bool:
+        """False when the graph has changed since it was read."""
+        answer = await self._engine.call("operate", {"task": checked(task_uuid), "step": step, **item})
+        if answer.get("missing"):
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+        verdicts = list((answer.get("verdicts") or {}).values())
+        if verdicts and verdicts[0] != "replan":
+            raise StateMachineError(f"step {step!r} is {answer.get('state')}: {item['kind']} is not possible")
+        return not verdicts

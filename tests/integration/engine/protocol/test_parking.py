@@ -1,0 +1,74 @@
+"""The queued result path: a worker parks what it has, an orchestrator settles it."""
+
+from __future__ import annotations
+
+from tests.support.engine_fixture import Item, Lab, fail, ok, retry, verdict
+from tests.support.random_plans import Spec
+
+
+def park(lab: Lab, *items: Item) -> Item:
+    return lab.one.core("park", {"worker": lab.one.worker, "items": list(items)})
+
+
+def test_a_parked_result_is_settled_under_the_same_token(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain())
+
+    parked = park(lab, ok(claims["s0"], {"n": 1}))["parked"]
+    (item,) = lab.two.core("parked", {"steps": [parked[0]["step"]]})["items"]
+    answer = lab.two.advance({"s": item["step"], "t": item["task"], "k": item["token"], "kind": item["kind"]})
+
+    assert not answer.get("verdicts")
+    assert item["result"] == {"n": 1}
+    assert lab.states(task) == {"s0": "complete", "s1": "enqueued"}
+    assert lab.step_paths(task, "s0")[2:] == ["in_progress>enqueued_for_orchestration", "enqueued_for_orchestration>complete"]
+
+
+def test_a_parked_failure_says_how_it_is_to_be_retried(lab: Lab) -> None:
+    task, claims = lab.running(lab.plan(Spec("a"), Spec("b")))
+    park(lab, retry(claims["a"], delay_ms=500), fail(claims["b"]))
+
+    items = lab.two.core("parked", {"steps": [claim["step"] for claim in claims.values()]})["items"]
+
+    assert {(item["name"], item["kind"], item.get("delay_ms")) for item in items} == {("a", "retry", 500), ("b", "fail", None)}
+    assert set(lab.states(task).values()) == {"enqueued_as_error_for_orchestration"}
+
+
+def test_parking_twice_is_answered_already_accepted(lab: Lab) -> None:
+    _, claims = lab.running(lab.chain())
+    park(lab, ok(claims["s0"]))
+
+    again = park(lab, ok(claims["s0"]))
+
+    assert verdict(again, claims["s0"]) == "already_accepted"
+    assert "parked" not in again
+
+
+def test_a_result_of_a_cancelled_step_cannot_be_parked_and_is_kept_as_evidence(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain())
+    lab.two.call("cancel", {"task": task})
+
+    answer = park(lab, ok(claims["s0"], {"late": True}))
+
+    assert verdict(answer, claims["s0"]) == "cancelled"
+    (evidence,) = lab.refused(task)
+    assert (evidence.verdict, evidence.detail["result"]) == ("cancelled", {"late": True})
+
+
+def test_a_parked_step_has_no_lease_to_lose(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain())
+    park(lab, ok(claims["s0"]))
+
+    assert lab.steps(task)["s0"].deadline_at is None
+
+
+def test_cancel_waits_for_parking_and_takes_the_parked_step_with_it(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain())
+
+    with lab.transaction(lab.one):
+        park(lab, ok(claims["s0"]))
+        cancel = lab.later(lab.two.call, "cancel", {"task": task})
+        lab.waits(cancel, lab.two, on=lab.one)
+    cancel.result(timeout=30)
+
+    assert set(lab.states(task).values()) == {"cancelled"}
+    assert verdict(lab.one.finish(claims["s0"]), claims["s0"]) == "cancelled"
