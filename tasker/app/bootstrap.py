@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasker.contracts.messaging import Backend, TransactionalBackend
+from tasker.db.channel import DatabaseChannel
 from tasker.db.migrate import upgrade
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
@@ -43,7 +44,7 @@ def prepare(database_url: str | None, *, backend: str = DEFAULT_BACKEND, data_di
 
         server = EmbeddedServer.start(data_dir) if data_dir else EmbeddedServer.start()
         database_url = server.url
-    chosen = load_backend(backend, {})
+    chosen = load_backend(backend, {"channel": DatabaseChannel(database_url)})
     upgrade(database_url, _scripts(chosen))
     return Ground(database_url, MessagingService(chosen), server)
 

@@ -22,8 +22,11 @@ from tasker.execution.lease import LeaseKeeper
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.worker import Worker
 from tasker.handler import HandlerRegistry
+from tasker.messaging.queues import ready_channel
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.changes import simple_change
+from tasker.orchestration.consuming import ResultConsumer
+from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.orchestration.upkeep import Upkeep
@@ -33,14 +36,15 @@ from tasker.services.plans import PlanStore
 
 _log = logging.getLogger("tasker.worker")
 
-CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished")
+CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished", ready_channel("orchestration"))
 
 
 class Runtime:
     """One worker: `start`, then it works until `stop`. Both may be called twice.
 
     `on_finished(task_uuid, state)` hears of every task that ends by what this process does; `on_elsewhere(task_uuid)`
-    of tasks that others ended or cancelled.
+    of tasks that others ended or cancelled. With the result path `queued`, `consume` says whether this process ends
+    parked results as well.
     """
 
     def __init__(
@@ -52,12 +56,13 @@ class Runtime:
         *,
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
+        consume: bool = True,
         on_finished: Callable[[str, str], None] = lambda task, state: None,
         on_elsewhere: Callable[[str], None] = lambda task: None,
     ) -> None:
         self.settings = settings or WorkerSettings()
         self.namespaces: list[str] = list(namespaces)
-        self._url = url
+        self._url, self._messaging, self._consume = url, messaging, consume
         self._on_finished, self._on_elsewhere = on_finished, on_elsewhere
         self._clock = SystemClock()
         self._tasks: list[asyncio.Task[None]] = []
@@ -72,8 +77,9 @@ class Runtime:
             default_timeout=self.settings.timeout_ms / 1000,
             threads=self.settings.threads,
         )
+        sink = Parking(results, random) if self.settings.result_path == "queued" else self._processor
         self._collector = Collector(
-            self._processor, self._release, on_advanced=self._advanced, on_lost=lambda: self._upkeep.suspect()
+            sink, self._release, on_advanced=self._advanced, on_lost=lambda: self._upkeep.suspect()
         )
         self.worker = Worker(
             new_uuid(),
@@ -93,6 +99,12 @@ class Runtime:
             Sweeper(upkeep, Processor(upkeep, random), self.plans, random, sweeps),
             self.worker,
             self._clock,
+            random,
+            on_advanced=self._advanced,
+        )
+        self._consumer = ResultConsumer(
+            ParkedResults(upkeep, Processor(upkeep, random), self.plans),
+            self.worker.caller,
             random,
             on_advanced=self._advanced,
         )
@@ -116,8 +128,15 @@ class Runtime:
             on_fenced=lambda: _on_loop(loop, self._fenced),
         )
         self._lease.start()
-        for part in (self._collector.run, self._claimer.run, self._upkeep.run, self._listen):
+        for part in await self._parts():
             self._tasks.append(asyncio.create_task(self._supervise(part), name=part.__qualname__))
+
+    async def _parts(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        parts = [self._collector.run, self._claimer.run, self._upkeep.run, self._listen]
+        if self.settings.result_path == "queued" and self._consume:
+            await self._messaging.ensure_orchestration_queues()
+            parts.append(self._consumer.run)
+        return parts
 
     async def serve(self, namespace: str) -> None:
         """Take work of one more namespace."""
@@ -198,6 +217,9 @@ class Runtime:
         if channel == "tasker_work":
             if payload == self.worker.identity or payload.removeprefix("@") in self.namespaces:
                 self._claimer.wake()
+            return
+        if channel == ready_channel("orchestration"):
+            self._consumer.wake()
             return
         if channel == "tasker_cancelled":
             self.worker.stop_task(payload)

@@ -25,5 +25,7 @@ class WorkerSettings:
     """Results that one write stores at most."""
     drowse_ms: int = 20
     """Idle time before the worker marks itself asleep, so that senders wake it."""
+    result_path: str = "inline"
+    """`inline`: this process moves its tasks on itself; `queued`: it parks results for an orchestrator."""
     poll_ms: int = 1_000
     """Longest pause between two looks at the queue when nothing wakes the worker."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from tasker.contracts.clock import Random
 from tasker.orchestration.changes import Change, lost_change, simple_change
+from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.services.engine import Engine
 from tasker.services.exchange import Advanced, Caller
@@ -35,7 +36,7 @@ class SweepSettings:
 
 
 class Sweeper:
-    """Finds and repairs. `processed` (optional) takes the step identifiers of parked results."""
+    """Finds and repairs."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class Sweeper:
         settings: SweepSettings | None = None,
     ) -> None:
         self._engine, self._processor, self._plans, self._random = engine, processor, plans, random
+        self._parked = ParkedResults(engine, processor, plans)
         self._settings = settings or SweepSettings()
 
     async def sweep(self, caller: Caller) -> tuple[Counter[str], Advanced]:
@@ -86,6 +88,9 @@ class Sweeper:
         repairs["not_enqueued"] += await self._apply(forgotten, caller, advanced)
         unpromoted = [simple_change("promote", row["s"], row["t"], row["k"]) for row in found.get("unpromoted", ())]
         repairs["not_promoted"] += await self._apply(unpromoted, caller, advanced)
+        if parked := [row["s"] for row in found.get("parked", ())]:
+            _join(advanced, await self._parked.end(parked, caller))
+            repairs["result_message_lost"] += len(parked)
         repairs["hint_lost"] += await self._hint(found.get("unhinted", ()))
         if tasks := found.get("unfinished"):
             answer = await self._engine.call("settle", {"tasks": tasks})
@@ -113,3 +118,9 @@ class Sweeper:
                 answer = await self._engine.call("hinted", {"steps": steps})
                 repaired += sum((answer.get("sent") or {}).values())
         return repaired
+
+
+def _join(advanced: Advanced, more: Advanced) -> None:
+    advanced.claims += more.claims
+    advanced.finished.update(more.finished)
+    advanced.sent.update(more.sent)

@@ -360,4 +360,4 @@ def test_with_the_real_engine_a_hint_to_an_unknown_step_is_moved_aside(database_
         value(db, "select tasker_pgmq.put('pay', %s::jsonb)", json.dumps([stranger, stranger]))
         answer = claim(db, 10, "pay", worker=str(uuid4()))
         assert (answer["popped"], depth(db)) == (2, 0)
-        assert set(poison(db)) == {("worker_pay_queue", {"step_uuid": stranger["step"]}, "unknown step")}
+        assert poison(db) == [("worker_pay_queue", {"step_uuid": stranger["step"]}, "unknown step")] * 2

@@ -15,7 +15,7 @@ DIAMOND = (Spec("a"), Spec("b", depends_on=("a",)), Spec("c", depends_on=("a",))
 
 
 def test_batches_that_name_the_same_tasks_crosswise_do_not_deadlock(lab: Lab) -> None:
-    """Each of 60 rounds writes the same ten tasks from two connections, one batch in reverse order of the other."""
+    """Each of 30 rounds writes the same ten tasks from two connections, one batch in reverse order of the other."""
     plan = lab.plan(*(Spec(name) for name in ("left", "right")))
     for _ in range(30):
         tasks = lab.submit(plan, *({} for _ in range(10)))
@@ -143,7 +143,7 @@ def test_two_claims_of_the_same_hint_give_one_claim(lab: Lab) -> None:
         lab.waits(second, lab.two, on=lab.one)
 
     answer = second.result(timeout=30)
-    assert "claims" not in answer
+    assert not answer.get("claims")
     assert answer["dead"] == 1
     assert (lab.steps(task)["s0"].claim_token, str(lab.steps(task)["s0"].worker_uuid)) == (first["token"], lab.one.worker)
     lab.one.finish(first)
@@ -154,8 +154,6 @@ def test_two_claims_of_the_same_hint_give_one_claim(lab: Lab) -> None:
     [
         ("claim", {"steps": ["00000000-0000-7000-8000-000000000001"]}),
         ("advance", {"items": []}),
-        ("due", {}),
-        ("backlog", {}),
         ("cancel", {"task": "00000000-0000-7000-8000-000000000000"}),
         ("park", {"items": []}),
         ("settle", {"tasks": []}),

@@ -1,0 +1,124 @@
+"""The result path `queued`: the worker stores and parks, an orchestrator evaluates.
+
+Parking ends the worker's lease. The message carries (step, token) only and is sent after the commit: the row is the
+truth, and a parked step whose message was lost is found by the sweep.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasker.contracts.clock import Random
+from tasker.contracts.execution import Verdict
+from tasker.contracts.messaging import QueuedMessage
+from tasker.contracts.plan import EXPANDING, Plan
+from tasker.errors import MessagingError
+from tasker.lifecycle.outcomes import OutcomeError
+from tasker.orchestration.changes import Change, change_of, items_text, simple_change, with_growth
+from tasker.orchestration.results import MAX_REPLANS, Processor
+from tasker.services.engine import Engine
+from tasker.services.exchange import Advanced, Caller, Result
+from tasker.services.graph import plan_growth
+from tasker.services.plans import PlanStore
+
+HIDDEN_SECONDS = 30.0
+_log = logging.getLogger("tasker.orchestration")
+
+
+class Parking:
+    """A sink of results that parks them. Nothing is handed back: what becomes ready goes through the queue."""
+
+    def __init__(self, engine: Engine, random: Random) -> None:
+        self._engine, self._random = engine, random
+
+    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+        """Store and park the results, then tell the orchestrators. Raises `DatabaseUnavailable`."""
+        changes = [self._change(result) for result in results]
+        answer = await self._engine.call("park", f'{{"worker":"{caller.worker}","items":{items_text(changes)}}}')
+        advanced = Advanced(refused=_refused(answer.get("verdicts") or {}))
+        delays = [change.delay_ms for change in changes if change.delay_ms is not None]
+        advanced.retry_in_ms = min(delays) if delays else None
+        await self._announce(answer.get("parked") or [])
+        return advanced
+
+    def _change(self, result: Result) -> Change:
+        step = result.plan.by_name[result.outcome.claim.template_step]
+        return change_of(result.outcome, result.text, step, self._random.random())
+
+    async def _announce(self, parked: Sequence[Mapping[str, Any]]) -> None:
+        if not parked:
+            return
+        try:
+            await self._engine.messaging.send_step_results(parked)
+        except MessagingError as error:
+            _log.warning("step_results_not_announced count=%s reason=%s", len(parked), error)
+
+
+class ParkedResults:
+    """Ends parked steps: the orchestrator's half of the path."""
+
+    def __init__(self, engine: Engine, processor: Processor, plans: PlanStore) -> None:
+        self._engine, self._processor, self._plans = engine, processor, plans
+
+    async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+        """Take messages of the results queue and end their steps; how many messages there were."""
+        messages = await self._engine.messaging.receive_step_results(limit, HIDDEN_SECONDS)
+        advanced = await self.end([step for message in messages if (step := _step(message))], caller)
+        for message in messages:
+            await self._engine.messaging.ack_message(message.queue, message.message_id)
+        return len(messages), advanced
+
+    async def end(self, steps: Sequence[str], caller: Caller) -> Advanced:
+        """Complete, retry or fail these steps as they were parked; steps that have moved on are left alone."""
+        advanced = Advanced()
+        if steps:
+            found = await self._engine.read("parked", {"steps": list(steps)})
+            plain = [row for row in found["items"] if not await self._expands(row)]
+            if plain:
+                advanced.add(await self._processor.apply([_parked_change(row) for row in plain], caller))
+            for row in found["items"]:
+                if row not in plain:
+                    await self._expand(row, caller, advanced)
+        return advanced
+
+    async def _expand(self, row: Mapping[str, Any], caller: Caller, advanced: Advanced) -> None:
+        """Planned again while the graph changes; in the end the step stays parked and the sweep brings it again."""
+        for _ in range(MAX_REPLANS):
+            answer = await self._processor.apply([await self._expansion(row)], caller)
+            if Verdict.REPLAN not in (answer.get("verdicts") or {}).values():
+                advanced.add(answer)
+                return
+
+    async def _expands(self, row: Mapping[str, Any]) -> bool:
+        plan = await self._plans.get(row["template"])
+        return row["kind"] == "ok" and plan.steps[row["ordinal"]].type in EXPANDING
+
+    async def _expansion(self, row: Mapping[str, Any]) -> Change:
+        plan: Plan = await self._plans.get(row["template"])
+        result = row["result"] if isinstance(row["result"], Mapping) else {}
+        try:
+            growth = await plan_growth(self._engine, plan, row["task"], row["name"], result)
+        except OutcomeError as error:
+            failure = {"message": str(error), "error_type": "invalid_outcome", "retryable": False}
+            return simple_change("fail", row["step"], row["task"], row["token"], e=failure)
+        return with_growth(_parked_change(row), growth)
+
+
+def _parked_change(row: Mapping[str, Any]) -> Change:
+    delay = {"d": row["delay_ms"]} if row["kind"] == "retry" else {}
+    return simple_change(row["kind"], row["step"], row["task"], row["token"], **delay)
+
+
+def _refused(verdicts: Mapping[str, str]) -> dict[str, Verdict]:
+    return {step: Verdict(verdict) for step, verdict in verdicts.items() if verdict != Verdict.ALREADY_ACCEPTED}
+
+
+def _step(message: QueuedMessage) -> str | None:
+    try:
+        return str(json.loads(message.payload)["step"])
+    except (ValueError, KeyError, TypeError):
+        _log.warning("poison_message queue=%s id=%s", message.queue, message.message_id)
+        return None

@@ -1,0 +1,78 @@
+"""Texts with a form: addresses, URLs, queue names, patterns of file names."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+from tasker.contracts.messaging import check_queue_name
+from tasker.errors import InvalidQueueName
+
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):(\d{1,5})", re.ASCII)
+CHANNEL_MAX_BYTES = 63
+"""What PostgreSQL leaves of the name of a NOTIFY channel."""
+
+
+def _wrong(issue: str, fix: str) -> PydanticCustomError:
+    return PydanticCustomError("form", "{issue}", {"issue": issue, "fix": fix})
+
+
+def _address(value: str) -> str:
+    match = _ADDRESS.fullmatch(value)
+    if match and int(match[2]) <= 65_535:
+        return value
+    raise _wrong("Invalid IP:port format", 'Use format like "0.0.0.0:8080" or "127.0.0.1:3000"')
+
+
+def _database_url(value: str) -> str:
+    if not value or re.match(r"postgres(ql)?(\+\w+)?://", value):
+        return value
+    raise _wrong(
+        "Not the URL of a PostgreSQL database", 'Use format like "postgresql://USER:PASSWORD@HOST:5432/DATABASE"'
+    )
+
+
+def _queue_name(value: str) -> str:
+    try:
+        return check_queue_name(value)
+    except InvalidQueueName as error:
+        raise _wrong(f"Not the name of a queue: {error.message}", (error.hint or "").capitalize()) from None
+
+
+def _channel(value: str) -> str:
+    size = len(value.encode())
+    if 1 <= size <= CHANNEL_MAX_BYTES:
+        return value
+    raise _wrong(f"Has {size} bytes; a channel's name has 1 to {CHANNEL_MAX_BYTES}", "Use a shorter name")
+
+
+def _pattern(value: str) -> str:
+    if value and value.count("{") == value.count("}"):
+        return value
+    raise _wrong("Not a pattern of file names", 'Use format like "templates/**/*.{yml,yaml}"')
+
+
+def _url_of(*schemes: str) -> AfterValidator:
+    def check(value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme in schemes and parts.netloc:
+            return value
+        raise _wrong(
+            f"Not a URL that begins with {' or '.join(f'{name}://' for name in schemes)}", "Write the whole URL"
+        )
+
+    return AfterValidator(check)
+
+
+Address = Annotated[str, AfterValidator(_address)]
+DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
+QueueName = Annotated[str, AfterValidator(_queue_name)]
+Channel = Annotated[str, AfterValidator(_channel)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+AmqpUrl = Annotated[str, _url_of("amqp", "amqps")]
+RedisUrl = Annotated[str, _url_of("redis", "rediss", "unix")]
+WebUrl = Annotated[str, _url_of("http", "https")]

@@ -1,0 +1,82 @@
+"""All settings: the three contexts and what is in each (C-146)."""
+
+from __future__ import annotations
+
+from tasker.settings.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
+from tasker.settings.breakers import CircuitBreakers, WorkerBreakers
+from tasker.settings.channels import CommonChannels, OrchestrationChannels, WorkerChannels
+from tasker.settings.event_systems import OrchestrationSystems, WorkerSystems
+from tasker.settings.growing import BatchProcessing, DeadLetters, DecisionPoints
+from tasker.settings.queues import Queues
+from tasker.settings.running import Backoff, Execution, Sweep, System, TaskTemplates
+from tasker.settings.storage import Cache, Database
+from tasker.settings.table import Table, flag, table, text, whole
+
+
+class Common(Table):
+    """What every process needs."""
+
+    backoff: Backoff = table(Backoff)
+    cache: Cache = table(Cache)
+    circuit_breakers: CircuitBreakers = table(CircuitBreakers)
+    database: Database = table(Database)
+    execution: Execution = table(Execution)
+    mpsc_channels: CommonChannels = table(CommonChannels)
+    queues: Queues = table(Queues)
+    sweep: Sweep = table(Sweep)
+    system: System = table(System)
+    task_templates: TaskTemplates = table(TaskTemplates)
+
+
+class Orchestration(Table):
+    """What moves tasks."""
+
+    enable_performance_logging: bool = flag(True, "Log how long creating, enqueueing and evaluating take.")
+    shutdown_timeout_ms: int = whole(30_000, 1000, 300_000, "How long an orderly stop may take.")
+    batch_processing: BatchProcessing = table(BatchProcessing)
+    decision_points: DecisionPoints = table(DecisionPoints)
+    dlq: DeadLetters = table(DeadLetters)
+    event_systems: OrchestrationSystems = table(OrchestrationSystems)
+    grpc: OrchestrationGrpc = table(OrchestrationGrpc)
+    mpsc_channels: OrchestrationChannels = table(OrchestrationChannels)
+    web: OrchestrationWeb = table(OrchestrationWeb)
+
+
+class Lease(Table):
+    """How others learn that a worker is gone."""
+
+    lease_ms: int = whole(15_000, 1000, 600_000, "A worker that went silent keeps its steps for so long.")
+    grace_ms: int = whole(
+        10_000, 0, 600_000, "How long after its timeout a step counts as running before it is taken away."
+    )
+
+
+class Threads(Table):
+    """Handlers that are not asynchronous."""
+
+    threads: int = whole(16, 1, 1000, "Threads for blocking handlers.")
+
+
+class Worker(Table):
+    """What runs handlers."""
+
+    worker_id: str = text(
+        "worker-default-001", "Label in logs and metrics; workers tell each other apart by themselves."
+    )
+    worker_type: str = text("general", "Kind of worker, as a label.")
+    circuit_breakers: WorkerBreakers = table(WorkerBreakers)
+    event_systems: WorkerSystems = table(WorkerSystems)
+    execution: Threads = table(Threads)
+    grpc: WorkerGrpc = table(WorkerGrpc)
+    lease: Lease = table(Lease)
+    mpsc_channels: WorkerChannels = table(WorkerChannels)
+    orchestration_client: OrchestrationClient = table(OrchestrationClient)
+    web: WorkerWeb = table(WorkerWeb)
+
+
+class Settings(Table):
+    """The whole configuration. A process reads its own part and what it shares with others."""
+
+    common: Common = table(Common)
+    orchestration: Orchestration = table(Orchestration)
+    worker: Worker = table(Worker)

@@ -1,0 +1,63 @@
+"""`common.queues`: which messaging backend, and how it is used (A-70 .. A-72)."""
+
+from __future__ import annotations
+
+from tasker.settings.formats import AmqpUrl, QueueName
+from tasker.settings.table import Table, table, text, whole
+
+
+class OrchestrationQueues(Table):
+    """The queues that orchestrators read."""
+
+    task_requests: QueueName = text("orchestration_task_requests", "Tasks to create.")
+    step_results: QueueName = text("orchestration_step_results", "Pointers to results that wait to be processed.")
+    task_finalizations: QueueName = text("orchestration_task_finalizations", "Tasks to look at again.")
+
+
+class DepthThresholds(Table):
+    """When a queue counts as too full."""
+
+    critical_threshold: int = whole(5000, 1, 2**31, "Messages from which on new tasks are refused (503).")
+    overflow_threshold: int = whole(10_000, 1, 2**31, "Messages from which on an error is logged and counted.")
+
+
+class Pgmq(Table):
+    """PGMQ, in the engine's own database."""
+
+    poll_interval_ms: int = whole(
+        500, 10, 10_000, "Pause between two looks at a queue when nothing announces messages."
+    )
+    queue_depth_thresholds: DepthThresholds = table(DepthThresholds)
+
+
+class RabbitMq(Table):
+    """RabbitMQ. The server is needed only when `common.queues.backend` chooses it."""
+
+    url: AmqpUrl = text(
+        "amqp://guest:guest@localhost:5672/%2F",
+        "The server; %2F at the end is the virtual host `/`.",
+        variable="RABBITMQ_URL",
+    )
+    prefetch_count: int = whole(100, 1, 65_535, "Messages that the server hands out before they are acknowledged.")
+    heartbeat_seconds: int = whole(30, 0, 3600, "Period of the connection's heartbeat. 0: none.")
+
+
+class Queues(Table):
+    """Messaging: hints that there is work. The truth is in the database, whichever backend carries them."""
+
+    backend: str = text(
+        "pgmq",
+        "The messaging backend, by the name it is installed under.",
+        variable="TASKER_MESSAGING_BACKEND",
+        advice="pgmq needs nothing but the database. Change only for a broker that you run already, or for throughput.",
+    )
+    default_visibility_timeout_seconds: int = whole(
+        30,
+        1,
+        3600,
+        "How long a received message stays hidden before it is delivered again.",
+        advice="Covers taking a message, not running its step: a step is protected by its worker's lease.",
+    )
+    orchestration_queues: OrchestrationQueues = table(OrchestrationQueues)
+    pgmq: Pgmq = table(Pgmq)
+    rabbitmq: RabbitMq = table(RabbitMq)

@@ -1,0 +1,63 @@
+"""`common.backoff`, `common.execution`, `common.sweep`, `common.system`, `common.task_templates`: how tasks run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tasker.settings.formats import Pattern
+from tasker.settings.table import Table, choice, flag, number, several, text, whole
+
+
+class Backoff(Table):
+    """Retries of a step whose template has no `retry` block; what a template or a handler says wins (D-82)."""
+
+    default_backoff_seconds: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=86_400, strict=True)], ...], Field(min_length=1)
+    ] = several((1, 5, 15, 30, 60), "Delay after the first, second ... failed attempt; the last one repeats.")
+    backoff_multiplier: float = number(2.0, 1, 10, "Factor by which a delay grows with each failed attempt.")
+    max_backoff_seconds: int = whole(3600, 1, 3600, "No delay is longer.", advice="60 suits most handlers.")
+    jitter_enabled: bool = flag(True, "Spread delays, so that steps which failed together do not come back together.")
+    jitter_max_percentage: float = number(0.15, 0, 1, "Share of the delay that is added or taken away at most.")
+
+
+class Execution(Table):
+    """What every process that moves tasks must agree on."""
+
+    environment: Literal["test", "development", "production"] = choice(
+        "development", "The environment. When it is set, templates apply their overrides for it.", variable="TASKER_ENV"
+    )
+    on_blocked: Literal["give_up", "wait"] = choice(
+        "give_up",
+        "What becomes of a task when failed steps block all that is left: `give_up` ends it in `error`, `wait` leaves "
+        "it in `blocked_by_failures` for a person.",
+    )
+    enqueue_window: int = whole(
+        2000, 1, 1_000_000, "Steps enqueued per namespace; further ready ones are held back, so that priority counts."
+    )
+    context_limit_bytes: int = whole(4_194_304, 1024, 67_108_864, "Largest context of a task, as JSON.")
+    result_limit_bytes: int = whole(4_194_304, 1024, 67_108_864, "Largest result of a step, as JSON.")
+
+
+class Sweep(Table):
+    """When something counts as forgotten, so that the sweep repairs it. A healthy system never needs it."""
+
+    slice: int = whole(500, 1, 10_000, "Open tasks that one query looks at.")
+    hint_grace_ms: int = whole(5000, 100, 3_600_000, "Age of an enqueued step before its message is looked for.")
+    park_grace_ms: int = whole(5000, 100, 3_600_000, "Age of a stored result before somebody else processes it.")
+    idle_grace_ms: int = whole(2000, 100, 3_600_000, "How long a task may stand in a passing state.")
+
+
+class System(Table):
+    """Names of outside systems."""
+
+    default_dependent_system: str = text("default", "The system of tasks whose template names none.")
+
+
+class TaskTemplates(Table):
+    """Where templates are found."""
+
+    search_paths: Annotated[tuple[Pattern, ...], Field(min_length=1)] = several(
+        ("config/tasks/**/*.{yml,yaml}",), "Patterns of the files that are loaded at the start."
+    )

@@ -1,0 +1,78 @@
+"""The ingredients of every table of settings: a strict base class, and one function per kind of value."""
+
+from __future__ import annotations
+
+from typing import Any, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Substituted(str):
+    """Text that came out of a `${...}` placeholder: the only text that may stand for a number, a switch or a list."""
+
+    __slots__ = ()
+
+
+class Table(BaseModel):
+    """One TOML table. Unknown keys and wrong types are errors; `model_fields_set` tells what was written (C-158)."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=(), defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_placeholders(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {key: _typed(value, cls.model_fields[key].annotation) if key in cls.model_fields else value
+                for key, value in data.items()}  # fmt: skip
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    if isinstance(value, list):
+        return [str(item) if isinstance(item, Substituted) else item for item in value]
+    if not isinstance(value, Substituted):
+        return value
+    if get_origin(kind) is tuple:
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    try:
+        return _PARSERS[kind](value) if kind in _PARSERS else str(value)
+    except (KeyError, ValueError):
+        return str(value)  # validation says what is wrong with it
+
+
+_PARSERS: dict[Any, Any] = {int: int, float: float, bool: lambda text: {"true": True, "false": False}[text.lower()]}
+
+
+def whole(default: int, low: int, high: int, meaning: str, **notes: Any) -> Any:
+    """A whole number from `low` to `high`. `notes`: `advice`, `variable` (see `catalogue.Parameter`)."""
+    return Field(default, ge=low, le=high, description=meaning, json_schema_extra=notes)
+
+
+def number(default: float, low: float, high: float, meaning: str, **notes: Any) -> Any:
+    """A number from `low` to `high`."""
+    return Field(default, ge=low, le=high, description=meaning, json_schema_extra=notes)
+
+
+def flag(default: bool, meaning: str, **notes: Any) -> Any:
+    """True or false."""
+    return Field(default, description=meaning, json_schema_extra=notes)
+
+
+def text(default: str, meaning: str, *, shortest: int = 1, **notes: Any) -> Any:
+    """Text of at least `shortest` characters."""
+    return Field(default, min_length=shortest, description=meaning, json_schema_extra=notes)
+
+
+def choice(default: str, meaning: str, **notes: Any) -> Any:
+    """One of the values that the annotation lists."""
+    return Field(default, description=meaning, json_schema_extra=notes)
+
+
+def several(default: tuple[Any, ...], meaning: str, **notes: Any) -> Any:
+    """A list, which replaces the one of a lower layer as a whole (C-149)."""
+    return Field(default, description=meaning, json_schema_extra=notes, strict=False)
+
+
+def table(kind: type[Table], **notes: Any) -> Any:
+    """A table inside a table."""
+    return Field(default_factory=kind, json_schema_extra=notes)

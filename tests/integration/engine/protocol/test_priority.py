@@ -1,0 +1,142 @@
+"""Rule 17: ready steps beyond the enqueue window are held and released by rank, so nothing waits for everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.engine_fixture import Answer, Lab
+from tests.support.random_plans import Spec
+
+
+def release(lab: Lab, **more: Any) -> Answer:
+    return lab.one.call("backlog", lab.one.args(**more))
+
+
+def work(lab: Lab, until: str, slots: int = 10) -> int:
+    """Claim and finish as a worker does, releasing held steps when told to; how many claims until that task's one."""
+    claimed = 0
+    while True:
+        answer = lab.one.claim_answer(slots)
+        if answer.get("release"):
+            release(lab)
+        claims = answer.get("claims") or []
+        assert claims or answer.get("release"), "nothing left, and the task was never claimed"
+        claimed += len(claims)
+        lab.one.finish(*claims)
+        if any(claim["task"] == until for claim in claims):
+            return claimed
+
+
+def test_ready_steps_beyond_the_window_are_held(lab: Lab) -> None:
+    lab.window = 5
+    tasks = lab.submit(lab.plan(Spec("a"), Spec("b"), Spec("c")), *({} for _ in range(4)))
+
+    states = [state for task in tasks for state in lab.states(task).values()]
+    assert (states.count("enqueued"), states.count("pending")) == (5, 7)
+    assert sum(lab.task(task).held for task in tasks) == 7
+    assert lab.queue_depth() == 5
+    assert {lab.task(task).state for task in tasks} == {"steps_in_process", "waiting_for_dependencies"}
+
+
+def test_held_steps_are_released_as_the_queue_empties_and_all_of_them_run(lab: Lab) -> None:
+    lab.window = 4
+    tasks = lab.submit(lab.chain(), *({} for _ in range(25)))
+
+    for _ in range(100):
+        answer = lab.one.claim_answer()
+        lab.one.finish(*(answer.get("claims") or ()))
+        if answer.get("release"):
+            assert release(lab)["released"] <= lab.window
+        if not answer.get("claims") and not answer.get("release"):
+            break
+
+    assert {lab.task(task).state for task in tasks} == {"complete"}
+
+
+def test_the_backlog_is_offered_only_when_half_of_the_window_is_free(lab: Lab) -> None:
+    lab.window = 4
+    lab.submit(lab.chain(1), *({} for _ in range(10)))
+
+    assert not lab.one.claim_answer(1).get("release")
+    assert lab.one.claim_answer(1)["release"] == [lab.namespace_id]
+
+
+def test_two_processes_release_a_held_step_once(lab: Lab) -> None:
+    lab.window = 1
+    first, second = lab.submit(lab.chain(1), {}, {})
+    lab.window = 10
+
+    with lab.transaction(lab.one):
+        assert release(lab)["released"] == 1
+        assert lab.two.call("backlog", lab.two.args()).get("released") == 0
+    assert not lab.two.call("backlog", lab.two.args()).get("released")
+
+    assert lab.queue_depth() == 2
+    assert {**lab.states(first), **lab.states(second)} == {"s0": "enqueued"}
+
+
+def test_an_urgent_task_passes_a_backlog_of_50_000(lone_lab: Lab) -> None:
+    lab = lone_lab
+    lab.window = 500
+    plan = lab.chain(1)
+    assert len(lab.submit(plan, *({} for _ in range(50_000)))) == 50_000
+    urgent = lab.submit_one(plan, priority=10)
+    assert lab.task(urgent).held == 1
+
+    assert work(lab, until=urgent) <= lab.window + 20
+    assert lab.queue_depth() <= lab.window
+
+
+def test_waiting_makes_up_for_priority(lone_lab: Lab) -> None:
+    """A point of priority is worth `ageing_s` seconds: the old task wins against a newer one that is a bit more urgent."""
+    lab = lone_lab
+    lab.window = 0
+    plan = lab.chain(1)
+    old, slightly, very = lab.submit_one(plan), "", ""
+    lab.one.set_time(seconds=3 * 600)
+    slightly, very = lab.submit_one(plan, priority=2), lab.submit_one(plan, priority=5)
+
+    released = []
+    for room in (1, 2, 3):
+        release(lab, window=room)
+        released += [task for task in (old, slightly, very) if task not in released and lab.states(task)["s0"] == "enqueued"]
+
+    assert released == [very, old, slightly]
+
+
+def test_a_fan_out_of_thousands_does_not_starve_another_task(lone_lab: Lab) -> None:
+    """Its steps are ranked apart, so what becomes ready a moment later comes among the first of them."""
+    lab = lone_lab
+    lab.window = 100
+    wide = lab.plan(Spec("root"), *(Spec(f"c{i:04}", depends_on=("root",)) for i in range(3000)), name="wide")
+    lab.submit_one(wide)
+    lab.one.finish(*lab.one.claim())
+    lab.one.set_time(seconds=1)
+    small = lab.submit_one(lab.chain(1))
+    assert lab.task(small).held == 1
+
+    assert work(lab, until=small) <= 2 * lab.window + 50
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_within_a_write_the_urgent_task_s_steps_are_handed_over_first(lab: Lab, slots: int) -> None:
+    plan = lab.chain()
+    tasks = lab.submit(plan, *({"priority": priority} for priority in (0, 9, 5, 1)))
+    priorities = {task: lab.task(task).priority for task in tasks}
+
+    answer = lab.one.finish(*lab.one.claim(), slots=slots)
+
+    assert [priorities[claim["task"]] for claim in answer["claims"]] == [9, 5, 1][:slots]
+
+
+def test_a_namespace_s_backlog_takes_no_room_from_another(lab: Lab, module_database_url: str) -> None:
+    lab.window = 3
+    lab.submit(lab.chain(1), *({} for _ in range(10)))
+    other = Lab(module_database_url, window=3)
+    try:
+        task = other.submit_one(other.chain(1))
+        assert other.states(task) == {"s0": "enqueued"}
+    finally:
+        other.close()
