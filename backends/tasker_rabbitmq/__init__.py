@@ -6,12 +6,9 @@ from tasker.contracts.messaging import BackendSettings
 from tasker_rabbitmq.backend import RabbitmqBackend
 from tasker_rabbitmq.settings import RabbitmqSettings
 
-__all__ = ["RabbitmqBackend", "RabbitmqSettings", "create"]
+__all__ = ["RabbitmqBackend", "create"]
 
 
 def create(settings: BackendSettings) -> RabbitmqBackend:
-    """The backend for a mapping of `RabbitmqSettings`' fields, not yet connected.
-
-    Raises `MessagingError` for a key that is unknown or a value out of its range.
-    """
+    """The backend, not yet connected. `settings` are fields of `RabbitmqSettings`; raises `MessagingError`."""
     return RabbitmqBackend(RabbitmqSettings.from_mapping(settings))

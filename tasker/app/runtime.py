@@ -234,12 +234,10 @@ class Runtime:
         for task_uuid, state in advanced.finished.items():
             self._on_finished(task_uuid, state)
 
-    async def _release(self, claims: list[Claim], reasons: Mapping[str, str]) -> None:
+    async def _release(self, claims: Sequence[tuple[Claim, Mapping[str, str]]]) -> None:
         changes = [
-            simple_change(
-                "release", claim.step_uuid, claim.task_uuid, claim.token, n={"reason": reasons[claim.step_uuid]}
-            )
-            for claim in claims
+            simple_change("release", claim.step_uuid, claim.task_uuid, claim.token, n=dict(note))
+            for claim, note in claims
         ]
         await self._processor.apply(changes, self.worker.caller())
 

@@ -10,14 +10,15 @@ from tasker.errors import DatabaseError
 from tasker.execution.worker import Worker
 from tasker.services.exchange import Advanced, Result, ResultSink
 
-Release = Callable[[list[Claim], dict[str, str]], Awaitable[None]]
+Note = Mapping[str, str]
+Release = Callable[[list[tuple[Claim, Note]]], Awaitable[None]]
 BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 class Collector:
     """Takes finished attempts and writes them in batches; what the engine hands back starts at once.
 
-    Parameters: `sink` stores results; `release` gives claims back, with a reason by step; `on_advanced` sees every
+    Parameters: `sink` stores results; `release` gives claims back, with a note each; `on_advanced` sees every
     answer (tasks that ended, retries to come); `on_lost` hears that an answer of the database was lost.
     """
 
@@ -33,7 +34,7 @@ class Collector:
         self._sink, self._release = sink, release
         self._on_advanced, self._on_lost = on_advanced, on_lost
         self._results: list[Result] = []
-        self._given_back: dict[str, tuple[Claim, str]] = {}
+        self._given_back: dict[str, tuple[Claim, Note]] = {}
         self._again: list[Result] = []
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -46,9 +47,9 @@ class Collector:
         self._idle.clear()
         self._wake.set()
 
-    def give_back(self, claim: Claim, reason: str) -> None:
-        """A claim that must be released."""
-        self._given_back[claim.step_uuid] = (claim, reason)
+    def give_back(self, claim: Claim, note: Note) -> None:
+        """A claim that must be released; the note says why."""
+        self._given_back[claim.step_uuid] = (claim, note)
         self._idle.clear()
         self._wake.set()
 
@@ -113,8 +114,7 @@ class Collector:
     async def _release_claims(self, worker: Worker) -> None:
         given_back, self._given_back = self._given_back, {}
         try:
-            reasons = {step: reason for step, (_, reason) in given_back.items()}
-            await self._release([claim for claim, _ in given_back.values()], reasons)
+            await self._release(list(given_back.values()))
         except BaseException:
             self._given_back = given_back | self._given_back
             raise

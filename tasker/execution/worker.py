@@ -30,6 +30,8 @@ class Running:
     """A claim in this worker's hands: while its handler runs, and until its result is stored."""
 
     claim: Claim
+    key: str
+    """The template's identifier and the step's ordinal in it."""
     cancel: CancelFlag = field(default_factory=CancelFlag)
     task: asyncio.Task[None] | None = None
     ended: bool = False
@@ -39,7 +41,7 @@ class Worker:
     """The part of a worker that holds claims. `identity` is the uuid text of this incarnation.
 
     `on_ended(result)` gets every finished attempt (the collector of results), `on_given_back` every claim that must be
-    released, with the reason.
+    released, with a note that says why.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class Worker:
         runner: AttemptRunner,
         settings: WorkerSettings,
         on_ended: Callable[[Result], None],
-        on_given_back: Callable[[Claim, str], None],
+        on_given_back: Callable[[Claim, Mapping[str, str]], None],
     ) -> None:
         self.identity = identity
         self.settings = settings
@@ -149,7 +151,7 @@ class Worker:
             checkpoint=row.get("checkpoint"),
             priority=data.priority,
         )
-        running = Running(claim)
+        running = Running(claim, f"{row['template']}:{row['ordinal']}")
         self._held[claim.step_uuid] = running
         results = self.inputs.dependency_results(data, plan, step)
         attempt = Attempt(claim, plan, step, own_copy(data.context), results, running.cancel, self._saver(claim, plan))
@@ -163,18 +165,26 @@ class Worker:
             end = Finished(Outcome(attempt.claim, 0, failure=failure))
         running.ended = True
         self.slots.finish()
-        self._report(end, attempt)
+        self._report(running, end, attempt)
 
-    def _report(self, end: AttemptEnd, attempt: Attempt) -> None:
+    def _report(self, running: Running, end: AttemptEnd, attempt: Attempt) -> None:
         claim = attempt.claim
         if isinstance(end, Finished):
             if end.outcome.failure is None:
                 self.inputs.add_result(claim.task_uuid, claim.name, attempt.step.ordinal, end.outcome.result)
             self._on_ended(Result(end.outcome, attempt.plan, end.result_text))
         elif isinstance(end, Released):
-            self._on_given_back(claim, end.reason)
+            self._give_back(running, end.reason, attempt)
         else:
             self.let_go([claim.step_uuid])
+
+    def _give_back(self, running: Running, reason: str, attempt: Attempt) -> None:
+        """A step that nobody stopped is given back because its handler is not to be had here: never take it again."""
+        note = {"reason": reason}
+        if not running.cancel.is_set():
+            self.unserved.add(running.key)
+            note["unserved"] = attempt.step.handler.callable
+        self._on_given_back(running.claim, note)
 
     def _saver(self, claim: Claim, plan: Plan) -> Callable[[Checkpoint], Any]:
         timeout = plan.by_name[claim.template_step].timeout_seconds

@@ -33,6 +33,8 @@ class SweepSettings:
     """Age of an enqueued step before its hint is looked for; doubles with every repair, up to 64 times."""
     park_grace_ms: int = 5_000
     idle_grace_ms: int = 2_000
+    unserved_ms: int = 600_000
+    """How long a step waits for a worker that can resolve its handler before it fails."""
 
 
 class Sweeper:
@@ -79,6 +81,7 @@ class Sweeper:
             "hint_grace_ms": limits.hint_grace_ms,
             "park_grace_ms": limits.park_grace_ms,
             "idle_grace_ms": limits.idle_grace_ms,
+            "unserved_ms": limits.unserved_ms,
         }
 
     async def _repair(self, found: Found, caller: Caller, repairs: Counter[str], advanced: Advanced) -> None:
@@ -88,6 +91,8 @@ class Sweeper:
         repairs["not_enqueued"] += await self._apply(forgotten, caller, advanced)
         unpromoted = [simple_change("promote", row["s"], row["t"], row["k"]) for row in found.get("unpromoted", ())]
         repairs["not_promoted"] += await self._apply(unpromoted, caller, advanced)
+        unserved = [_unserved(row) for row in found.get("unserved", ())]
+        repairs["nobody_serves"] += await self._apply(unserved, caller, advanced)
         if parked := [row["s"] for row in found.get("parked", ())]:
             _join(advanced, await self._parked.end(parked, caller))
             repairs["result_message_lost"] += len(parked)
@@ -124,3 +129,15 @@ def _join(advanced: Advanced, more: Advanced) -> None:
     advanced.claims += more.claims
     advanced.finished.update(more.finished)
     advanced.sent.update(more.sent)
+
+
+def _unserved(row: Found) -> Change:
+    """The step fails for good: no worker has had its handler for too long (rule 16)."""
+    error = {
+        "message": f"nobody serves {row['callable']!r}: no running worker can resolve this handler",
+        "error_type": "handler_not_found",
+        "retryable": False,
+        "handler": row["callable"],
+        "attempt": row["attempt"],
+    }
+    return simple_change("fail", row["s"], row["t"], row["k"], e=error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -16,28 +16,37 @@ class Substituted(str):
 class Table(BaseModel):
     """One TOML table. Unknown keys and wrong types are errors; `model_fields_set` tells what was written (C-158)."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=(), defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=(), defer_build=True
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _read_placeholders(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        return {key: _typed(value, cls.model_fields[key].annotation) if key in cls.model_fields else value
-                for key, value in data.items()}  # fmt: skip
+        kinds = {name: field.annotation for name, field in cls.model_fields.items()}
+        return {key: _typed(value, kinds.get(key)) for key, value in data.items()}
 
 
 def _typed(value: Any, kind: Any) -> Any:
-    if isinstance(value, list):
-        return [str(item) if isinstance(item, Substituted) else item for item in value]
+    if get_origin(kind) is tuple:
+        item = get_args(kind)[0]
+        entries = _entries(value)
+        return [_typed(entry, getattr(item, "__origin__", item)) for entry in entries] if entries is not None else value
     if not isinstance(value, Substituted):
         return value
-    if get_origin(kind) is tuple:
-        return tuple(part.strip() for part in value.split(",") if part.strip())
     try:
         return _PARSERS[kind](value) if kind in _PARSERS else str(value)
     except (KeyError, ValueError):
         return str(value)  # validation says what is wrong with it
+
+
+def _entries(value: Any) -> list[Any] | None:
+    """A list's entries; those of a placeholder's text are separated by commas."""
+    if isinstance(value, Substituted):
+        return [Substituted(part.strip()) for part in value.split(",") if part.strip()]
+    return value if isinstance(value, list) else None
 
 
 _PARSERS: dict[Any, Any] = {int: int, float: float, bool: lambda text: {"true": True, "false": False}[text.lower()]}

@@ -83,6 +83,10 @@ begin
     end loop;
   end if;
 
+  if p_args @? '$.items[*].n.unserved' then
+    perform tasker.note_unserved(v_judged, v_given, v_now);
+  end if;
+
   insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
   select j.task_uuid, j.ordinal, j.step_uuid, j.name, g.result, g.metadata, v_now
   from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid

@@ -1,7 +1,7 @@
 -- One slice of a sweep over the open tasks: everything in them that a message or a process should have moved and did
 -- not. Reads only; the caller repairs through advance_v1, whose guards decide again under the locks.
--- p_args: {after: task uuid, limit, hint_grace_ms, park_grace_ms, idle_grace_ms}
--- Answer: {last: task uuid|null, orphans, unhinted, parked, forgotten, unpromoted, unfinished}
+-- p_args: {after: task uuid, limit, hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms}
+-- Answer: {last: task uuid|null, orphans, unhinted, parked, forgotten, unserved, unpromoted, unfinished}
 create or replace function tasker.find_v1(p_args jsonb) returns jsonb
 language sql stable as $$
   with open as materialized (
@@ -31,6 +31,10 @@ language sql stable as $$
     'forgotten', (select jsonb_agg(i.j) from item i where i.state = 'pending' and i.unmet = 0
       and i.idle > coalesce((p_args->>'idle_grace_ms')::bigint, 1000) * interval '1 millisecond'
       and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)),
+    'unserved', (select jsonb_agg(i.j || jsonb_build_object('callable', u.callable)) from item i
+      join tasker.unserved_steps u on u.workflow_step_uuid = i.workflow_step_uuid and u.claim_token = i.claim_token
+      where i.state = 'enqueued'
+        and tasker.now() - u.since > (p_args->>'unserved_ms')::bigint * interval '1 millisecond'),
     'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry' and i.due_at is null),
     'unfinished', (select jsonb_agg(o.task_uuid) from open o
       where (o.done = o.total or (o.active = 0 and o.retrying = 0 and o.held = 0 and o.failed > 0

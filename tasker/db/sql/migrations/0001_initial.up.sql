@@ -303,6 +303,14 @@ create table tasker.workers (
   stopped_at   timestamptz
 ) with (fillfactor = 50);
 
+-- Steps that a worker could not resolve and put back (rule 16). Valid while the step still has this token.
+create table tasker.unserved_steps (
+  workflow_step_uuid uuid primary key,
+  claim_token        bigint not null,
+  callable           text not null,
+  since              timestamptz not null
+);
+
 create table tasker.poison_messages (
   id         bigint generated always as identity primary key,
   queue_name text not null,

@@ -1,0 +1,167 @@
+"""Messages as they come: pushed by the broker, received by somebody, settled by their receipt."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from aiormq.abc import AbstractChannel, DeliveredMessage
+
+from tasker.errors import MessagingError
+from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
+
+READS = "x-tasker-reads"
+"""Header: how often the message was received before it was sent again with a delay, which resets the broker's count."""
+HELD_LIMIT = 100_000
+"""Messages held at most; beyond it receiving is refused."""
+LINGER_SECONDS = 1.0
+"""How long pushed messages may lie here untouched before they go back for others."""
+
+
+def new_ids() -> Iterator[int]:
+    """Ids that grow and that no other process is likely to give: RabbitMQ has none of its own (E-17)."""
+    return itertools.count(secrets.randbits(62))
+
+
+@dataclass(slots=True)
+class Receipt:
+    """A delivered message. It can be settled as long as the channel lives that delivered it."""
+
+    message_id: int
+    body: bytes
+    reads: int
+    sent_at: datetime | None
+    channel: AbstractChannel
+    tag: int
+    deadline: float = 0.0
+    """When it goes back by itself, a reading of the clock."""
+
+    @property
+    def void(self) -> bool:
+        """True when the channel is gone: the broker has put the message back."""
+        return self.channel.is_closed
+
+    async def acknowledge(self) -> None:
+        """Done with it."""
+        await self.channel.basic_ack(self.tag, wait=False)
+
+    async def give_back(self, *, requeue: bool = True) -> None:
+        """To its place in the queue, or else to the dead letters."""
+        if not self.void:
+            await self.channel.basic_reject(self.tag, requeue=requeue, wait=False)
+
+
+def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
+    """The receipt of a delivery; what a stranger has sent gets an id of ours."""
+    found = delivered.header.properties
+    headers = found.headers or {}
+    reads = 1 + sum(int(headers.get(key) or 0) for key in (READS, "x-delivery-count"))
+    text = found.message_id or ""
+    message_id = int(text) if text.isdecimal() else next(ids)
+    return Receipt(message_id, delivered.body, reads, found.timestamp, delivered.channel, delivered.delivery_tag or 0)
+
+
+class HeldMessages:
+    """Receipts by queue and message id. Those whose channel is gone count as not held."""
+
+    def __init__(self, limit: int = HELD_LIMIT) -> None:
+        self._limit = limit
+        self._receipts: dict[tuple[str, int], Receipt] = {}
+
+    def room(self) -> int:
+        """How many more may be held. Raises `MessagingError` when there is none."""
+        if len(self._receipts) < self._limit:
+            return self._limit - len(self._receipts)
+        raise MessagingError(f"{self._limit} received messages are not settled", hint="acknowledge or return them")
+
+    def put(self, queue: str, receipt: Receipt) -> Receipt | None:
+        """Remember; returns the receipt of another copy of the message that was held already."""
+        former = self.take(queue, receipt.message_id)
+        self._receipts[queue, receipt.message_id] = receipt
+        return former
+
+    def get(self, queue: str, message_id: int) -> Receipt | None:
+        """The valid receipt of the message."""
+        receipt = self._receipts.get((queue, message_id))
+        return receipt if receipt and not receipt.void else None
+
+    def take(self, queue: str, message_id: int) -> Receipt | None:
+        """Like `get`, and the message is no longer held."""
+        receipt = self.get(queue, message_id)
+        self._receipts.pop((queue, message_id), None)
+        return receipt
+
+    def of(self, queue: str) -> list[Receipt]:
+        """The valid receipts of a queue."""
+        return [receipt for (name, _), receipt in self._receipts.items() if name == queue and not receipt.void]
+
+    def take_overdue(self, now: float) -> list[Receipt]:
+        """Those whose deadline has passed are no longer held; void ones are forgotten on the way."""
+        keys = [key for key, receipt in self._receipts.items() if receipt.void or receipt.deadline <= now]
+        return [receipt for key in keys if (receipt := self.take(*key))]
+
+
+class Feed:
+    """A consumer of one queue, and what has arrived and waits to be taken: at most its prefetch.
+
+    `listeners` are told of every arrival, and of the end of the channel.
+    """
+
+    def __init__(self, link: Link, name: str, ids: Iterator[int]) -> None:
+        self._link, self._name, self._ids = link, name, ids
+        self._channel: AbstractChannel | None = None
+        self._tag = ""
+        self._touched = 0.0
+        self.waiting: deque[Receipt] = deque()
+        self.listeners: set[asyncio.Event] = set()
+
+    @property
+    def running(self) -> bool:
+        """True while the broker pushes."""
+        return self._channel is not None and not self._channel.is_closed and self._tag in self._channel.consumers
+
+    @property
+    def neglected(self) -> bool:
+        """True when messages lie here that nobody has asked for lately: others could work on them."""
+        return bool(self.waiting) and time.monotonic() - self._touched > LINGER_SECONDS
+
+    async def start(self, prefetch: int) -> None:
+        """Let the broker push up to `prefetch` unsettled messages. The queue must exist."""
+        channel = await self._link.channel(RECEIVE)
+        with self._link.errors():
+            async with self._link.consuming:  # the limit holds for the consumer that is made after it
+                await channel.basic_qos(prefetch_count=prefetch, timeout=REPLY_SECONDS)
+                reply = await channel.basic_consume(self._name, self._arrived, timeout=REPLY_SECONDS)
+        self._channel, self._tag = channel, reply.consumer_tag or ""
+        channel.closing.add_done_callback(lambda _: self._tell())
+
+    async def _arrived(self, delivered: DeliveredMessage) -> None:
+        if not self.waiting:
+            self._touched = time.monotonic()
+        self.waiting.append(receipt_of(delivered, self._ids))
+        self._tell()
+
+    def _tell(self) -> None:
+        for event in self.listeners:
+            event.set()
+
+    def take(self, limit: int) -> list[Receipt]:
+        """Up to `limit` of what waits, the oldest first."""
+        self._touched = time.monotonic()
+        taken = [self.waiting.popleft() for _ in range(min(limit, len(self.waiting)))]
+        return [receipt for receipt in taken if not receipt.void]
+
+    async def stop(self) -> None:
+        """No more pushes; what was not taken goes back."""
+        channel, self._channel = self._channel, None
+        with self._link.errors():
+            if channel is not None and not channel.is_closed and self._tag in channel.consumers:
+                await channel.basic_cancel(self._tag, timeout=REPLY_SECONDS)
+            while self.waiting:
+                await self.waiting.pop().give_back()

@@ -1,0 +1,60 @@
+"""Sending: durable messages with ids of ours, every one confirmed by the broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+from aiormq.exceptions import PublishError
+from pamqp.commands import Basic
+
+from tasker.errors import MessagingError
+from tasker_rabbitmq.link import PUBLISH, REPLY_SECONDS, Link
+
+IN_FLIGHT = 500
+"""Messages that are published before their confirmations are awaited."""
+READS = "x-tasker-reads"
+"""Header: how often the message was received before it was sent again with a delay, which resets the broker's count."""
+
+
+async def publish(
+    link: Link, name: str, messages: Sequence[tuple[int, bytes]], sent_at: datetime, *, reads: int = 0
+) -> None:
+    """Send (id, payload) pairs in order to the queue of that name on the broker.
+
+    Raises `LookupError` when there is no such queue, `MessagingError` otherwise; some may have been sent then.
+    """
+    for start in range(0, len(messages), IN_FLIGHT):
+        await _publish_batch(link, name, messages[start : start + IN_FLIGHT], sent_at, {READS: reads} if reads else None)
+
+
+async def _publish_batch(
+    link: Link, name: str, batch: Sequence[tuple[int, bytes]], sent_at: datetime, headers: dict[str, int] | None
+) -> None:
+    channel = await link.channel(PUBLISH)
+    sends = [
+        channel.basic_publish(
+            payload,
+            routing_key=name,
+            properties=Basic.Properties(delivery_mode=2, message_id=str(id_), timestamp=sent_at, headers=headers),
+            mandatory=True,
+            timeout=REPLY_SECONDS,
+            wait=False,
+        )
+        for id_, payload in batch
+    ]
+    with link.errors():
+        try:
+            await asyncio.gather(*sends)
+        except PublishError as error:
+            raise MissingQueue(name) from error
+
+
+class MissingQueue(MessagingError):
+    """There is no queue of that name on the broker."""
+
+    error_type = "queue_missing"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"queue {queue!r} does not exist", hint="create it first")

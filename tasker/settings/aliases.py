@@ -1,0 +1,29 @@
+"""Older spellings of keys, which are read like the present ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.settings.layering import deep_merge, find, nested, without
+from tasker.settings.problems import Problem
+
+ALIASES: Mapping[str, str] = {
+    "common.circuit_breakers.component_configs.pgmq": "common.circuit_breakers.component_configs.messaging",
+    "orchestration.decision_points.max_depth": "orchestration.decision_points.max_decision_depth",
+    "orchestration.decision_points.warn_threshold": "orchestration.decision_points.warn_threshold_depth",
+}
+"""Older path -> path (A-66, C-32)."""
+
+
+def canonical(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The tables with present spellings. A key that stands there in both is a problem."""
+    result, problems = dict(tables), list[Problem]()
+    for older, path in ALIASES.items():
+        value = find(tables, older)
+        if value is None:
+            continue
+        if find(tables, path) is not None:
+            problems.append(Problem(older, value, f"The same as {path}, which is set too", f"Keep {path} alone"))
+        result = deep_merge(without(result, frozenset({older})), nested({path: value}) if not problems else {})
+    return result, problems

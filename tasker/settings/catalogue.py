@@ -1,0 +1,122 @@
+"""Every parameter with what there is to know about it, read off the model: one source for checks, help and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from tasker.settings.layering import covering
+from tasker.settings.model import Settings
+from tasker.settings.pending import PENDING
+from tasker.settings.single_process import SINGLE_PROCESS
+
+_KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter. `variables` are the environment variables that give its value while no file does, first one first.
+
+    `pending` names the part of Tasker that will read it and does not yet; `single_process` is the default of
+    `tasker run`, `tasker dev` and `App` where it is another one.
+    """
+
+    path: str
+    kind: str
+    default: Any
+    meaning: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    advice: str | None = None
+    variables: tuple[str, ...] = ()
+    table: str = ""
+    pending: str | None = None
+    single_process: Any = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def range(self) -> str:
+        """What values it takes, in words."""
+        if self.choices:
+            return " | ".join(self.choices)
+        return f"{_plain(self.low)} to {_plain(self.high)}" if self.low is not None else self.kind
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        """The other parameters of its table."""
+        above = self.path.rpartition(".")[0]
+        return tuple(each.path for each in parameters() if each.path.rpartition(".")[0] == above and each != self)
+
+
+@cache
+def parameters() -> tuple[Parameter, ...]:
+    """All of them, in the order of the model."""
+    return tuple(_walk(Settings, ""))
+
+
+@cache
+def by_path() -> dict[str, Parameter]:
+    """All of them by dotted path."""
+    return {parameter.path: parameter for parameter in parameters()}
+
+
+@cache
+def tables() -> dict[str, str]:
+    """The meaning of every table by dotted path."""
+    return dict(_tables(Settings, ""))
+
+
+def _walk(model: type[BaseModel], prefix: str) -> Iterator[Parameter]:
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _walk(inner, f"{prefix}{name}.")
+        else:
+            yield _parameter(f"{prefix}{name}", field, (model.__doc__ or "").strip())
+
+
+def _tables(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield f"{prefix}{name}", (inner.__doc__ or "").strip()
+            yield from _tables(inner, f"{prefix}{name}.")
+
+
+def _parameter(path: str, field: FieldInfo, table: str) -> Parameter:
+    notes = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    kind = field.annotation
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    variable: Any = notes.get("variable") or ()
+    return Parameter(
+        path=path,
+        kind="list" if get_origin(kind) is tuple else _KINDS.get(kind, "text"),  # type: ignore[arg-type]
+        default=field.get_default(call_default_factory=False),
+        meaning=field.description or "",
+        low=_bound(field, "ge"),
+        high=_bound(field, "le"),
+        choices=choices,
+        advice=str(notes["advice"]) if "advice" in notes else None,
+        variables=(variable,) if isinstance(variable, str) else tuple(variable),
+        table=table,
+        pending=covering(path, PENDING),
+        single_process=SINGLE_PROCESS.get(path),
+    )
+
+
+def _bound(field: FieldInfo, name: str) -> float | None:
+    return next((getattr(item, name) for item in field.metadata if hasattr(item, name)), None)
+
+
+def _plain(value: float | None) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,121 @@
+"""From plain tables to settings, with every problem at once (C-155, C-158)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from tasker.settings.catalogue import by_path, tables
+from tasker.settings.layering import covering, find, leaves, without
+from tasker.settings.model import Settings
+from tasker.settings.problems import Problem
+from tasker.settings.refused import REFUSED
+from tasker.settings.rules import broken_rules
+
+PlaceOf = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The settings, None when there is a problem."""
+
+    settings: Settings | None
+    problems: tuple[Problem, ...]
+
+
+def check(values: Mapping[str, Any], place_of: PlaceOf = lambda path: None) -> Checked:
+    """Check values whose placeholders are replaced. `place_of` tells where a dotted path was set."""
+    refused = [_refusal(path, values) for path in _refused_in(values)]
+    rest = without(values, frozenset(problem.path for problem in refused))
+    found = [*refused, *_validate(rest)]
+    settings = _parsed(without(rest, frozenset(_base(problem.path) for problem in found)))
+    broken = {_base(problem.path) for problem in found}
+    found += [problem for problem in broken_rules(settings) if problem.path not in broken]
+    problems = tuple(replace(problem, place=place_of(problem.path)) for problem in found)
+    return Checked(None if problems else settings, problems)
+
+
+def _parsed(values: Mapping[str, Any]) -> Settings:
+    return Settings.model_validate(values)
+
+
+def _validate(values: Mapping[str, Any]) -> list[Problem]:
+    try:
+        _parsed(values)
+    except ValidationError as error:
+        return [_problem(details) for details in error.errors(include_url=False)]
+    return []
+
+
+def _refused_in(values: Mapping[str, Any]) -> Iterator[str]:
+    """The refused tables and values that are set; one entry for a table as a whole."""
+    return (path for path in REFUSED if find(values, path) is not None)
+
+
+def _refusal(path: str, values: Mapping[str, Any]) -> Problem:
+    issue, _, fix = REFUSED[path].rpartition("; ")
+    text = fix[:1].upper() + fix[1:]
+    return Problem(path, find(values, path), issue or "This setting does not exist here", text)
+
+
+def _base(path: str) -> str:
+    return path.partition("[")[0]
+
+
+def _problem(details: ErrorDetails) -> Problem:
+    path = _dotted(details["loc"])
+    context: Mapping[str, Any] = details.get("ctx", {})
+    kind, value = details["type"], details["input"]
+    if kind == "extra_forbidden":
+        return Problem(path, value, "Unknown setting", _suggestion(path, value))
+    if kind == "form":
+        return Problem(path, value, context["issue"], context["fix"])
+    if kind == "less_than_equal":
+        limit = context["le"]
+        return Problem(path, value, f"Exceeds maximum allowed value ({limit})", f"Reduce to {limit} or less")
+    if kind == "greater_than_equal":
+        limit = context["ge"]
+        return Problem(path, value, f"Below minimum allowed value ({limit})", f"Increase to {limit} or more")
+    if kind in ("too_short", "string_too_short"):
+        return Problem(path, value, "Must not be empty", "Write at least one value, or leave the setting out")
+    parameter = by_path().get(_base(path))
+    if parameter is None:
+        return Problem(path, value, "This is a table, not a value", f"Write [{path}] and its settings below it")
+    if parameter.choices:
+        return Problem(path, value, "Not a possible value", f"Use one of: {', '.join(parameter.choices)}")
+    return Problem(path, value, f"Not a {_expected(parameter.kind)}", f"Expected: {parameter.range}")
+
+
+def _expected(kind: str) -> str:
+    return {"true or false": "switch (true or false)"}.get(kind, kind)
+
+
+def _dotted(location: tuple[int | str, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+
+
+def _suggestion(path: str, value: Any) -> str:
+    known = [*by_path(), *tables()]
+    above, _, name = path.rpartition(".")
+    siblings = [each.rpartition(".")[2] for each in known if each.rpartition(".")[0] == above]
+    if close := get_close_matches(name, siblings, 1, 0.6):
+        return f"Did you mean {f'{above}.{close[0]}'.lstrip('.')}?"
+    elsewhere = [each for each in known if each.endswith(f".{path}")] or [
+        each for each in known if each.rpartition(".")[2] == name
+    ]
+    if elsewhere:
+        return f"Did you mean {min(elsewhere, key=len)}?"
+    names = ", ".join(sorted(siblings)[:12])
+    return f"Remove it; {above or 'the file'} has: {names}" if siblings else "Remove it"
+
+
+def unread(settings: Settings, pending: Mapping[str, str]) -> list[tuple[str, Any, str]]:
+    """(path, value, part that will read it) of settings that differ from their default and have no effect yet."""
+    values = dict(leaves(settings.model_dump()))
+    found = ((path, value, covering(path, pending)) for path, value in values.items())
+    return [(path, value, part) for path, value, part in found if part and value != by_path()[path].default]

@@ -1,0 +1,45 @@
+"""One thing that is wrong with a configuration, and how it is said (C-158)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.settings.redaction import REDACTED, is_secret
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Where, what was found, what is wrong with it, what to do. `place` is `FILE:LINE` or what else set the value."""
+
+    path: str
+    value: Any
+    issue: str
+    fix: str
+    place: str | None = None
+
+    def __str__(self) -> str:
+        value = show_value(self.path, self.value) + (f"  ({self.place})" if self.place else "")
+        return f"Validation Error: {self.path}\nValue: {value}\nIssue: {self.issue}\nFix: {self.fix}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The problem as plain data, its value as shown."""
+        value = show_value(self.path, self.value)
+        return {"path": self.path, "value": value, "issue": self.issue, "fix": self.fix, "place": self.place}
+
+
+def render(problems: Iterable[Problem]) -> str:
+    """All of them, an empty line between two."""
+    return "\n\n".join(map(str, problems))
+
+
+def show_value(path: str, value: Any) -> str:
+    """A value as it stands in TOML; secrets are hidden, tables are named."""
+    if isinstance(value, dict):
+        return "a table"
+    if is_secret(path.rpartition(".")[2], value):
+        return REDACTED
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 200 else f"{text[:197]}..."

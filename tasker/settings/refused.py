@@ -1,0 +1,52 @@
+"""Keys that other systems of this kind have and that mean nothing here: path -> why, and what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_QUEUE_NAMES = "Queues are named after their namespace, worker_NAMESPACE_queue, and SQL relies on it; leave it out"
+_CLAIM = (
+    "A claim ends with its worker's lease, or when its step's time is up; use worker.lease.lease_ms and "
+    "worker.lease.grace_ms"
+)
+_FFI = "Handlers are called directly, there is no bridge to another language"
+_OLD_MODE = "Set deployment_mode and timing of orchestration.event_systems.* and worker.event_systems.worker"
+_LIMITS = "Memory and processor time are limited by the system that starts the process (container, systemd)"
+
+REFUSED: Mapping[str, str] = {
+    "common.cache.key_prefix": "Keys of the cache begin with tasker:; leave it out",
+    "common.cache.memcached": "There is no memcached cache; use backend redis or moka",
+    "common.database.adapter": "The database is always PostgreSQL; leave it out",
+    "common.execution.step_enqueue_batch_size": (
+        "Steps that become ready together are enqueued together; common.execution.enqueue_window bounds how many wait"
+    ),
+    "common.mpsc_channels.ffi": _FFI,
+    "common.pgmq_database": (
+        "PGMQ's queues are in the engine's database, so that a message is sent in the transaction that makes it true; "
+        "to take load off the database choose another common.queues.backend"
+    ),
+    "common.queues.naming_pattern": _QUEUE_NAMES,
+    "common.queues.orchestration_namespace": _QUEUE_NAMES,
+    "common.queues.worker_namespace": _QUEUE_NAMES,
+    "common.telemetry": "Telemetry is set with the environment variables OTEL_*; leave it out",
+    "orchestration.deployment_mode": "Each event system has its own; use orchestration.event_systems.*.deployment_mode",
+    "orchestration.event_driven": _OLD_MODE,
+    "orchestration.event_systems.orchestration.timing.claim_timeout_seconds": _CLAIM,
+    "orchestration.event_systems.task_readiness.timing.claim_timeout_seconds": _CLAIM,
+    "orchestration.hybrid": _OLD_MODE,
+    "orchestration.max_concurrent_tasks": "Any number of tasks is open; common.execution.enqueue_window bounds their steps",
+    "orchestration.polling": _OLD_MODE,
+    "orchestration.task_timeout_seconds": (
+        "Use orchestration.dlq.staleness_detection.thresholds, or `lifecycle` in a template"
+    ),
+    "orchestration.worker_events": _OLD_MODE,
+    "worker.event_systems.worker.metadata.in_process_events.ffi_integration_enabled": _FFI,
+    "worker.event_systems.worker.timing.claim_timeout_seconds": _CLAIM,
+    "worker.max_concurrent_steps": "Use worker.mpsc_channels.handler_dispatch.max_concurrent_handlers",
+    "worker.mpsc_channels.ffi_dispatch.completion_send_timeout_ms": f"{_FFI}; a result waits until it is stored",
+    "worker.mpsc_channels.ffi_dispatch.completion_timeout_ms": f"{_FFI}; use handler_dispatch.handler_timeout_ms",
+    "worker.mpsc_channels.ffi_dispatch.dispatch_buffer_size": f"{_FFI}; use handler_dispatch.dispatch_buffer_size",
+    "worker.resource_limits": _LIMITS,
+    "worker.template_path": "Use common.task_templates.search_paths",
+}
+"""A path stands for everything below it."""

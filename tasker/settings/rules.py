@@ -1,0 +1,71 @@
+"""What must hold between several settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tasker.settings.layering import find
+from tasker.settings.model import Settings
+from tasker.settings.problems import Problem
+
+_ORDERED = (
+    ("common.database.pool.min_connections", "common.database.pool.max_connections"),
+    ("orchestration.decision_points.warn_threshold_steps", "orchestration.decision_points.max_steps_per_decision"),
+    ("orchestration.decision_points.warn_threshold_depth", "orchestration.decision_points.max_decision_depth"),
+    *(
+        (f"{system}.processing.backoff.initial_delay_ms", f"{system}.processing.backoff.max_delay_ms")
+        for system in (
+            "orchestration.event_systems.orchestration",
+            "orchestration.event_systems.task_readiness",
+            "worker.event_systems.worker",
+        )
+    ),
+    (
+        "worker.mpsc_channels.handler_dispatch.load_shedding.warning_threshold_percent",
+        "worker.mpsc_channels.handler_dispatch.load_shedding.capacity_threshold_percent",
+    ),
+    *(
+        (f"{context}.web.database_pools.web_api_pool_size", f"{context}.web.database_pools.web_api_max_connections")
+        for context in ("orchestration", "worker")
+    ),
+    (
+        "common.queues.pgmq.queue_depth_thresholds.critical_threshold",
+        "common.queues.pgmq.queue_depth_thresholds.overflow_threshold",
+    ),
+)
+"""(smaller, larger): the first must not be above the second."""
+
+
+def broken_rules(settings: Settings) -> Iterator[Problem]:
+    """Everything that does not go together."""
+    values = settings.model_dump()
+    for smaller, larger in _ORDERED:
+        low, high = find(values, smaller), find(values, larger)
+        if low > high:
+            yield Problem(smaller, low, f"Above {larger} ({high})", f"Lower it to {high} or less, or raise the other")
+    yield from _no_way_to_work(settings)
+    yield from _one_port_twice(settings)
+
+
+def _no_way_to_work(settings: Settings) -> Iterator[Problem]:
+    worker = settings.worker.event_systems.worker
+    if worker.deployment_mode == "PollingOnly" and not worker.metadata.fallback_poller.enabled:
+        path = "worker.event_systems.worker.metadata.fallback_poller.enabled"
+        yield Problem(path, False, "With deployment_mode PollingOnly nothing would fetch work", "Set it to true")
+
+
+def _one_port_twice(settings: Settings) -> Iterator[Problem]:
+    taken: dict[str, str] = {}
+    servers = {
+        "orchestration.web": settings.orchestration.web,
+        "orchestration.grpc": settings.orchestration.grpc,
+        "worker.web": settings.worker.web,
+        "worker.grpc": settings.worker.grpc,
+    }
+    for name, server in servers.items():
+        if not server.enabled:
+            continue
+        path = f"{name}.bind_address"
+        other = taken.setdefault(server.bind_address, path)
+        if other != path:
+            yield Problem(path, server.bind_address, f"The same address as {other}", "Give each its own port")

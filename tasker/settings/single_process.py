@@ -1,0 +1,18 @@
+"""Defaults of `tasker run`, `tasker dev` and `App`, where one process does everything and often no file exists."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+SINGLE_PROCESS: MappingProxyType[str, Any] = MappingProxyType(
+    {
+        "common.backoff.jitter_enabled": False,
+        "common.backoff.max_backoff_seconds": 30,
+        "common.database.url": "",
+        "orchestration.decision_points.max_decision_depth": 3,
+        "orchestration.decision_points.warn_threshold_depth": 2,
+        "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": 100,
+    }
+)
+"""Dotted path -> value, below every file and every environment variable."""

@@ -1,0 +1,62 @@
+"""`${VAR}` and `${VAR:-default}` in texts (C-150)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tasker.settings.problems import Problem
+from tasker.settings.table import Substituted
+
+_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}", re.ASCII)
+Lookup = Callable[[str], str | None]
+
+
+def variables_in(value: Any) -> list[tuple[str, str | None]]:
+    """(name, default) of the placeholders in a text; none for anything else."""
+    return [(match[1], match[2]) for match in _PLACEHOLDER.finditer(value)] if isinstance(value, str) else []
+
+
+def has_unset(value: Any, lookup: Lookup) -> bool:
+    """True when a text, or an entry of a list, needs a variable that is not set."""
+    values = value if isinstance(value, list) else [value]
+    return any(lookup(name) is None for each in values for name, default in variables_in(each) if default is None)
+
+
+class Substitution:
+    """Replaces placeholders; what cannot be replaced is a `Problem` and stays as it is.
+
+    `lookup` gives a variable's value, None when it is not set. As in a shell, `:-` also replaces an empty value.
+    """
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+        self.problems: list[Problem] = []
+
+    def tables(self, tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+        """A copy with every text replaced."""
+        return {key: self._value(value, f"{prefix}{key}") for key, value in tables.items()}
+
+    def _value(self, value: Any, path: str) -> Any:
+        if isinstance(value, Mapping):
+            return self.tables(value, f"{path}.")
+        if isinstance(value, list):
+            return [self._value(item, f"{path}[{index}]") for index, item in enumerate(value)]
+        return self._text(value, path) if isinstance(value, str) and "${" in value else value
+
+    def _text(self, text: str, path: str) -> str:
+        unset = [name for name, default in variables_in(text) if default is None and self._lookup(name) is None]
+        if unset:
+            issue = f"The environment variable {', '.join(dict.fromkeys(unset))} is not set"
+            self.problems.append(Problem(path, text, issue, f"Set it, or write a default: ${{{unset[0]}:-...}}"))
+            return text
+        if "${" in _PLACEHOLDER.sub("", text):
+            issue = "A placeholder is not complete"
+            self.problems.append(Problem(path, text, issue, "Write ${NAME} or ${NAME:-default}, without braces inside"))
+            return text
+        return Substituted(_PLACEHOLDER.sub(self._replacement, text))
+
+    def _replacement(self, match: re.Match[str]) -> str:
+        found = self._lookup(match[1])
+        return (found or match[2]) if match[2] is not None else str(found)
