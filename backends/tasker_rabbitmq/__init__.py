@@ -1,4 +1,4 @@
-"""Messaging on RabbitMQ: quorum queues, publisher confirms, consumer acknowledgements. Chosen by the name `rabbitmq`."""
+"""Messaging on RabbitMQ: quorum queues, confirmed sends, acknowledgements. Chosen by the name `rabbitmq`."""
 
 from __future__ import annotations
 

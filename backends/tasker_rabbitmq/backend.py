@@ -7,18 +7,16 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 
-from aiormq.exceptions import ChannelNotFoundEntity, PublishError
-from pamqp.commands import Basic
+from aiormq.exceptions import ChannelNotFoundEntity
 
 from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
-from tasker_rabbitmq.link import ADMIN, PUBLISH, RECEIVE, REPLY_SECONDS, Link
-from tasker_rabbitmq.received import READS, Feed, HeldMessages, Receipt, new_ids, receipt_of
+from tasker_rabbitmq.link import ADMIN, RECEIVE, REPLY_SECONDS, Link
+from tasker_rabbitmq.received import Feed, HeldMessages, Receipt, new_ids, receipt_of
+from tasker_rabbitmq.sending import publish
 from tasker_rabbitmq.settings import RabbitmqSettings
 from tasker_rabbitmq.topology import Topology
 
-IN_FLIGHT = 500
-"""Messages that are published before their confirmations are awaited."""
 TICK_SECONDS = 0.5
 """How often overdue messages are looked for."""
 STRAGGLER_SECONDS = 0.2
@@ -112,11 +110,8 @@ class RabbitmqBackend:
 
     async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
         """Send in order. When it raises, some may have been sent."""
-        check_queue_name(queue)
         messages = [(next(self._ids), payload) for payload in payloads]
-        now = self._clock.now()
-        for start in range(0, len(messages), IN_FLIGHT):
-            await self._publish(queue, messages[start : start + IN_FLIGHT], now)
+        await self._publish(queue, check_queue_name(queue), messages, self._clock.now())
         return [message_id for message_id, _ in messages]
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
@@ -124,30 +119,17 @@ class RabbitmqBackend:
         await self._must_exist(queue)
         message_id = next(self._ids)
         delayed = await self._topology.delay_queue(queue, delay_seconds)
-        await self._publish(delayed, [(message_id, payload)], self._clock.now())
+        await self._publish(queue, delayed, [(message_id, payload)], self._clock.now())
         return message_id
 
     async def _publish(
-        self, queue: str, messages: Sequence[tuple[int, bytes]], sent_at: datetime, headers: dict[str, int] | None = None
+        self, queue: str, target: str, messages: Sequence[tuple[int, bytes]], sent_at: datetime, reads: int = 0
     ) -> None:
-        channel = await self._link.channel(PUBLISH)
-        name = self._topology.name(queue)
-        sends = [
-            channel.basic_publish(
-                payload,
-                routing_key=name,
-                properties=Basic.Properties(delivery_mode=2, message_id=str(id_), timestamp=sent_at, headers=headers),
-                mandatory=True,
-                timeout=REPLY_SECONDS,
-                wait=False,
-            )
-            for id_, payload in messages
-        ]
-        with self._link.errors():
-            try:
-                await asyncio.gather(*sends)
-            except PublishError as error:
-                raise self._missing(queue) from error
+        """Send to `target`, the queue itself or one that delays for it."""
+        try:
+            await publish(self._link, self._topology.name(target), messages, sent_at, reads=reads)
+        except KeyError as error:
+            raise self._missing(queue) from error
 
     # Receiving
 
@@ -162,7 +144,9 @@ class RabbitmqBackend:
 
     async def _pushed(self, feed: Feed, queue: str, limit: int) -> list[Receipt]:
         receipts = feed.take(limit)
-        if not feed.running:
+        if not feed.running:  # it was neglected, or the queue was removed
+            self._known.discard(queue)
+            await self._must_exist(queue)
             await feed.start(self._settings.prefetch_count)
         elif not receipts and len(self._held.of(queue)) >= self._settings.prefetch_count:
             return await self._polled(queue, limit)  # the broker pushes no more until some are settled
@@ -234,7 +218,7 @@ class RabbitmqBackend:
         sent_at = receipt.sent_at or self._clock.now()
         try:
             delayed = await self._topology.delay_queue(queue, delay)
-            await self._publish(delayed, [(receipt.message_id, receipt.body)], sent_at, {READS: receipt.reads})
+            await self._publish(queue, delayed, [(receipt.message_id, receipt.body)], sent_at, receipt.reads)
         except MessagingError:
             await receipt.give_back()
             raise
@@ -267,7 +251,7 @@ class RabbitmqBackend:
         counts = await self._counts(queue)
         if counts is None:
             raise self._missing(queue)
-        here = self._held.of(queue) + [*(self._feeds[queue].waiting if queue in self._feeds else ())]
+        here = [*self._held.of(queue), *(self._feeds[queue].waiting if queue in self._feeds else ())]
         depth = counts[0] + len(here) + await self._topology.delayed(queue)
         return QueueStats(queue, depth, await self._oldest(queue, here), counts[1])
 
@@ -296,8 +280,8 @@ class RabbitmqBackend:
                 yield Available(queue)
             while await news.wait():
                 news.clear()
-                if not all(feed.alive for _, feed in feeds):
-                    raise self._link.lost()
+                if any(feed.lost for _, feed in feeds):
+                    raise self._link.unavailable("was lost")
                 for queue in [queue for queue, feed in feeds if feed.waiting]:
                     yield Available(queue)
 

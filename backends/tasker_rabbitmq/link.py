@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import aio_pika
-from aiormq.abc import AbstractChannel, AbstractConnection
+from aiormq import Channel
+from aiormq.abc import AbstractConnection
 from aiormq.exceptions import AMQPError, ChannelInvalidStateError
 
 from tasker.errors import BackendUnavailable, MessagingError
@@ -19,7 +20,7 @@ REPLY_SECONDS = 15.0
 RECONNECT_SECONDS = 0.5
 
 PUBLISH, RECEIVE, ADMIN = "publish", "receive", "admin"
-"""Channels by purpose. What fails on one (a missing queue closes its channel) leaves the messages of the others alone."""
+"""Channels by purpose. An error on one (it closes the channel) leaves the messages of the others alone."""
 
 
 class Link:
@@ -30,7 +31,7 @@ class Link:
         parts = urlsplit(settings.url)
         self._where = f"RabbitMQ at {parts.hostname}:{parts.port or 5672}"
         self._connection: aio_pika.abc.AbstractRobustConnection | None = None
-        self._channels: dict[str, AbstractChannel] = {}
+        self._channels: dict[str, Channel] = {}
         self._lock = asyncio.Lock()
         self.consuming = asyncio.Lock()
         """Held while a consumer and its limit are set up."""
@@ -62,20 +63,22 @@ class Link:
         if connection is not None:
             await connection.close()
 
-    async def channel(self, purpose: str) -> AbstractChannel:
+    async def channel(self, purpose: str) -> Channel:
         """The open channel for a purpose; a new one when it was closed."""
         async with self._lock:
             found = self._channels.get(purpose)
             if found is None or found.is_closed:
                 with self.errors():
-                    found = await self._transport().channel(publisher_confirms=purpose == PUBLISH, on_return_raises=True)
+                    found = await self._transport().channel(
+                        publisher_confirms=purpose == PUBLISH, on_return_raises=True
+                    )
                 self._channels[purpose] = found
             return found
 
     def _transport(self) -> AbstractConnection:
         transport = self._connection.transport if self._connection else None
         if transport is None or transport.connection.is_closed:
-            raise self._unavailable("is down" if self._connection else "is not open")
+            raise self.unavailable("is down" if self._connection else "is not open")
         return transport.connection
 
     @contextmanager
@@ -84,12 +87,13 @@ class Link:
         try:
             yield
         except TimeoutError as error:
-            raise self._unavailable(f"gave no answer within {REPLY_SECONDS:g} seconds") from error
+            raise self.unavailable(f"gave no answer within {REPLY_SECONDS:g} seconds") from error
         except (OSError, RuntimeError, ChannelInvalidStateError) as error:
-            raise self._unavailable(f"was lost ({error!r})") from error
+            raise self.unavailable(f"was lost ({error!r})") from error
         except AMQPError as error:
             raise MessagingError(f"RabbitMQ refused a call: {error}") from error
 
-    def _unavailable(self, problem: str) -> BackendUnavailable:
+    def unavailable(self, problem: str) -> BackendUnavailable:
+        """The error that says what is wrong with the connection."""
         hint = "an open backend connects again by itself: try again"
         return BackendUnavailable(f"the connection to {self._where} {problem}", hint=hint)

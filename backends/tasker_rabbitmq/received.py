@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from aiormq import Channel
 from aiormq.abc import AbstractChannel, DeliveredMessage
 
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
+from tasker_rabbitmq.sending import READS
 
-READS = "x-tasker-reads"
-"""Header: how often the message was received before it was sent again with a delay, which resets the broker's count."""
 HELD_LIMIT = 100_000
 """Messages held at most; beyond it receiving is refused."""
 LINGER_SECONDS = 1.0
@@ -61,7 +61,8 @@ def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
     """The receipt of a delivery; what a stranger has sent gets an id of ours."""
     found = delivered.header.properties
     headers = found.headers or {}
-    reads = 1 + sum(int(headers.get(key) or 0) for key in (READS, "x-delivery-count"))
+    counts = [headers.get(READS), headers.get("x-delivery-count")]
+    reads = 1 + sum(count for count in counts if isinstance(count, int))
     text = found.message_id or ""
     message_id = int(text) if text.isdecimal() else next(ids)
     return Receipt(message_id, delivered.body, reads, found.timestamp, delivered.channel, delivered.delivery_tag or 0)
@@ -115,7 +116,7 @@ class Feed:
 
     def __init__(self, link: Link, name: str, ids: Iterator[int]) -> None:
         self._link, self._name, self._ids = link, name, ids
-        self._channel: AbstractChannel | None = None
+        self._channel: Channel | None = None
         self._tag = ""
         self._touched = 0.0
         self.waiting: deque[Receipt] = deque()
@@ -125,6 +126,11 @@ class Feed:
     def running(self) -> bool:
         """True while the broker pushes."""
         return self._channel is not None and not self._channel.is_closed and self._tag in self._channel.consumers
+
+    @property
+    def lost(self) -> bool:
+        """True when the broker was pushing and the channel is gone."""
+        return self._channel is not None and self._channel.is_closed
 
     @property
     def neglected(self) -> bool:

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from aiormq.exceptions import PublishError
 from pamqp.commands import Basic
+from pamqp.common import FieldTable
 
-from tasker.errors import MessagingError
 from tasker_rabbitmq.link import PUBLISH, REPLY_SECONDS, Link
 
 IN_FLIGHT = 500
@@ -23,38 +23,24 @@ async def publish(
 ) -> None:
     """Send (id, payload) pairs in order to the queue of that name on the broker.
 
-    Raises `LookupError` when there is no such queue, `MessagingError` otherwise; some may have been sent then.
+    Raises `KeyError` when it does not exist, `MessagingError` otherwise; some may have been sent then.
     """
+    headers: FieldTable | None = {READS: reads} if reads else None
     for start in range(0, len(messages), IN_FLIGHT):
-        await _publish_batch(link, name, messages[start : start + IN_FLIGHT], sent_at, {READS: reads} if reads else None)
-
-
-async def _publish_batch(
-    link: Link, name: str, batch: Sequence[tuple[int, bytes]], sent_at: datetime, headers: dict[str, int] | None
-) -> None:
-    channel = await link.channel(PUBLISH)
-    sends = [
-        channel.basic_publish(
-            payload,
-            routing_key=name,
-            properties=Basic.Properties(delivery_mode=2, message_id=str(id_), timestamp=sent_at, headers=headers),
-            mandatory=True,
-            timeout=REPLY_SECONDS,
-            wait=False,
-        )
-        for id_, payload in batch
-    ]
-    with link.errors():
-        try:
-            await asyncio.gather(*sends)
-        except PublishError as error:
-            raise MissingQueue(name) from error
-
-
-class MissingQueue(MessagingError):
-    """There is no queue of that name on the broker."""
-
-    error_type = "queue_missing"
-
-    def __init__(self, queue: str) -> None:
-        super().__init__(f"queue {queue!r} does not exist", hint="create it first")
+        channel = await link.channel(PUBLISH)
+        sends = [
+            channel.basic_publish(
+                payload,
+                routing_key=name,
+                properties=Basic.Properties(delivery_mode=2, message_id=str(id_), timestamp=sent_at, headers=headers),
+                mandatory=True,
+                timeout=REPLY_SECONDS,
+                wait=False,
+            )
+            for id_, payload in messages[start : start + IN_FLIGHT]
+        ]
+        with link.errors():
+            try:
+                await asyncio.gather(*sends)
+            except PublishError as error:
+                raise KeyError(name) from error

@@ -6,6 +6,7 @@ import math
 
 from aiormq.abc import AbstractChannel
 from aiormq.exceptions import ChannelNotFoundEntity
+from pamqp.common import FieldTable
 
 from tasker_rabbitmq.link import ADMIN, REPLY_SECONDS, Link
 from tasker_rabbitmq.settings import RabbitmqSettings
@@ -46,7 +47,7 @@ class Topology:
                 await channel.exchange_declare(dead, exchange_type="fanout", durable=True, timeout=REPLY_SECONDS)
                 await _declare(channel, dead, {"x-max-length": DEAD_LETTERS_KEPT})
                 await channel.queue_bind(dead, dead, timeout=REPLY_SECONDS)
-                limits = {"x-delivery-limit": self._limit, "x-dead-letter-exchange": dead}
+                limits: FieldTable = {"x-delivery-limit": self._limit, "x-dead-letter-exchange": dead}
                 await _declare(channel, self.name(queue), limits)
 
     async def delete(self, queue: str) -> None:
@@ -64,7 +65,7 @@ class Topology:
         milliseconds = rounded_up(seconds)
         delayed = f"{queue}.delay.{milliseconds}"
         channel = await self._link.channel(ADMIN)
-        limits = {
+        limits: FieldTable = {
             "x-message-ttl": milliseconds,
             "x-expires": milliseconds + IDLE_MS,
             "x-dead-letter-exchange": "",
@@ -86,10 +87,10 @@ class Topology:
 def rounded_up(seconds: float) -> int:
     """Milliseconds with two significant digits, never fewer than asked for: that bounds the number of delay queues."""
     milliseconds = max(1, math.ceil(round(seconds * 1000, 3)))
-    unit = 10 ** max(0, len(str(milliseconds)) - 2)
+    unit: int = 10 ** max(0, len(str(milliseconds)) - 2)
     return -(-milliseconds // unit) * unit
 
 
-async def _declare(channel: AbstractChannel, name: str, arguments: dict[str, str | int]) -> None:
+async def _declare(channel: AbstractChannel, name: str, arguments: FieldTable) -> None:
     arguments = {"x-queue-type": "quorum", **arguments}
     await channel.queue_declare(name, durable=True, arguments=arguments, timeout=REPLY_SECONDS)

@@ -8,9 +8,10 @@ import logging
 import os
 import random
 import socket
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tasker.app.parts import Part, Parts
 from tasker.app.system import SystemClock, new_uuid
 from tasker.contracts.execution import Claim
 from tasker.db.connection import Connection, SyncConnection, listen
@@ -65,7 +66,7 @@ class Runtime:
         self._url, self._messaging, self._consume = url, messaging, consume
         self._on_finished, self._on_elsewhere = on_finished, on_elsewhere
         self._clock = SystemClock()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._parts = Parts()
         self._connections = {name: Connection(url, name=f"tasker {name}") for name in ("claim", "result", "upkeep")}
         claims, results, upkeep = (Engine(self._connections[name], messaging) for name in ("claim", "result", "upkeep"))
         self.plans = PlanStore(self._connections["upkeep"])
@@ -113,7 +114,7 @@ class Runtime:
 
     async def start(self) -> None:
         """Register the worker and begin to work. Raises `DatabaseUnavailable`."""
-        if self._tasks:
+        if self._parts.running:
             return
         answer = await self._upkeep_engine.read("worker", self._registration("start"))
         self.worker.namespace_ids = sorted(answer["namespaces"].values())
@@ -128,11 +129,10 @@ class Runtime:
             on_fenced=lambda: _on_loop(loop, self._fenced),
         )
         self._lease.start()
-        for part in await self._parts():
-            self._tasks.append(asyncio.create_task(self._supervise(part), name=part.__qualname__))
+        self._parts.start(await self._parts_to_run())
 
-    async def _parts(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        parts = [self._collector.run, self._claimer.run, self._upkeep.run, self._listen]
+    async def _parts_to_run(self) -> list[Part]:
+        parts: list[Part] = [self._collector.run, self._claimer.run, self._upkeep.run, self._listen]
         if self.settings.result_path == "queued" and self._consume:
             await self._messaging.ensure_orchestration_queues()
             parts.append(self._consumer.run)
@@ -143,7 +143,7 @@ class Runtime:
         if namespace in self.namespaces:
             return
         self.namespaces.append(namespace)
-        if self._tasks:
+        if self._parts.running:
             answer = await self._upkeep_engine.read("worker", self._registration("serve"))
             self.worker.namespace_ids = sorted(answer["namespaces"].values())
 
@@ -164,9 +164,10 @@ class Runtime:
 
     async def stop(self, grace_seconds: float = 10.0) -> None:
         """Claim nothing more, let running steps end within the grace, give the rest back, store the results."""
-        if self._stopped or not self._tasks:
+        if self._stopped or not self._parts.running:
             return
         self._stopped = True
+        self.worker.slots.close()
         self._claimer.drain()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._settled(), grace_seconds)
@@ -176,16 +177,14 @@ class Runtime:
         await self._end()
 
     async def _settled(self) -> None:
-        """Every handler has ended and every result is stored; hand-overs may start new ones meanwhile."""
+        """Every handler has ended and every result is stored."""
         while self.worker.busy:
             await self.worker.drain()
             await self._collector.flushed()
             await asyncio.sleep(0)
 
     async def _end(self) -> None:
-        for task in reversed(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._parts.stop()
         if self._lease:
             await asyncio.to_thread(self._lease.stop)
         with contextlib.suppress(DatabaseError):
@@ -193,16 +192,6 @@ class Runtime:
         await self._runner.close(1.0)
         for connection in self._connections.values():
             await connection.close()
-
-    async def _supervise(self, part: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """A part that crashes is started again after a moment; its crash is logged."""
-        while True:
-            try:
-                await part()
-                return
-            except Exception:
-                _log.exception("worker_part_crashed part=%s", part.__qualname__)
-                await asyncio.sleep(0.5)
 
     async def _listen(self) -> None:
         """Wake-ups by NOTIFY; without them the polls remain."""
@@ -253,17 +242,13 @@ class Runtime:
     def _fenced(self) -> None:
         """The lease was lost: whatever runs here belongs to others now. Give it up and be a new worker."""
         self.worker.stop_steps([step for step, _ in self.worker.held()])
-        self._tasks.append(asyncio.create_task(self._restart(), name="restart"))
+        self._parts.start([self._restart])
 
     async def _restart(self) -> None:
         _log.warning("worker_fenced worker=%s", self.worker.identity)
         await self.worker.drain()
         self.worker.identity = new_uuid()
-        others = [task for task in self._tasks if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        self._tasks.clear()
+        await self._parts.stop()
         await self.start()
 
 

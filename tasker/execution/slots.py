@@ -13,11 +13,17 @@ class Slots:
         self.running = 0
         self._reserved = 0
         self._freed = asyncio.Event()
+        self._closed = False
+
+    def close(self) -> None:
+        """No slot is free any more: the worker takes on nothing."""
+        self._closed = True
+        self._freed.set()
 
     @property
     def free(self) -> int:
         """Slots that nobody uses or has reserved."""
-        return max(0, self.concurrency - self.running - self._reserved)
+        return 0 if self._closed else max(0, self.concurrency - self.running - self._reserved)
 
     def reserve(self, limit: int | None = None) -> int:
         """Set aside all free slots (up to `limit`) for a request under way; how many there were."""
@@ -38,7 +44,7 @@ class Slots:
         self._freed.set()
 
     async def wait_free(self) -> None:
-        """Return when at least one slot is free."""
-        while not self.free:
+        """Return when at least one slot is free, or none will be any more."""
+        while not self.free and not self._closed:
             self._freed.clear()
             await self._freed.wait()

@@ -1,4 +1,4 @@
-"""Every parameter with what there is to know about it, read off the model: one source for checks, help and documents."""
+"""Every parameter with all there is to know about it, read off the model: one source for checks, help, documents."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class HandlerDispatch(Table):
         1,
         10_000,
         "Steps that a worker runs at the same time.",
-        advice="10 in tests, 50 in development, 500 in production. Asynchronous handlers cost little; see execution.threads.",
+        advice="10 in tests, 50 in development, 500 in production. Blocking ones share worker.execution.threads.",
     )
     handler_timeout_ms: int = whole(
         30_000,

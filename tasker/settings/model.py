@@ -51,10 +51,13 @@ class Lease(Table):
     )
 
 
-class Threads(Table):
-    """Handlers that are not asynchronous."""
+class Execution(Table):
+    """How a worker runs steps and brings their results."""
 
     threads: int = whole(16, 1, 1000, "Threads for blocking handlers.")
+    result_path: Literal["inline", "queued"] = choice(
+        "inline", "`inline`: the worker moves its tasks on itself; `queued`: it leaves its results to an orchestrator."
+    )
 
 
 class Worker(Table):
@@ -66,7 +69,7 @@ class Worker(Table):
     worker_type: str = text("general", "Kind of worker, as a label.")
     circuit_breakers: WorkerBreakers = table(WorkerBreakers)
     event_systems: WorkerSystems = table(WorkerSystems)
-    execution: Threads = table(Threads)
+    execution: Execution = table(Execution)
     grpc: WorkerGrpc = table(WorkerGrpc)
     lease: Lease = table(Lease)
     mpsc_channels: WorkerChannels = table(WorkerChannels)

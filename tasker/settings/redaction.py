@@ -11,7 +11,7 @@ PATTERNS = (
     "password", "secret", "token", "key", "api_key", "private_key", "jwt_private_key", "jwt_public_key", "auth_token",
     "credentials", "database_url", "url",
 )  # fmt: skip
-"""A key that holds one of these, in any case, holds a secret. The rule hides some harmless values rather than show one."""
+"""A key that holds one of these, in any case, holds a secret: some harmless values are hidden rather than one shown."""
 
 
 def is_secret(key: str, value: Any) -> bool:

@@ -34,7 +34,7 @@ REFUSED: Mapping[str, str] = {
     "orchestration.event_systems.orchestration.timing.claim_timeout_seconds": _CLAIM,
     "orchestration.event_systems.task_readiness.timing.claim_timeout_seconds": _CLAIM,
     "orchestration.hybrid": _OLD_MODE,
-    "orchestration.max_concurrent_tasks": "Any number of tasks is open; common.execution.enqueue_window bounds their steps",
+    "orchestration.max_concurrent_tasks": "Tasks are not limited; common.execution.enqueue_window bounds their steps",
     "orchestration.polling": _OLD_MODE,
     "orchestration.task_timeout_seconds": (
         "Use orchestration.dlq.staleness_detection.thresholds, or `lifecycle` in a template"

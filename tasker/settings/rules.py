@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tasker.settings.api import OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.layering import find
 from tasker.settings.model import Settings
 from tasker.settings.problems import Problem
@@ -56,7 +57,7 @@ def _no_way_to_work(settings: Settings) -> Iterator[Problem]:
 
 def _one_port_twice(settings: Settings) -> Iterator[Problem]:
     taken: dict[str, str] = {}
-    servers = {
+    servers: dict[str, OrchestrationWeb | WorkerWeb | OrchestrationGrpc | WorkerGrpc] = {
         "orchestration.web": settings.orchestration.web,
         "orchestration.grpc": settings.orchestration.grpc,
         "worker.web": settings.worker.web,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
@@ -19,10 +20,14 @@ MAX_VALUES = 200_000
 
 
 class Converter:
-    """Converts one document. A value that cannot be used becomes `BROKEN` and is reported once."""
+    """Converts one document. A value that cannot be used becomes `BROKEN` and is reported once.
 
-    def __init__(self, report: Report) -> None:
+    `placeholders` are line and column of values that could not be read and have been reported.
+    """
+
+    def __init__(self, report: Report, placeholders: Container[tuple[int, int]] = ()) -> None:
         self._report = report
+        self._placeholders = placeholders
         self._done: dict[int, tuple[Node, int, int]] = {}
         self._open: set[int] = set()
         self._count = 0
@@ -73,6 +78,8 @@ class Converter:
         return self._mapping(node)
 
     def _scalar(self, node: ScalarNode) -> Node:
+        if place_of(node)[:2] in self._placeholders:
+            return Node(BROKEN, place_of(node))
         if node.tag not in (PLAIN, QUOTED) and CORE_TAGS.get(node.tag) in (None, "map", "seq"):
             return self._unknown_tag(node)
         try:

@@ -6,11 +6,8 @@ space, `{{ ... }}` becomes a placeholder. What is read then is checked like any 
 
 from __future__ import annotations
 
-import re
-
 from tasker.template.diagnostics import Place
 
-BRACES = re.compile(r"(?:^|[:,\[]\s|-\s)\s*(\{\{.*?)\s*(?:\s#.*)?$")
 MAX_PATCHES = 100
 
 
@@ -25,23 +22,25 @@ class Recovery:
         """Line and column of values that stand for something unreadable."""
         self.reliable = True
         """False when the structure may not be what was meant: then nothing more should be said about it."""
+        self._patches = 0
 
     def remove_tab(self, place: Place, offset: int) -> bool:
         """Replace the tab by a space; in front of a line's text this may change what belongs to what."""
         before = self.text[offset - place.column + 1 : offset]
         self.reliable = self.reliable and bool(before.strip())
-        return self._patch(place, offset, 1, " ")
+        return self._patch(place, offset, " ")
 
     def remove_colon(self, place: Place, offset: int) -> bool:
         """Replace a colon inside a value by a space."""
-        return self._patch(place, offset, 1, " ") if self.text[offset : offset + 1] == ":" else False
+        return self.text[offset : offset + 1] == ":" and self._patch(place, offset, " ")
 
     def remove_braces(self, place: Place, offset: int) -> bool:
         """Replace `{{ ... }}` and the rest of the value by a placeholder."""
         self.placeholders.add((place.line, place.column))
-        return self._patch(place, offset, place.length, "x")
+        return self._patch(place, offset, "x" * place.length)
 
-    def _patch(self, place: Place, offset: int, length: int, filler: str) -> bool:
-        self.text = self.text[:offset] + filler * length + self.text[offset + length :]
+    def _patch(self, place: Place, offset: int, filler: str) -> bool:
+        self.text = self.text[:offset] + filler + self.text[offset + len(filler) :]
         self.lines.add(place.line)
-        return len(self.lines) < MAX_PATCHES
+        self._patches += 1
+        return self._patches < MAX_PATCHES

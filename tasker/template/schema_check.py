@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,10 @@ def schema_problems(schema: Mapping[str, Any]) -> list[SchemaProblem]:
     if dialect is unknown:
         return [SchemaProblem(("$schema",), f"`{schema['$schema']}` is not a dialect of JSON Schema that Tasker knows")]
     meta = dialect(dialect.META_SCHEMA, format_checker=dialect.FORMAT_CHECKER)
-    invalid = [SchemaProblem(tuple(e.absolute_path), message_of(e)) for e in map(_best, meta.iter_errors(schema))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `re` warns of odd patterns, which is no problem of the schema
+        errors = [_best(error) for error in meta.iter_errors(schema)]
+    invalid = [SchemaProblem(tuple(error.absolute_path), message_of(error)) for error in errors]
     return list(dict.fromkeys(invalid)) or list(_broken_references(schema, schema, ()))
 
 

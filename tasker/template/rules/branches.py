@@ -18,7 +18,7 @@ def conditional_steps_are_reachable(graph: Graph) -> None:
         exempt = step.type in (StepType.DEFERRED, StepType.BATCH_WORKER, None)
         if exempt or decisions_above(name, graph) or _is_unsure(name, graph):
             continue
-        for parent in [p for p in graph.parents[name] if p in deciding][:1]:
+        for parent in [p for p in graph.parents[name] if p in deciding and not _is_pattern(p, graph)][:1]:
             message = f"unreachable conditional step: `{name}` needs `{parent}`, which may not exist"
             hint = (
                 f"add `{deciding[parent]}` to its dependencies, so that this decision can create it, "
@@ -66,6 +66,10 @@ def _deciding(graph: Graph) -> dict[str, str]:
         if (decisions or inherited) and not graph.is_a(name, StepType.DEFERRED):
             found[name] = (decisions or inherited)[0]
     return found
+
+
+def _is_pattern(name: str, graph: Graph) -> bool:
+    return graph.is_a(name, StepType.BATCH_WORKER)  # waiting for one is reported by the rules of batches
 
 
 def _is_unsure(name: str, graph: Graph) -> bool:

@@ -1,0 +1,47 @@
+"""The parts of a process: tasks that run until it stops, each started again when it crashes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+Part = Callable[[], Coroutine[Any, Any, None]]
+RESTART_SECONDS = 0.5
+_log = logging.getLogger("tasker.process")
+
+
+class Parts:
+    """Supervised tasks. `crashes` counts restarts by part."""
+
+    def __init__(self) -> None:
+        self.crashes: Counter[str] = Counter()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def running(self) -> bool:
+        """True between `start` and `stop`."""
+        return bool(self._tasks)
+
+    def start(self, parts: Sequence[Part]) -> None:
+        """Run these parts."""
+        self._tasks += [asyncio.create_task(self._supervise(part), name=part.__qualname__) for part in parts]
+
+    async def stop(self) -> None:
+        """End them in reverse order of their start. May be called twice, and by one of the parts."""
+        tasks, self._tasks = [task for task in self._tasks if task is not asyncio.current_task()], []
+        for task in reversed(tasks):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _supervise(self, part: Part) -> None:
+        while True:
+            try:
+                await part()
+                return
+            except Exception:
+                self.crashes[part.__qualname__] += 1
+                _log.exception("part_crashed part=%s", part.__qualname__)
+                await asyncio.sleep(RESTART_SECONDS)
