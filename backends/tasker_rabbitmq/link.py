@@ -69,10 +69,9 @@ class Link:
             found = self._channels.get(purpose)
             if found is None or found.is_closed:
                 with self.errors():
-                    found = await self._transport().channel(
-                        publisher_confirms=purpose == PUBLISH, on_return_raises=True
-                    )
-                self._channels[purpose] = found
+                    made = await self._transport().channel(publisher_confirms=purpose == PUBLISH, on_return_raises=True)
+                assert isinstance(made, Channel)
+                self._channels[purpose] = found = made
             return found
 
     def _transport(self) -> AbstractConnection:

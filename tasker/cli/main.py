@@ -18,6 +18,8 @@ COMMANDS = {
     "run": ("tasker.cli.run:run", "Run a workflow and show its progress."),
     "template": ("tasker.cli.template:template", "Validate, draw and describe templates."),
     "task": ("tasker.cli.task:task", "List, show and cancel tasks."),
+    "worker": ("tasker.cli.worker:worker", "Run steps until stopped."),
+    "orchestrator": ("tasker.cli.orchestrator:orchestrator", "Move tasks on until stopped; runs no steps."),
     "db": ("tasker.cli.db:db", "Create and upgrade the database schema."),
     "new": ("tasker.cli.new:new", "Start a workflow: template, handlers and a test."),
     "completion": ("tasker.cli.completion:completion", "Print the script that completes commands in your shell."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tasker.settings.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.breakers import CircuitBreakers, WorkerBreakers
 from tasker.settings.channels import CommonChannels, OrchestrationChannels, WorkerChannels
@@ -10,7 +12,7 @@ from tasker.settings.growing import BatchProcessing, DeadLetters, DecisionPoints
 from tasker.settings.queues import Queues
 from tasker.settings.running import Backoff, Execution, Sweep, System, TaskTemplates
 from tasker.settings.storage import Cache, Database
-from tasker.settings.table import Table, flag, table, text, whole
+from tasker.settings.table import Table, choice, flag, table, text, whole
 
 
 class Common(Table):
@@ -51,7 +53,7 @@ class Lease(Table):
     )
 
 
-class Execution(Table):
+class WorkerExecution(Table):
     """How a worker runs steps and brings their results."""
 
     threads: int = whole(16, 1, 1000, "Threads for blocking handlers.")
@@ -69,7 +71,7 @@ class Worker(Table):
     worker_type: str = text("general", "Kind of worker, as a label.")
     circuit_breakers: WorkerBreakers = table(WorkerBreakers)
     event_systems: WorkerSystems = table(WorkerSystems)
-    execution: Execution = table(Execution)
+    execution: WorkerExecution = table(WorkerExecution)
     grpc: WorkerGrpc = table(WorkerGrpc)
     lease: Lease = table(Lease)
     mpsc_channels: WorkerChannels = table(WorkerChannels)

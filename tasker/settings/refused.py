@@ -28,7 +28,6 @@ REFUSED: Mapping[str, str] = {
     "common.queues.naming_pattern": _QUEUE_NAMES,
     "common.queues.orchestration_namespace": _QUEUE_NAMES,
     "common.queues.worker_namespace": _QUEUE_NAMES,
-    "common.telemetry": "Telemetry is set with the environment variables OTEL_*; leave it out",
     "orchestration.deployment_mode": "Each event system has its own; use orchestration.event_systems.*.deployment_mode",
     "orchestration.event_driven": _OLD_MODE,
     "orchestration.event_systems.orchestration.timing.claim_timeout_seconds": _CLAIM,

@@ -26,18 +26,21 @@ class Recovery:
 
     def remove_tab(self, place: Place, offset: int) -> bool:
         """Replace the tab by a space; in front of a line's text this may change what belongs to what."""
-        before = self.text[offset - place.column + 1 : offset]
-        self.reliable = self.reliable and bool(before.strip())
+        self.reliable = self.reliable and bool(self._before(place, offset).strip())
         return self._patch(place, offset, " ")
 
     def remove_colon(self, place: Place, offset: int) -> bool:
-        """Replace a colon inside a value by a space."""
-        return self.text[offset : offset + 1] == ":" and self._patch(place, offset, " ")
+        """Replace a colon by a space if it stands inside a value; any other is a matter of indentation."""
+        inside_value = ": " in self._before(place, offset) and self.text[offset : offset + 1] == ":"
+        return inside_value and self._patch(place, offset, " ")
 
     def remove_braces(self, place: Place, offset: int) -> bool:
         """Replace `{{ ... }}` and the rest of the value by a placeholder."""
         self.placeholders.add((place.line, place.column))
         return self._patch(place, offset, "x" * place.length)
+
+    def _before(self, place: Place, offset: int) -> str:
+        return self.text[offset - place.column + 1 : offset]
 
     def _patch(self, place: Place, offset: int, filler: str) -> bool:
         self.text = self.text[:offset] + filler + self.text[offset + len(filler) :]

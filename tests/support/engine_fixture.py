@@ -200,9 +200,9 @@ class Lab:
         for session in (*self._sessions, self.observer):
             session.connection.close()
 
-    def check(self) -> None:
-        """No invariant is broken, and every path in the history is legal by the tables of the state machines."""
-        tasks = [str(row.task_uuid) for row in self._of_namespace("task_uuid from tasker.tasks x")]
+    def check(self, most: int = 200) -> None:
+        """No invariant is broken (in up to `most` tasks), and every path in the history is legal by the tables."""
+        tasks = [str(row.task_uuid) for row in self._of_namespace("task_uuid from tasker.tasks x")][-most:]
         broken = self.observer.rows("select * from tasker.violations_v1(%s::jsonb)", json.dumps({"tasks": tasks}))
         assert not broken, broken
         for row in self._of_namespace("distinct path from tasker.task_transition_log l join tasker.tasks x using (task_uuid)"):

@@ -1,0 +1,104 @@
+"""Tasks as text: a list, one task with its steps, its history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.render import failure_text, headline
+from tasker.cli.render_table import table
+from tasker.cli.render_values import clock_time, date_time, duration, one_line, pretty_json, state_text
+
+if TYPE_CHECKING:
+    from tasker.services.reports import TaskReport
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def list_text(rows: Rows) -> str:
+    """One line per task."""
+    if not rows:
+        return "no tasks"
+    return table(("task", "template", "status", "steps", "created", "time"), [_listed(row) for row in rows])
+
+
+def report_text(report: TaskReport) -> str:
+    """A task, finished or not."""
+    return "\n".join([*_facts(report), "", _steps(report), *_failures(report), *_results(report)])
+
+
+def report_object(report: TaskReport) -> dict[str, Any]:
+    """What `tasker run --json` prints, and beyond that what a person may want to know about a task that exists."""
+    return report.to_dict() | {
+        "created_at": report.created_at, "completed_at": report.completed_at, "priority": report.priority,
+        "initiator": report.initiator, "correlation_id": report.correlation_id, "tags": list(report.tags),
+        "cancel_reason": report.cancel_reason, "context": report.context,
+    }  # fmt: skip
+
+
+def history_text(rows: Rows) -> str:
+    """One line per transition, in order, with the time since the line before."""
+    lines = []
+    for earlier, row in zip([None, *rows], rows, strict=False):
+        delta = (row["at"] - earlier["at"]).total_seconds() * 1000 if earlier else None
+        lines.append((
+            clock_time(row["at"]), f"+{duration(delta)}" if delta else "", row["step"] or click.style("task", bold=True),
+            row["from_state"] or "", state_text(row["to_state"]), str(row["attempt"] or ""), _took(row), _remark(row),
+        ))  # fmt: skip
+    return table(("time", "since", "step", "from", "to", "attempt", "took", "remark"), lines)
+
+
+def _listed(row: Mapping[str, Any]) -> tuple[str, ...]:
+    steps = f"{row['done']}/{row['total']}" + (f", {row['failed']} failed" if row["failed"] else "")
+    took = (row["completed_at"] - row["created_at"]).total_seconds() * 1000 if row["completed_at"] else None
+    template = f"{row['namespace']}/{row['template']}:{row['version']}"
+    created = date_time(row["created_at"])
+    return row["task_uuid"], template, state_text(row["status"]), steps, created, duration(took)
+
+
+def _facts(report: TaskReport) -> Iterator[str]:
+    yield f"task      {report.task_uuid}"
+    yield f"template  {report.namespace}/{report.template}:{report.version}"
+    yield f"status    {headline(report)}"
+    yield f"created   {date_time(report.created_at)} by {report.initiator}"
+    yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
+
+
+def _steps(report: TaskReport) -> str:
+    rows = [
+        (
+            step.name,
+            state_text(step.state),
+            f"{step.attempts}/{step.max_attempts}" if step.attempts else "",
+            duration(step.duration_ms),
+            ", ".join(step.depends_on),
+        )
+        for step in report.steps.values()
+    ]
+    return table(("step", "state", "attempts", "took", "depends on"), rows)
+
+
+def _failures(report: TaskReport) -> Iterator[str]:
+    for step in report.steps.values():
+        if step.error is not None:
+            yield f"\n{failure_text(step)}"
+
+
+def _results(report: TaskReport) -> Iterator[str]:
+    if report.results:
+        yield click.style("\nresults", bold=True)
+    for name, result in report.results.items():
+        yield f"{name}:\n{pretty_json(result, indent=2)}"
+
+
+def _took(row: Mapping[str, Any]) -> str:
+    return duration(row["execution_time_ms"]) if row["to_state"] != "in_progress" else ""
+
+
+def _remark(row: Mapping[str, Any]) -> str:
+    """What the transition says beyond its states: who did it and why, as far as it is known."""
+    notes = {key: value for key, value in (row["metadata"] or {}).items() if value not in (None, "", {}, [])}
+    worker = [f"worker {row['worker'][-8:]}"] if row["worker"] and row["to_state"] == "in_progress" else []
+    return one_line(", ".join([*worker, *(f"{key}: {value}" for key, value in notes.items())]))

@@ -1,0 +1,111 @@
+"""`tasker worker`: processes that run steps."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tasker.cli.options import Database, database_options
+
+RESTART_SECONDS = 1.0
+
+
+@click.command()
+@click.argument("workflows", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[WORKFLOW]...")
+@click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Serve this namespace; repeatable.")
+@click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
+@click.option("--concurrency", default=100, show_default=True, help="Steps that run at the same time, per process.")
+@click.option("--threads", default=16, show_default=True, help="Threads for handlers that are not async, per process.")
+@click.option("--processes", default=1, show_default=True, help="Worker processes; one that dies is started again.")
+@click.option(
+    "--result-path",
+    type=click.Choice(["inline", "queued"]),
+    default="inline",
+    show_default=True,
+    help="inline: move tasks on here; queued: leave that to `tasker orchestrator`.",
+)
+@click.option("--shutdown-timeout", default=30.0, show_default=True, metavar="SECONDS", help="Grace for running steps.")
+@database_options
+def worker(processes: int, database: Database, **options: Any) -> None:
+    """Run steps of the given workflows and namespaces until stopped.
+
+    Stops gracefully on SIGTERM or Ctrl-C: claims nothing more, lets running steps end, gives the rest back without
+    using an attempt. A second signal ends it at once.
+
+    \b
+    Examples:
+      tasker worker workflows/order_fulfillment
+      tasker worker --namespace payments --handlers my_project.handlers --processes 4 --database-url URL
+    """
+    if processes > 1:
+        raise SystemExit(_supervise(processes))
+    _serve(database, options)
+
+
+def _serve(database: Database, options: dict[str, Any]) -> None:
+    from tasker.app.serving import Service, run, serve_worker
+    from tasker.execution.settings import WorkerSettings
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    settings = WorkerSettings(
+        concurrency=options["concurrency"], threads=options["threads"], result_path=options["result_path"]
+    )
+    service = Service(
+        database_url=database.url,
+        backend=database.backend,
+        data_dir=database.data_dir,
+        workflows=options["workflows"],
+        handlers=options["handlers"],
+        namespaces=options["namespaces"],
+        settings=settings,
+        grace_seconds=options["shutdown_timeout"],
+    )
+    run(serve_worker, service, lambda line: click.echo(line, err=True))
+
+
+def _supervise(processes: int) -> int:
+    """Run the same command that often with one process each; pass signals on; start again what dies."""
+    command = [sys.executable, "-m", "tasker", *_single(sys.argv[1:])]
+    children = [subprocess.Popen(command) for _ in range(processes)]
+    stopping = 0
+
+    def pass_on(number: int, frame: object) -> None:
+        nonlocal stopping
+        stopping += 1
+        for child in children:
+            if child.poll() is None:
+                os.kill(child.pid, number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, pass_on)
+    while any(child.poll() is None for child in children) or not stopping:
+        for place, child in enumerate(children):
+            if child.poll() is not None and not stopping:
+                click.echo(f"a worker ended with {child.returncode}; starting another", err=True)
+                time.sleep(RESTART_SECONDS)
+                children[place] = subprocess.Popen(command)
+        time.sleep(0.2)
+    return max(abs(int(child.returncode or 0)) for child in children)
+
+
+def _single(arguments: list[str]) -> list[str]:
+    """The arguments with one process in place of many."""
+    kept: list[str] = []
+    skip = False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument == "--processes":
+            skip = True
+        elif not argument.startswith("--processes="):
+            kept.append(argument)
+    return [*kept, "--processes", "1"]

@@ -1,0 +1,53 @@
+"""The files of a new workflow (`tasker new`). They lie in `files/`, with `@NAME@` where the workflow's name goes."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from pathlib import Path
+
+from tasker.errors import UsageError
+
+FILES = Path(__file__).parent / "files"
+CONTENTS = {
+    "workflow.yaml": "the template: steps and what they wait for",
+    "handlers.py": "the code that the steps run",
+    "input.json": "the input that `tasker run` takes when none is given",
+    "test_@NAME@.py": "a test that runs the workflow",
+}
+
+
+def write_workflow(name: str, parent: Path) -> dict[str, str]:
+    """Make the folder `parent/name` with a workflow that runs; its files, each with a word on what it is.
+
+    Raises `UsageError` for a name that cannot name a template and a Python module, and when the folder exists.
+    """
+    _check_name(name)
+    folder = parent / name
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise UsageError(
+            f"{folder} exists; nothing was written", hint="choose another name, or another --dir"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}") from None
+    return {_write(file, name, folder): what for file, what in CONTENTS.items()}
+
+
+def _write(file: str, name: str, folder: Path) -> str:
+    text = (FILES / f"{file.replace('@NAME@', 'workflow')}.txt").read_text(encoding="utf-8")
+    target = folder / file.replace("@NAME@", name)
+    target.write_text(text.replace("@NAME@", name), encoding="utf-8")
+    return target.name
+
+
+def _check_name(name: str) -> None:
+    if re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name) and not keyword.iskeyword(name):
+        return
+    proposal = re.sub(r"[^a-z0-9]+", "_", Path(name).name.lower()).strip("_")
+    usable = re.fullmatch(r"[a-z][a-z0-9_]{0,62}", proposal) and not keyword.iskeyword(proposal)
+    raise UsageError(
+        f"{name!r} cannot be the name of a workflow: small letters, digits and underscores, a letter first",
+        hint=f"try {proposal}" + (" with --dir" if "/" in name else "") if usable else None,
+    )

@@ -1,0 +1,374 @@
+"""A naive model of the engine: tasks as dictionaries of steps, one method for each call, no SQL and no locks.
+
+The world (`tests.support.world`) shows it every call and its answer. The model says what must have become of each
+change; where the engine has a choice (which ready step is handed over, which is queued, which is held) the model takes
+the choice from the answer and checks that it is a legal one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
+from tests.support.model_graph import CHOOSERS, Present, Shape, first_steps, grow, too_deep
+
+DONE = ("complete", "resolved_manually")
+ENDED = (*DONE, "error", "cancelled")
+PARKED = ("enqueued_for_orchestration", "enqueued_as_error_for_orchestration")
+QUEUED = "enqueued"
+RUNS = "in_progress"
+LIMIT_MS, GRACE_MS = 30_000, 10_000
+HINT_GRACE_MS, PARK_GRACE_MS = 5_000, 5_000
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What an attempt came to: a result, or a failure."""
+
+    result: Any = None
+    failed: bool = False
+    retryable: bool = True
+    retry_after: float | None = None
+
+
+@dataclass
+class Step:
+    task: Task
+    name: str
+    plan: StepPlan
+    parents: set[str]
+    state: str = "pending"
+    held: bool = False
+    token: int = 0
+    attempts: int = 0
+    worker: str | None = None
+    deadline: int | None = None
+    due: int | None = None
+    since: int = 0
+    """When it was parked or held."""
+    hinted: tuple[int, int] = (0, 0)
+    """When and how often its hint was sent."""
+    parked: tuple[str, int | None] | None = None
+    result: Any = None
+    checkpoint: Any = None
+    claims: int = 0
+    failures: int = 0
+    accepted: int = 0
+
+    @property
+    def unmet(self) -> int:
+        return sum(self.task.steps[parent].state not in DONE for parent in self.parents)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.task.id, self.name
+
+    def stop(self, state: str, *, fence: bool = False) -> None:
+        """It holds no claim any more."""
+        self.state, self.held, self.due, self.deadline, self.parked = state, False, None, None, None
+        self.token += fence
+
+
+@dataclass
+class Task:
+    id: str
+    plan: Plan
+    priority: int
+    state: str = "open"
+    steps: dict[str, Step] = field(default_factory=dict)
+
+    def present(self) -> Present:
+        undecided = {s.plan.name for s in self.steps.values() if s.plan.type in CHOOSERS and s.state not in DONE}
+        return Present({name: step.plan.name for name, step in self.steps.items()}, undecided)
+
+    def add(self, name: str, template: str, parents: set[str]) -> None:
+        self.steps[name] = Step(self, name, self.plan.by_name[template], parents)
+
+    def should_be(self) -> str:
+        """The final state, when nothing is left that moves by itself."""
+        steps = self.steps.values()
+        if all(step.state in DONE for step in steps):
+            return "complete"
+        moving = (QUEUED, RUNS, "waiting_for_retry", *PARKED)
+        stuck = not any(step.state in moving or step.held for step in steps)
+        return "error" if stuck and any(step.state == "error" for step in steps) else "open"
+
+
+@dataclass(frozen=True)
+class Hands:
+    """What the caller of a write could run next."""
+
+    worker: str | None = None
+    slots: int = 0
+    namespaces: tuple[str, ...] = ()
+    unserved: tuple[str, ...] = ()
+
+
+class Model:
+    """All tasks. `now` is milliseconds, `window` the enqueue window; `endings` holds what each attempt came to."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.now = 0
+        self.tasks: dict[str, Task] = {}
+        self.endings: dict[tuple[tuple[str, str], int], Ending] = {}
+        self.leases: dict[str, int] = {}
+        self.lost_claims: set[tuple[tuple[str, str], int]] = set()
+
+    def steps(self, *states: str) -> list[Step]:
+        found = (step for task in self.tasks.values() for step in task.steps.values())
+        return [step for step in found if not states or step.state in states]
+
+    def held(self) -> list[Step]:
+        return [step for step in self.steps("pending") if step.held]
+
+    def queued(self) -> Counter[str]:
+        return Counter(step.task.plan.namespace for step in self.steps(QUEUED))
+
+    # --- calls -------------------------------------------------------------------------------------------------------
+
+    def submit(self, plan: Plan, tasks: Sequence[tuple[str, int]], sent: Sequence[Step | tuple[str, str]]) -> None:
+        """New tasks (id, priority), and the steps that were enqueued."""
+        room = self.room()
+        for task_id, priority in tasks:
+            task = self.tasks[task_id] = Task(task_id, plan, priority)
+            for name, parents in first_steps(Shape.of(plan)).items():
+                task.add(name, name, parents)
+        ready = [s for task_id, _ in tasks for s in self.tasks[task_id].steps.values() if not s.parents]
+        self._queue(ready, [self.tasks[key[0]].steps[key[1]] for key in sent], room)
+
+    def claim(self, hinted: Iterable[Step], claims: Sequence[Mapping[str, Any]], claimed: list[Step], hands: Hands) -> None:
+        """Hints became claims: exactly those of the steps that are enqueued and served."""
+        wanted = {step.key for step in hinted if step.state == QUEUED and serves(hands, step)}
+        assert {step.key for step in claimed} == wanted and len(claimed) == len(wanted)
+        for step, row in zip(claimed, claims, strict=True):
+            self._start(step, row, hands)
+
+    def write(
+        self, items: Sequence[tuple[Step, Mapping[str, Any]]], verdicts: Mapping[tuple[str, str], str],
+        claims: Mapping[tuple[str, str], Mapping[str, Any]], sent: Sequence[tuple[str, str]], finished: Mapping[str, str],
+        hands: Hands,
+    ) -> list[Step]:
+        """One write of changes; the steps that were moved. Items of one step: the newest claim speaks for it."""
+        room, was = self.room(), {task.id: task.state for task in self.tasks.values()}
+        ready_before = {step.key for step in self.steps("pending") if not step.unmet and step.held}
+        moved, again = [], []
+        for step, item in _newest(items):
+            verdict = verdicts.get(step.key, "accepted")
+            self._judge(step, item, verdict)
+            if verdict == "accepted":
+                self._move(step, item)
+                moved.append(step)
+                again += [step] if item["kind"] == "release" else []
+        ready = [s for s in self.steps("pending") if self._is_ready(s) and (s.key not in ready_before or s in moved)]
+        self._place([s for s in ready if s not in again], again, claims, sent, room, hands)
+        self._finish({step.task for step in moved}, was, finished)
+        return moved
+
+    def park(self, step: Step, item: Mapping[str, Any], verdict: str) -> bool:
+        """A result was stored for an orchestrator."""
+        live = step.state == RUNS and step.token == item["k"]
+        assert (verdict == "accepted") == live, (step.key, step.state, step.token, item, verdict)
+        if live:
+            kind, delay = self._expected(step, item)
+            assert (item["kind"], item.get("d")) == (kind, delay)
+            ending = self.endings[step.key, step.token]
+            step.stop(PARKED[0] if kind == "ok" else PARKED[1])
+            step.parked, step.since = (kind, delay), self.now
+            step.failures += kind != "ok"
+            step.result = ending.result if kind == "ok" else step.result
+        return live
+
+    def cancel(self, task: Task) -> None:
+        for step in task.steps.values():
+            if step.state not in DONE:
+                step.stop("cancelled", fence=True)
+        task.state = "cancelled"
+
+    def checkpoint(self, step: Step, token: int, cursor: Any, lost: bool) -> None:
+        assert lost == (step.state != RUNS or step.token != token)
+        if not lost:
+            step.checkpoint, step.deadline = cursor, self.now + LIMIT_MS + GRACE_MS
+
+    # --- what must be so ---------------------------------------------------------------------------------------------
+
+    def orphans(self) -> list[Step]:
+        """Running steps whose deadline has passed or whose worker has lost its lease."""
+        return [s for s in self.steps(RUNS) if self.now > (s.deadline or 0) or self.now > self.leases[s.worker or ""]]
+
+    def without_hint(self, hints: set[tuple[str, str]]) -> list[Step]:
+        """Enqueued steps that no message points to for long enough."""
+        return [
+            step
+            for step in self.steps(QUEUED)
+            if step.key not in hints
+            and self.now - step.hinted[0] > min(2 ** (step.hinted[1] - 1), 64) * HINT_GRACE_MS
+        ]
+
+    def forgotten_results(self) -> list[Step]:
+        return [step for step in self.steps(*PARKED) if self.now - step.since > PARK_GRACE_MS]
+
+    def due(self) -> list[Step]:
+        return [step for step in self.steps("waiting_for_retry") if (step.due or 0) <= self.now]
+
+    def room(self) -> dict[str, int]:
+        queued = self.queued()
+        return {name: max(0, self.window - queued[name]) for name in {t.plan.namespace for t in self.tasks.values()}}
+
+    def legal(self, step: Step, kind: str) -> bool:
+        """Whether an operator may do this to the step."""
+        if step.task.state not in ("open", "error"):
+            return False
+        return step.state == "error" if kind == "reset" else step.state not in (*DONE, "cancelled")
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _is_ready(self, step: Step) -> bool:
+        return step.state == "pending" and not step.unmet and step.task.state in ("open", "error")
+
+    def _judge(self, step: Step, item: Mapping[str, Any], verdict: str) -> None:
+        about = (step.key, step.state, step.token, dict(item), verdict)
+        kind, token = item["kind"], item.get("k")
+        assert verdict != "busy", about
+        if verdict == "replan":
+            assert "gv" in item, about
+        elif kind in ("reset", "resolve", "complete"):
+            assert (verdict == "accepted") == self.legal(step, kind), about
+        elif kind in ("promote", "unhold"):
+            assert verdict == "accepted" and (kind == "promote" or step.held), about
+        else:
+            live = step.state == RUNS or (step.state in PARKED and kind != "release")
+            assert (verdict == "accepted") == (live and token == step.token), about
+
+    def _move(self, step: Step, item: Mapping[str, Any]) -> None:
+        kind = item["kind"]
+        if kind in ("ok", "retry", "fail"):
+            lost = bool((item.get("n") or {}).get("lost"))
+            assert (kind, item.get("d")) == (self._lost(step) if lost else self._expected(step, item)), (step.key, item)
+            self._end(step, kind, item.get("d"), lost)
+        elif kind in ("resolve", "complete"):
+            step.stop("resolved_manually" if kind == "resolve" else "complete", fence=True)
+            step.result = item.get("r") if kind == "complete" else None
+            step.accepted += kind == "complete"
+            self._grow(step, step.result)
+        else:
+            step.stop("pending", fence=kind in ("release", "reset"))
+            step.attempts = 0 if kind == "reset" else step.attempts - (kind == "release")
+            step.worker = None
+
+    def _end(self, step: Step, kind: str, delay: int | None, lost: bool) -> None:
+        parked = step.parked is not None
+        ending = None if lost else self.endings[step.key, step.token]
+        step.failures += kind != "ok" and not (parked and kind == step.parked[0])
+        if kind == "ok":
+            step.stop("complete")
+            step.result, step.accepted = ending.result, step.accepted + 1
+            self._grow(step, step.result)
+            return
+        step.stop("waiting_for_retry" if kind == "retry" else "error", fence=lost)
+        step.result = None
+        step.due = self.now + (delay or 0) if kind == "retry" else None
+
+    def _expected(self, step: Step, item: Mapping[str, Any]) -> tuple[str, int | None]:
+        """The change that the attempt's ending means."""
+        if step.parked is not None and step.parked[0] != "ok":
+            return step.parked
+        ending = self.endings[step.key, item["k"]]
+        if ending.failed:
+            return failure(step.plan.retry, step.attempts, ending)
+        parking = step.state == RUNS and "gv" not in item and item["kind"] == "ok"
+        return ("ok", None) if parking or self._can_follow(step, ending.result) else ("fail", None)
+
+    def _can_follow(self, step: Step, result: Any) -> bool:
+        """False for a decision or batchable step that says nothing, or that stands too deep."""
+        if step.plan.type not in CHOOSERS:
+            return True
+        if not any(key.endswith("_outcome") for key in result):
+            return False
+        return not too_deep(Shape.of(step.task.plan), step.task.present(), step.plan.name)
+
+    def _lost(self, step: Step) -> tuple[str, int | None]:
+        assert step in self.orphans(), (step.key, step.worker, step.deadline, self.now)
+        return failure(step.plan.retry, step.attempts, Ending(failed=True, retryable=step.plan.on_worker_lost != "fail"))
+
+    def _grow(self, step: Step, result: Any) -> None:
+        if step.plan.type in CHOOSERS:
+            task = step.task
+            for name, (template, parents) in grow(Shape.of(task.plan), task.present(), step.plan.name, result).items():
+                task.add(name, template, parents)
+
+    def _place(
+        self, ready: list[Step], again: list[Step], claims: Mapping[tuple[str, str], Mapping[str, Any]],
+        sent: Sequence[tuple[str, str]], room: Mapping[str, int], hands: Hands,
+    ) -> None:
+        """Hand over what the caller can run, the most urgent first; queue what finds room; hold the rest."""
+        able = [s for s in ready if s.task.plan.namespace in hands.namespaces and serves(hands, s)]
+        taken = [s for s in able if s.key in claims]
+        left = [s for s in able if s.key not in claims]
+        assert len(taken) == len(claims) == min(hands.slots, len(able)), (sorted(claims), [s.key for s in able], hands)
+        assert min((s.task.priority for s in taken), default=0) >= max((s.task.priority for s in left), default=-99) or not (
+            taken and left
+        )
+        for step in taken:
+            self._start(step, claims[step.key], hands)
+        for step in again:
+            self._enqueue(step)
+        repeated = {step.key for step in again}
+        queued = [self.tasks[task].steps[name] for task, name in sent if (task, name) not in repeated]
+        self._queue([s for s in ready if s not in taken], queued, room)
+
+    def _queue(self, ready: list[Step], queued: list[Step], room: Mapping[str, int]) -> None:
+        for namespace in {step.task.plan.namespace for step in ready}:
+            mine = [step for step in ready if step.task.plan.namespace == namespace]
+            now = [step for step in queued if step.task.plan.namespace == namespace]
+            free = room.get(namespace, self.window)
+            assert len(now) == min(free, len(mine)), (free, [s.key for s in mine], [s.key for s in now])
+            assert [s.task.priority for s in now] == sorted((s.task.priority for s in mine), reverse=True)[: len(now)]
+        assert all(step in ready for step in queued), [step.key for step in queued]
+        for step in ready:
+            if step in queued:
+                self._enqueue(step)
+            else:
+                step.held, step.since = True, self.now
+
+    def _enqueue(self, step: Step) -> None:
+        step.state, step.held, step.hinted = QUEUED, False, (self.now, 1)
+
+    def _start(self, step: Step, row: Mapping[str, Any], hands: Hands) -> None:
+        step.state, step.held, step.worker = RUNS, False, hands.worker
+        step.token, step.attempts, step.claims = step.token + 1, step.attempts + 1, step.claims + 1
+        step.deadline = self.now + LIMIT_MS + GRACE_MS
+        found = (row["token"], row["attempt"], (row.get("checkpoint") or {}).get("cursor"))
+        assert found == (step.token, step.attempts, step.checkpoint), (step.key, found)
+
+    def _finish(self, tasks: set[Any], was: Mapping[str, str], finished: Mapping[str, str]) -> None:
+        for task in tasks:
+            task.state = task.should_be()
+        ended = {task.id: task.state for task in tasks if task.state != "open"}
+        assert ended == {task: state for task, state in finished.items() if task in ended}, (ended, dict(finished), was)
+        assert set(finished) <= set(ended), (ended, dict(finished))
+
+
+def _newest(items: Sequence[tuple[Step, Mapping[str, Any]]]) -> list[tuple[Step, Mapping[str, Any]]]:
+    newest: dict[tuple[str, str], tuple[Step, Mapping[str, Any]]] = {}
+    for step, item in items:
+        if step.key not in newest or (item.get("k") or 0) > (newest[step.key][1].get("k") or 0):
+            newest[step.key] = (step, item)
+    return list(newest.values())
+
+
+def serves(hands: Hands, step: Step) -> bool:
+    return f"{step.task.plan.hash}:{step.plan.ordinal}" not in hands.unserved
+
+
+def failure(policy: RetryPolicy, attempt: int, ending: Ending) -> tuple[str, int | None]:
+    """What follows a failure: another attempt after so many milliseconds, or the end of the step."""
+    if not ending.retryable or not policy.retryable or attempt >= max(1, policy.max_attempts):
+        return "fail", None
+    if ending.retry_after is not None:
+        return "retry", int(ending.retry_after * 1000)
+    delays = {"none": 0, "fixed": policy.backoff_base_ms, "exponential": policy.backoff_base_ms * 2 ** (attempt - 1)}
+    return "retry", min(delays[policy.backoff], policy.max_backoff_ms)
