@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,6 +13,7 @@ from typing import Any, Self
 from tasker.app.bootstrap import DEFAULT_BACKEND, Ground, prepare
 from tasker.app.runtime import Runtime
 from tasker.app.system import new_task_uuid
+from tasker.app.waiting import Waiters
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
 from tasker.db.queries import query
@@ -29,8 +29,6 @@ from tasker.services.steps import Steps
 from tasker.services.submission import Request, Submitted, Submitter
 from tasker.services.tasks import Tasks
 from tasker.services.templates import load_plans
-
-POLL_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class App:
@@ -59,7 +57,6 @@ class App:
         self._sources = [str(source) for source in handlers]
         self._work, self._settings, self._sweeps = work, settings or WorkerSettings(), sweeps
         self._registry = registry
-        self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._plans_by_target: dict[tuple[str, str | None], tuple[Plan, ...]] = {}
 
     async def __aenter__(self) -> Self:
@@ -83,6 +80,7 @@ class App:
         self.steps = Steps(self._engine, self._plans)
         self._submitter = Submitter(self._engine, self._plans, new_task_uuid, window=self._settings.window)
         self.registry: HandlerRegistry = self._registry or load_handlers(self._sources)
+        self._waiters = Waiters(self._connection, watches=self._work)
         self._runtime: Runtime | None = None
         if self._work:
             self._runtime = Runtime(
@@ -92,8 +90,8 @@ class App:
                 [],
                 settings=self._settings,
                 sweeps=self._sweeps,
-                on_finished=lambda task, state: self._ended(task),
-                on_elsewhere=self._ended,
+                on_finished=lambda task, state: self._waiters.ended(task),
+                on_elsewhere=lambda task: self._waiters.look_again(),
             )
             if self._ground.server is not None:
                 await self._bury_the_dead()
@@ -102,6 +100,7 @@ class App:
     async def stop(self, grace_seconds: float = 10.0) -> None:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""
         await self.stop_working(grace_seconds)
+        await self._waiters.close()
         await self._connection.close()
         self._ground.close()
 
@@ -170,7 +169,7 @@ class App:
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
         """Return once the task has ended, without reading its report. `timeout` as in `wait`."""
         async with asyncio.timeout(timeout):
-            await self._wait_for_end(task_uuid)
+            await self._waiters.wait(task_uuid)
 
     async def plan(
         self, target: str | Path | Plan, *, template: str | None = None, environment: str | None = None
@@ -208,27 +207,6 @@ class App:
             )
         name, _, version = rest.partition(":")
         return (await self._plans.find(namespace, name, version or None)).plan
-
-    async def _wait_for_end(self, task_uuid: str) -> None:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(task_uuid, []).append(future)
-        try:
-            for pause in chain(POLL_SECONDS, repeat(POLL_SECONDS[-1])):
-                if (await self.tasks.state(task_uuid))[1]:
-                    return
-                await asyncio.wait([future], timeout=pause)
-                if future.done():
-                    return
-        finally:
-            waiting = self._waiters[task_uuid]
-            waiting.remove(future)
-            if not waiting:
-                del self._waiters[task_uuid]
-
-    def _ended(self, task_uuid: str) -> None:
-        for future in self._waiters.get(task_uuid, ()):
-            if not future.done():
-                future.set_result(None)
 
     def _wake(self) -> None:
         if self._runtime is not None:

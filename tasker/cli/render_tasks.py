@@ -43,10 +43,10 @@ def history_text(rows: Rows) -> str:
     lines = []
     for earlier, row in zip([None, *rows], rows, strict=False):
         delta = (row["at"] - earlier["at"]).total_seconds() * 1000 if earlier else None
-        lines.append((
-            clock_time(row["at"]), f"+{duration(delta)}" if delta else "", row["step"] or click.style("task", bold=True),
-            row["from_state"] or "", state_text(row["to_state"]), str(row["attempt"] or ""), _took(row), _remark(row),
-        ))  # fmt: skip
+        since = f"+{duration(delta)}" if delta else ""
+        states = (row["from_state"] or "", state_text(row["to_state"]))
+        subject = row["step"] or click.style("task", bold=True)
+        lines.append((clock_time(row["at"]), since, subject, *states, _attempt(row), _took(row), _remark(row)))
     return table(("time", "since", "step", "from", "to", "attempt", "took", "remark"), lines)
 
 
@@ -91,6 +91,11 @@ def _results(report: TaskReport) -> Iterator[str]:
         yield click.style("\nresults", bold=True)
     for name, result in report.results.items():
         yield f"{name}:\n{pretty_json(result, indent=2)}"
+
+
+def _attempt(row: Mapping[str, Any]) -> str:
+    """Which attempt a transition belongs to; none on the way to it."""
+    return "" if row["to_state"] in ("pending", "enqueued") else str(row["attempt"] or "")
 
 
 def _took(row: Mapping[str, Any]) -> str:

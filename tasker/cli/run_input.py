@@ -46,11 +46,17 @@ def _base(given: str | None, folder: Path | None, read_stdin: Callable[[], str])
     if given is None:
         file = folder / INPUT_FILE if folder else None
         return (_object(_read(file), str(file)), str(file)) if file and file.is_file() else ({}, "{}")
+    named = {"-": "standard input"}.get(given, given[1:] if given.startswith("@") else "--input")
+    return read_object(given, "--input", read_stdin=read_stdin), named
+
+
+def read_object(given: str, option: str, *, read_stdin: Callable[[], str]) -> dict[str, Any]:
+    """The object that an option gives as JSON, as `@FILE`, or as `-` for standard input. Raises `UsageError`."""
     if given == "-":
-        return _object(read_stdin(), "standard input"), "standard input"
+        return _object(read_stdin(), "standard input")
     if given.startswith("@"):
-        return _object(_read(Path(given[1:])), given[1:]), given[1:]
-    return _object(given, "--input", hint=_file_hint(given)), "--input"
+        return _object(_read(Path(given[1:])), given[1:])
+    return _object(given, option, hint=_file_hint(given, option))
 
 
 def _read(file: Path) -> str:
@@ -99,8 +105,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _file_hint(given: str) -> str | None:
-    return f"to read the file, write --input @{given}" if len(given) < 256 and Path(given).is_file() else None
+def _file_hint(given: str, option: str) -> str | None:
+    return f"to read the file, write {option} @{given}" if len(given) < 256 and Path(given).is_file() else None
 
 
 def _json_hint(text: str) -> str | None:

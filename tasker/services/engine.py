@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import Connection
+from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 from tasker.messaging.hints import PoisonMessage, StepHint
 from tasker.messaging.service import MessagingService
 
@@ -20,6 +22,16 @@ Args = dict[str, Any]
 
 HIDDEN_SECONDS = 30.0
 """How long a received hint stays hidden while its step is claimed (backends with acknowledgements)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What every process that moves tasks must agree on."""
+
+    on_blocked: str = "give_up"
+    """`give_up` or `wait`: what becomes of a task when failed steps block all that is left (rule 10)."""
+    limits: Limits = DEFAULT_LIMITS
+    """How far decisions and batches may go."""
 
 
 class Engine:

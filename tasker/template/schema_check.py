@@ -48,7 +48,8 @@ def check_result(schema: Mapping[str, Any], value: Any) -> list[Problem]:
     try:
         problems = [problem for error in _validator(schema).iter_errors(value) for problem in _problems(error)]
     except Unresolvable as error:
-        problems = [Problem("$", f"the schema cannot be used: it refers to `{error.ref}`, which does not exist")]
+        target = f"#{error.ref}" if error.ref.startswith("/") else error.ref
+        problems = [Problem("$", f"the schema cannot be used: it refers to `{target}`, which does not exist")]
     except RecursionError:
         problems = [Problem("$", "the schema cannot be used: it refers to itself without end")]
     return sorted(dict.fromkeys(problems), key=lambda problem: problem.path)

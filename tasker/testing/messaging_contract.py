@@ -12,6 +12,9 @@ Subclass it in a test file, give it an open backend and a way to move its time, 
 
         async def advance(self, backend, seconds):
             ...
+
+        async def restart(self, backend):  # where there is a server that can be killed
+            ...
 """
 
 # ruff: noqa: D102 - the name of a test says what it proves
@@ -20,8 +23,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
 from typing import TypeVar
 
 import pytest
@@ -42,6 +45,8 @@ HIDDEN = 30.0
 """Visibility timeout of the tests, in seconds; time passes by `advance` alone."""
 PATIENCE = 10.0
 """Seconds after which a notification counts as lost; a test that passes does not wait for them."""
+RECOVERY = 60.0
+"""Seconds that a backend may need to work again after its server was killed and started."""
 
 TOO_LONG = "a" * (QUEUE_NAME_MAX + 1)
 BAD_NAMES = ["", " ", "a b", "a;b", 'a"b', "a'b", "a$b", "a--b", "a.b", "a/b", "a\n", "naïve", TOO_LONG]
@@ -59,6 +64,13 @@ class MessagingContract:
     async def advance(self, backend: Backend, seconds: float) -> None:
         """Let `seconds` pass for the messages of the backend, without waiting. The subclass overrides it."""
         raise NotImplementedError("say how time passes: async def advance(self, backend, seconds)")
+
+    async def restart(self, backend: Backend) -> None:
+        """Kill the server as a crash would, start it again with its data, and return when it listens.
+
+        The tests whose names begin with `test_after_a_restart` call it; they are skipped unless the subclass overrides it.
+        """
+        pytest.skip("the test class does not say how to restart the server")
 
     # What it is
 
@@ -128,9 +140,15 @@ class MessagingContract:
             backend.create_queue(name),
             backend.delete_queue(name),
             backend.queue_exists(name),
+            backend.queue_stats(name),
             backend.send_message(name, b"{}"),
+            backend.send_messages(name, [b"{}"]),
+            backend.send_message_with_delay(name, b"{}", 60.0),
             backend.receive_messages(name, 1, HIDDEN),
             backend.ack_message(name, 1),
+            backend.nack_message(name, 1),
+            backend.extend_visibility(name, 1, 60.0),
+            anext(backend.subscribe_many([name])),
         ):
             with pytest.raises(InvalidQueueName):
                 await call
@@ -267,6 +285,26 @@ class MessagingContract:
         assert await backend.ack_message(QUEUE, message.message_id) is False
         assert await backend.nack_message(QUEUE, message.message_id) is False
 
+    async def test_a_message_that_keeps_coming_back_is_counted_each_time(self, backend: Backend) -> None:
+        await _one(backend)
+        for count in (2, 3, 4, 5):
+            await self.advance(backend, HIDDEN + 5)
+            (again,) = await backend.receive_messages(QUEUE, 10, HIDDEN)
+            assert again.read_count == count
+        assert await backend.ack_message(QUEUE, again.message_id) is True
+
+    async def test_a_poison_message_does_not_hold_up_those_behind_it(self, backend: Backend) -> None:
+        await backend.create_queue(QUEUE)
+        poison, *_ = await backend.send_messages(QUEUE, [b"poison", b'{"n": 1}', b'{"n": 2}'])
+        seen: list[bytes] = []
+        for _ in range(12):
+            for message in await backend.receive_messages(QUEUE, 1, HIDDEN):
+                seen.append(message.payload)
+                settle = backend.nack_message if message.message_id == poison else backend.ack_message
+                assert await settle(QUEUE, message.message_id) is True
+            await self.advance(backend, 1)
+        assert {*seen} == {b"poison", b'{"n": 1}', b'{"n": 2}'}
+
     async def test_an_unknown_or_unreceived_id_says_false(self, backend: Backend) -> None:
         await backend.create_queue(QUEUE)
         unreceived = await backend.send_message(QUEUE, b"{}")
@@ -352,6 +390,69 @@ class MessagingContract:
         await backend.send_message(QUEUE, b'{"n": 1}')
         assert await _receive(backend) == [{"n": 1}]
 
+    async def test_what_a_subscriber_and_a_poller_get_is_everything_once(self, backend: Backend) -> None:
+        _needs(backend.capabilities.push, "push")
+        await backend.create_queue(QUEUE)
+        payloads = [_numbered(n) for n in range(300)]
+        await backend.send_messages(QUEUE, payloads[:100])
+        seen: list[bytes] = []
+        async with aclosing(backend.subscribe_many([QUEUE])) as notifications:
+            await backend.send_messages(QUEUE, payloads[100:])
+            while len(seen) < len(payloads):
+                notification = await _soon(anext(notifications))
+                seen += [notification.payload] if isinstance(notification, QueuedMessage) else []
+                while batch := await backend.receive_messages(QUEUE, 7, HIDDEN):
+                    seen += [message.payload for message in batch]
+                    for message in batch:
+                        assert await backend.ack_message(QUEUE, message.message_id) is True
+        assert sorted(json.loads(payload)["n"] for payload in seen) == list(range(300))
+
+    # A server that was killed and started again
+
+    async def test_after_a_restart_the_backend_works_by_itself(self, backend: Backend) -> None:
+        await backend.create_queue(QUEUE)
+        await self.restart(backend)
+        await _recovered(lambda: backend.create_queue(QUEUE))
+        await _recovered(lambda: backend.send_message(QUEUE, b'{"n": 1}'))
+        messages = await _recovered(lambda: backend.receive_messages(QUEUE, 1, HIDDEN))
+        assert [message.payload for message in messages] == [b'{"n": 1}']
+        assert await backend.ack_message(QUEUE, messages[0].message_id) is True
+        assert await backend.health_check() is True
+
+    async def test_after_a_restart_what_was_sent_is_there_in_order(self, backend: Backend) -> None:
+        await backend.create_queue(QUEUE)
+        ids = await backend.send_messages(QUEUE, [_numbered(n) for n in range(50)])
+        await self.restart(backend)
+        received: list[QueuedMessage] = []
+        async with asyncio.timeout(RECOVERY):
+            while len(received) < len(ids):
+                received += await _recovered(lambda: backend.receive_messages(QUEUE, 100, HIDDEN))
+        assert [message.message_id for message in received] == ids
+
+    async def test_after_a_restart_a_receipt_is_honoured_or_refused_and_then_the_message_comes_back(
+        self, backend: Backend
+    ) -> None:
+        message = await _one(backend)
+        await self.restart(backend)
+        honoured = await _recovered(lambda: backend.ack_message(QUEUE, message.message_id))
+        await self.advance(backend, HIDDEN + 5)
+        again = await _recovered(lambda: backend.receive_messages(QUEUE, 10, HIDDEN))
+        assert [one.message_id for one in again] == ([] if honoured else [message.message_id])
+
+    async def test_after_a_restart_a_subscriber_is_told_or_may_subscribe_again(self, backend: Backend) -> None:
+        _needs(backend.capabilities.push, "push")
+        await backend.create_queue(QUEUE)
+        async with aclosing(backend.subscribe_many([QUEUE])) as notifications:
+            await _soon(anext(notifications))
+            await self.restart(backend)
+            await _recovered(lambda: backend.create_queue(QUEUE))
+            await _recovered(lambda: backend.send_message(QUEUE, b'{"n": 1}'))
+            with suppress(MessagingError):
+                assert (await _soon(anext(notifications))).queue == QUEUE
+                return
+        async with aclosing(backend.subscribe_many([QUEUE])) as notifications:
+            assert await _soon(anext(notifications)) == Available(QUEUE)
+
 
 def _needs(claimed: bool, capability: str) -> None:
     if not claimed:
@@ -371,6 +472,16 @@ async def _one(backend: Backend) -> QueuedMessage:
 
 async def _receive(backend: Backend, queue: str = QUEUE) -> list[object]:
     return [json.loads(message.payload) for message in await backend.receive_messages(queue, 100, HIDDEN)]
+
+
+async def _recovered(call: Callable[[], Awaitable[T]]) -> T:
+    """What the call answers once the backend is over the loss of its server."""
+    async with asyncio.timeout(RECOVERY):
+        while True:
+            try:
+                return await call()
+            except MessagingError:
+                await asyncio.sleep(0.05)
 
 
 async def _soon(pending: Awaitable[T]) -> T:

@@ -106,3 +106,7 @@ where w.host = %(host)s and w.stopped_at is null and w.lease_until > tasker.now(
 -- The template and ordinal that a step was made from.
 select s.template_id, s.ordinal from tasker.workflow_steps s
 where s.task_uuid = %(task)s::uuid and s.name = %(step)s
+
+-- name: ended
+-- Those of the tasks that are final.
+select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[]) and t.complete

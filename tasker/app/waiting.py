@@ -1,0 +1,87 @@
+"""Waiting for tasks to end: told by the worker of this process, else by one query for all that are waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+
+from tasker.db.connection import Connection
+from tasker.db.queries import query
+from tasker.errors import DatabaseError
+
+REMEMBERED = 10_000
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.02, 0.5
+
+
+class Waiters:
+    """Who waits for which task. With `watches` a worker of this process reports endings, so the first look may wait."""
+
+    def __init__(self, connection: Connection, *, watches: bool) -> None:
+        self._connection, self._watches = connection, watches
+        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
+        self._changed = asyncio.Event()
+        self._poller: asyncio.Task[None] | None = None
+
+    def ended(self, task_uuid: str) -> None:
+        """The task has ended."""
+        self._ended[task_uuid] = None
+        if len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+        for future in self._waiting.pop(task_uuid, ()):
+            if not future.done():
+                future.set_result(None)
+
+    def look_again(self) -> None:
+        """Something may have ended elsewhere."""
+        self._changed.set()
+
+    async def wait(self, task_uuid: str) -> None:
+        """Return once the task has ended."""
+        if task_uuid in self._ended and await self._is_final(task_uuid):
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(task_uuid, set()).add(future)
+        if not self._watches:
+            self._changed.set()
+        if self._poller is None or self._poller.done():
+            self._poller = asyncio.create_task(self._poll(), name="waiters")
+        try:
+            await future
+        finally:
+            waiting = self._waiting.get(task_uuid)
+            if waiting is not None:
+                waiting.discard(future)
+                if not waiting:
+                    del self._waiting[task_uuid]
+
+    async def close(self) -> None:
+        """Stop looking."""
+        if self._poller is not None:
+            self._poller.cancel()
+            await asyncio.gather(self._poller, return_exceptions=True)
+
+    async def _poll(self) -> None:
+        """Look with growing pauses while somebody waits."""
+        pause = SHORTEST_SECONDS
+        while self._waiting:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), pause)
+            pause = SHORTEST_SECONDS if self._changed.is_set() else min(pause * 2, LONGEST_SECONDS)
+            self._changed.clear()
+            with contextlib.suppress(DatabaseError):
+                await self._look()
+
+    async def _is_final(self, task_uuid: str) -> bool:
+        """An operator may have opened a failed task again."""
+        if await self._connection.execute(query("tasks", "ended"), {"tasks": [task_uuid]}):
+            return True
+        self._ended.pop(task_uuid, None)
+        return False
+
+    async def _look(self) -> None:
+        if self._waiting:
+            rows = await self._connection.execute(query("tasks", "ended"), {"tasks": list(self._waiting)})
+            for (task_uuid,) in rows:
+                self.ended(task_uuid)

@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import aio_pika
+import pytest
+import pytest_asyncio
+
+from tasker.contracts.messaging import Available, Backend
+from tasker.errors import BackendUnavailable, MessagingError
+from tasker.testing.messaging_contract import MessagingContract
+from tasker_rabbitmq import RabbitmqBackend, create
+from tasker_rabbitmq.backend import FREE_RETURNS
+from tasker_rabbitmq.received import HeldMessages, Receipt
+from tasker_rabbitmq.topology import rounded_up
+from tests.support import brokers
+
+
+class HandClock:
+    def __init__(self) -> None:
+        self.seconds = 1_000_000.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.seconds, UTC)
+
+
+@pytest.fixture(scope="module")
+def private_broker() -> Iterator[brokers.PrivateServer]:
+    with brokers.private_server(brokers.RABBITMQ) as server:
+        yield server
+
+
+class Rig:
+    """A backend under a prefix of its own, its clock, and a plain connection to look behind it."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.prefix, self.clock = url, f"tasker_test_{uuid4().hex[:8]}.", HandClock()
+        self.backend = self.another()
+        self._due: dict[str, float] = {}
+
+    def another(self, **settings: object) -> RabbitmqBackend:
+        return create({"url": self.url, "prefix": self.prefix, "clock": self.clock, **settings})
+
+    async def advance(self, seconds: float) -> None:
+        """Set the clock, and do what the broker's own clock would do to its delay queues meanwhile."""
+        before, self.clock.seconds = self.clock.seconds, self.clock.seconds + seconds
+        delays = [name for names in self.backend._topology._delays.values() for name in names]
+        if not delays:
+            return
+        async with await aio_pika.connect(self.url) as connection:
+            channel = await connection.channel()
+            for name in delays:
+                await self._release_due(channel, name, before)
+
+    async def _release_due(self, channel: aio_pika.abc.AbstractChannel, name: str, before: float) -> None:
+        target, _, milliseconds = name.rpartition(".delay.")
+        queue = await channel.get_queue(self.prefix + name)
+        waiting = []
+        while message := await queue.get(fail=False):
+            waiting.append(message)
+        for message in waiting:
+            due = self._due.setdefault(f"{name} {message.message_id}", before + int(milliseconds) / 1000)
+            if due > self.clock.seconds:
+                await message.reject(requeue=True)
+            else:
+                await channel.default_exchange.publish(message, self.prefix + target)
+                await message.ack()
+
+    async def clean(self) -> None:
+        await self.backend.close()
+        async with await aio_pika.connect(self.url) as connection:
+            channel = await connection.channel()
+            for name in [*self.backend._known, *(n for ns in self.backend._topology._delays.values() for n in ns)]:
+                await channel.queue_delete(self.prefix + name)
+            await channel.queue_delete(f"{self.prefix}dead.letters")
+            await channel.exchange_delete(f"{self.prefix}dead.letters")
+
+
+@pytest_asyncio.fixture
+async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
+    """On the shared broker; on one of our own where the test restarts it."""
+    own = request.node.name.startswith("test_after_a_restart")
+    url = request.getfixturevalue("private_broker").url if own else brokers.shared_url(brokers.RABBITMQ)
+    rig = Rig(url)
+    await rig.backend.open()
+    yield rig
+    await rig.clean()
+
+
+@pytest.fixture
+def rabbitmq(rig: Rig) -> RabbitmqBackend:
+    return rig.backend
+
+
+class TestRabbitmq(MessagingContract):
+    @pytest.fixture
+    def backend(self, rig: Rig, request: pytest.FixtureRequest) -> Backend:
+        self.rig, self.request = rig, request
+        return rig.backend
+
+    async def advance(self, backend: Backend, seconds: float) -> None:
+        await self.rig.advance(seconds)
+
+    async def restart(self, backend: Backend) -> None:
+        server: brokers.PrivateServer = self.request.getfixturevalue("private_broker")
+        await asyncio.to_thread(server.restart)
+
+
+async def test_a_delayed_message_is_pushed_when_it_is_due(rabbitmq: RabbitmqBackend) -> None:
+    await rabbitmq.create_queue("q")
+    async with aclosing(rabbitmq.subscribe_many(["q"])) as notifications:
+        await anext(notifications)
+        await rabbitmq.send_message_with_delay("q", b"later", 0.05)
+        assert await asyncio.wait_for(anext(notifications), 10) == Available("q")
+    (message,) = await rabbitmq.receive_messages("q", 1, 30)
+    assert message.payload == b"later"
+
+
+async def test_what_a_closed_process_held_goes_to_another(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    message_id = await rig.backend.send_message("q", b"{}")
+    await rig.backend.receive_messages("q", 1, 3600)
+    await rig.backend.close()
+    rival = rig.another()
+    await rival.open()
+    (message,) = await rival.receive_messages("q", 1, 3600)
+    assert (message.message_id, message.read_count) == (message_id, 2)
+    await rival.ack_message("q", message_id)
+    await rival.close()
+
+
+async def test_pushed_messages_that_nobody_takes_go_to_another_process(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    rival = rig.another()
+    await rival.open()
+    async with aclosing(rig.backend.subscribe_many(["q"])) as idle:
+        await anext(idle)
+        await rig.backend.send_messages("q", [b"1", b"2"])
+        async with asyncio.timeout(10), aclosing(rival.subscribe_many(["q"])) as news:
+            payloads: list[bytes] = []
+            while len(payloads) < 2:
+                await anext(news)
+                payloads += [message.payload for message in await rival.receive_messages("q", 10, 30)]
+    assert sorted(payloads) == [b"1", b"2"]
+    await rival.close()
+
+
+async def test_a_neglected_subscription_is_fed_again_when_it_asks(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    async with asyncio.timeout(10), aclosing(rig.backend.subscribe_many(["q"])) as news:
+        await anext(news)
+        await rig.backend.send_message("q", b"1")
+        await anext(news)
+        while rig.backend._feeds["q"].running:
+            await asyncio.sleep(0.05)
+        assert await rig.backend.receive_messages("q", 1, 30) == []
+        assert await anext(news) == Available("q")
+        assert len(await rig.backend.receive_messages("q", 1, 30)) == 1
+
+
+async def test_a_subscriber_that_settles_nothing_still_gets_more_than_the_prefetch(rig: Rig) -> None:
+    backend = rig.another(prefetch_count=3)
+    await backend.open()
+    await rig.backend.create_queue("q")
+    await rig.backend.send_messages("q", [b"%d" % n for n in range(10)])
+    received: list[bytes] = []
+    async with asyncio.timeout(10), aclosing(backend.subscribe_many(["q"])) as news:
+        await anext(news)
+        while len(received) < 10:
+            received += [message.payload for message in await backend.receive_messages("q", 10, 30)]
+            await asyncio.sleep(0)
+    await backend.close()
+    assert sorted(received) == [b"%d" % n for n in range(10)]
+
+
+async def test_a_message_that_is_given_back_again_and_again_waits_longer_and_ends_with_the_dead(rig: Rig) -> None:
+    backend = rig.another(delivery_limit=FREE_RETURNS + 1)
+    await backend.open()
+    await backend.create_queue("q")
+    await backend.send_message("q", b"poison")
+    for _ in range(FREE_RETURNS):
+        (message,) = await backend.receive_messages("q", 1, 30)
+        await backend.nack_message("q", message.message_id)
+    (message,) = await backend.receive_messages("q", 1, 30)
+    await backend.nack_message("q", message.message_id)
+    async with asyncio.timeout(10), await aio_pika.connect(rig.url) as connection:
+        dead = await (await connection.channel()).get_queue(f"{rig.prefix}dead.letters")
+        while (letter := await dead.get(fail=False)) is None:
+            await asyncio.sleep(0.02)
+        await letter.ack()
+    assert letter.body == b"poison"
+    assert (await backend.queue_stats("q")).depth == 0
+    await backend.close()
+
+
+async def test_immediate_returns_are_bounded(rabbitmq: RabbitmqBackend) -> None:
+    await rabbitmq.create_queue("q")
+    await rabbitmq.send_message("q", b"{}")
+    for count in range(1, FREE_RETURNS + 2):
+        (message,) = await rabbitmq.receive_messages("q", 1, 30)
+        assert message.read_count == count
+        await rabbitmq.nack_message("q", message.message_id)
+    assert [*rabbitmq._topology._delays["q"]] == ["q.delay.100"]
+    async with asyncio.timeout(10):
+        while not (again := await rabbitmq.receive_messages("q", 1, 30)):
+            await asyncio.sleep(0.02)
+    assert again[0].read_count == FREE_RETURNS + 2
+
+
+async def test_stats_count_what_is_delayed_and_who_consumes(rabbitmq: RabbitmqBackend) -> None:
+    await rabbitmq.create_queue("q")
+    await rabbitmq.send_message("q", b"{}")
+    await rabbitmq.send_message_with_delay("q", b"{}", 60)
+    assert (await rabbitmq.queue_stats("q")).depth == 2
+    async with aclosing(rabbitmq.subscribe_many(["q"])) as notifications:
+        await anext(notifications)
+        assert (await rabbitmq.queue_stats("q")).consumers == 1
+
+
+async def test_prefixes_keep_queues_of_one_name_apart(rig: Rig) -> None:
+    other = Rig(rig.url)
+    await other.backend.open()
+    for one, payload in ((rig.backend, b"mine"), (other.backend, b"theirs")):
+        await one.create_queue("q")
+        await one.send_message("q", payload)
+    (message,) = await other.backend.receive_messages("q", 10, 30)
+    assert message.payload == b"theirs"
+    await other.clean()
+
+
+async def test_a_strangers_message_is_received_with_an_id_of_ours(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    async with await aio_pika.connect(rig.url) as connection:
+        channel = await connection.channel()
+        await channel.default_exchange.publish(aio_pika.Message(b"hello", message_id="no-number"), f"{rig.prefix}q")
+    (message,) = await rig.backend.receive_messages("q", 1, 30)
+    assert message.payload == b"hello"
+    assert await rig.backend.ack_message("q", message.message_id) is True
+
+
+async def test_a_queue_that_was_removed_by_others_is_missed_and_leaves_held_messages_alone(rig: Rig) -> None:
+    await rig.backend.create_queue("kept")
+    await rig.backend.create_queue("removed")
+    await rig.backend.send_message("kept", b"{}")
+    async with aclosing(rig.backend.subscribe_many(["removed"])) as notifications:
+        await anext(notifications)
+        (message,) = await rig.backend.receive_messages("kept", 1, 30)
+        rival = rig.another()
+        await rival.open()
+        await rival.delete_queue("removed")
+        await rival.close()
+        async with asyncio.timeout(10):
+            while rig.backend._feeds["removed"].running:
+                await asyncio.sleep(0.02)
+        with pytest.raises(MessagingError, match="'removed' does not exist"):
+            await rig.backend.receive_messages("removed", 1, 30)
+    with pytest.raises(MessagingError, match="'removed' does not exist"):
+        await rig.backend.send_message("removed", b"{}")
+    assert await rig.backend.ack_message("kept", message.message_id) is True
+
+
+async def test_a_broker_that_is_not_there_is_named_without_the_password() -> None:
+    backend = create({"url": f"amqp://someone:secret@127.0.0.1:{brokers.free_port()}/%2F"})
+    with pytest.raises(BackendUnavailable, match=r"RabbitMQ at 127\.0\.0\.1:\d+") as caught:
+        await backend.open()
+    assert "secret" not in str(caught.value) + str(caught.value.hint)
+    await backend.close()
+
+
+async def test_a_backend_that_is_not_open_says_so() -> None:
+    backend = create({})
+    with pytest.raises(BackendUnavailable, match="is not open"):
+        await backend.send_message("q", b"{}")
+    assert await backend.health_check() is False
+
+
+def test_an_unknown_setting_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(MessagingError, match="no setting urls") as caught:
+        create({"urls": "amqp://localhost"})
+    assert "prefetch_count" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "milliseconds"),
+    [(60, 60_000), (0.5, 500), (0.05, 50), (0.0001, 1), (1.234, 1300), (3600, 3_600_000), (99.1, 100_000), (0.1, 100)],
+)
+def test_delays_are_rounded_up_to_two_digits(seconds: float, milliseconds: int) -> None:
+    assert rounded_up(seconds) == milliseconds
+
+
+class OpenChannel:
+    is_closed = False
+
+
+def test_held_messages_are_bounded() -> None:
+    held = HeldMessages(limit=2)
+    for message_id in (1, 2):
+        assert held.room() == 3 - message_id
+        held.put("q", Receipt(message_id, b"", 1, datetime.now(UTC) - timedelta(1), OpenChannel(), 1))  # type: ignore[arg-type]
+    with pytest.raises(MessagingError, match="2 received messages are not settled"):
+        held.room()
