@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from tasker.contracts.messaging import Backend, TransactionalBackend
 from tasker.db.channel import DatabaseChannel
 from tasker.db.migrate import upgrade
+from tasker.messaging.queues import QueueNames
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 
@@ -33,7 +35,13 @@ class Ground:
             self.server = None
 
 
-def prepare(database_url: str | None, *, backend: str = DEFAULT_BACKEND, data_dir: Path | None = None) -> Ground:
+def prepare(
+    database_url: str | None,
+    *,
+    backend: str = DEFAULT_BACKEND,
+    data_dir: Path | None = None,
+    names: QueueNames | None = None,
+) -> Ground:
     """Start or join the embedded server unless a URL is given, and bring the schema up to date.
 
     Raises `DatabaseUnavailable`, `SchemaOutdated`, `BackendUnavailable`.
@@ -46,7 +54,16 @@ def prepare(database_url: str | None, *, backend: str = DEFAULT_BACKEND, data_di
         database_url = server.url
     chosen = load_backend(backend, {"channel": DatabaseChannel(database_url)})
     upgrade(database_url, _scripts(chosen))
-    return Ground(database_url, MessagingService(chosen), server)
+    return Ground(database_url, MessagingService(_with_chaos(chosen), names), server)
+
+
+def _with_chaos(backend: Backend) -> Backend:
+    """The backend with the faults that `TASKER_CHAOS` asks for."""
+    if not (asked := os.environ.get("TASKER_CHAOS")):
+        return backend
+    from tasker.messaging.chaos import ChaosBackend, Faults
+
+    return ChaosBackend(backend, Faults.parse(asked))
 
 
 def _scripts(backend: Backend) -> list[tuple[str, str]]:

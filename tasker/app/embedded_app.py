@@ -10,7 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tasker.app.bootstrap import DEFAULT_BACKEND, Ground, prepare
+from tasker.app.bootstrap import Ground, prepare
+from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.runtime import Runtime
 from tasker.app.system import new_task_uuid
 from tasker.app.waiting import Waiters
@@ -36,7 +37,8 @@ class App:
 
     Parameters: `database_url` of a PostgreSQL server (default: the embedded one, data under `data_dir`); `handlers` are
     modules, files or folders with handlers, `registry` is one that is loaded already; `environment` chooses the
-    templates' overrides; `backend` is the messaging backend; `work` False submits and waits only.
+    templates' overrides; `backend` is the messaging backend; `work` False submits and waits only. `configuration` gives
+    everything that is not given here (see `tasker.app.configured`).
     """
 
     def __init__(
@@ -45,17 +47,24 @@ class App:
         *,
         handlers: Sequence[str | Path] = (),
         environment: str | None = None,
-        backend: str = DEFAULT_BACKEND,
+        backend: str | None = None,
         data_dir: Path | None = None,
         work: bool = True,
         registry: HandlerRegistry | None = None,
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
+        configuration: Configured = UNCONFIGURED,
     ) -> None:
-        self._url, self._backend, self._data_dir = database_url, backend, data_dir
-        self._environment = environment
+        self._configuration = configuration
+        self._url, self._data_dir = database_url or configuration.database_url, data_dir
+        self._backend = backend or configuration.backend
+        self._environment = environment or configuration.environment
         self._sources = [str(source) for source in handlers]
-        self._work, self._settings, self._sweeps = work, settings or WorkerSettings(), sweeps
+        self._work, self._settings, self._sweeps = (
+            work,
+            settings or configuration.worker,
+            sweeps or configuration.sweeps,
+        )
         self._registry = registry
         self._plans_by_target: dict[tuple[str, str | None], tuple[Plan, ...]] = {}
 
@@ -72,13 +81,21 @@ class App:
 
     async def start(self) -> None:
         """Connect, bring the schema up to date and start working."""
-        self._ground: Ground = prepare(self._url, backend=self._backend, data_dir=self._data_dir)
+        self._ground: Ground = prepare(
+            self._url, backend=self._backend, data_dir=self._data_dir, names=self._configuration.queue_names
+        )
         self._connection = Connection(self._ground.url, name="tasker app")
-        self._engine = Engine(self._connection, self._ground.messaging)
+        self._engine = Engine(self._connection, self._ground.messaging, self._settings.rules)
         self.tasks = Tasks(self._engine)
         self._plans = PlanStore(self._connection)
         self.steps = Steps(self._engine, self._plans)
-        self._submitter = Submitter(self._engine, self._plans, new_task_uuid, window=self._settings.window)
+        self._submitter = Submitter(
+            self._engine,
+            self._plans,
+            new_task_uuid,
+            window=self._settings.window,
+            context_limit_bytes=self._configuration.context_limit_bytes,
+        )
         self.registry: HandlerRegistry = self._registry or load_handlers(self._sources)
         self._waiters = Waiters(self._connection, watches=self._work)
         self._runtime: Runtime | None = None
@@ -196,7 +213,9 @@ class App:
         if path.exists():
             plans = self._plans_by_target.get((target, environment))
             if plans is None:
-                plans = self._plans_by_target[target, environment] = load_plans(path, environment)
+                plans = self._plans_by_target[target, environment] = load_plans(
+                    path, environment, self._configuration.retry
+                )
                 add_handlers_beside(self.registry, path)
             return _choose(plans, template, target)
         namespace, separator, rest = target.partition("/")

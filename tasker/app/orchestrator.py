@@ -59,8 +59,9 @@ class Orchestrator:
         self.identity = new_uuid()
         self._url, self._messaging = url, messaging
         self._connections = [Connection(url, name="tasker results"), Connection(url, name="tasker upkeep")]
-        results, upkeep = (Engine(connection, messaging) for connection in self._connections)
-        hands = NoHands(self.identity, settings or WorkerSettings())
+        settings = settings or WorkerSettings()
+        results, upkeep = (Engine(connection, messaging, settings.rules) for connection in self._connections)
+        hands = NoHands(self.identity, settings)
         plans = PlanStore(self._connections[1])
         self._consumer = ResultConsumer(
             ParkedResults(results, Processor(results, random), PlanStore(self._connections[0])),
@@ -75,6 +76,7 @@ class Orchestrator:
             SystemClock(),
             random,
             on_advanced=self._advanced,
+            sweep_seconds=(sweeps or SweepSettings()).interval_ms / 1000,
         )
         self._parts = Parts()
 

@@ -68,7 +68,9 @@ class Runtime:
         self._clock = SystemClock()
         self._parts = Parts()
         self._connections = {name: Connection(url, name=f"tasker {name}") for name in ("claim", "result", "upkeep")}
-        claims, results, upkeep = (Engine(self._connections[name], messaging) for name in ("claim", "result", "upkeep"))
+        claims, results, upkeep = (
+            Engine(connection, messaging, self.settings.rules) for connection in self._connections.values()
+        )
         self.plans = PlanStore(self._connections["upkeep"])
         self._upkeep_engine = upkeep
         self._processor = Processor(results, random)
@@ -102,6 +104,7 @@ class Runtime:
             self._clock,
             random,
             on_advanced=self._advanced,
+            sweep_seconds=(sweeps or SweepSettings()).interval_ms / 1000,
         )
         self._consumer = ResultConsumer(
             ParkedResults(upkeep, Processor(upkeep, random), self.plans),

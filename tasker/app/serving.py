@@ -39,6 +39,8 @@ class Service:
     settings: WorkerSettings = field(default_factory=WorkerSettings)
     sweeps: SweepSettings = field(default_factory=SweepSettings)
     grace_seconds: float = 30.0
+    force: bool = False
+    """Take the newest content of a template whose version is registered already."""
 
 
 class Server(Protocol):
@@ -91,7 +93,7 @@ async def _worker(service: Service, ground: Ground) -> Runtime:
         add_handlers_beside(registry, path)
         for plan in load_plans(path):
             require_handlers(registry, plan)
-            await plans.register(plan)
+            await plans.register(plan, force=service.force)
             namespaces.append(plan.namespace)
     await connection.close()
     if not namespaces:

@@ -153,16 +153,9 @@ def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None])
 
     hooks = Hooks(
         on_begin=lambda begun: _announce(begun, prepared, progress),
-        on_stopping=lambda why: echo(STOPPING[why], to=progress),
         on_end=on_end,
     )
     return asyncio.run(run_session(order, prepared, hooks))
-
-
-STOPPING = {
-    "interrupted": "Stopping: steps that run may end, or are given back (Ctrl-C again to quit at once).",
-    "timeout": "The time is up. Stopping: steps that run may end, or are given back.",
-}
 
 
 def _announce(begun: Begun, prepared: Prepared, stream: TextIO) -> View:
@@ -175,10 +168,10 @@ def _announce(begun: Begun, prepared: Prepared, stream: TextIO) -> View:
 
 
 def _stopped_text(ended: Ended, order: RunOrder) -> str:
-    why = f"after {order.timeout:g} s (--timeout)" if ended.stopped == "timeout" else "by you"
+    why = f"Stopped after {order.timeout:g} s (--timeout)" if ended.stopped == "timeout" else "Interrupted"
     uuid, database = ended.report.task_uuid, order.database.arguments()
     return (
-        f"Stopped {why}; the task is not finished, nothing is lost. To go on:\n  tasker run --resume {uuid}{database}\n"
+        f"{why}; the task is not finished, nothing is lost. To go on:\n  tasker run --resume {uuid}{database}\n"
         f"or to give it up:\n  tasker task cancel {uuid}{database}"
     )
 

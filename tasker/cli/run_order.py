@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasker.cli.options import Database
 from tasker.cli.run_input import TaskInput, read_input
@@ -15,6 +15,7 @@ from tasker.errors import InputInvalid, UsageError
 if TYPE_CHECKING:
     from tasker.contracts.plan import Plan
     from tasker.handler import HandlerRegistry
+    from tasker.template.schema_check import Problem
 
 PATH_TAG, HANDLERS_TAG = "path:", "handlers:"
 """Tags of a task that say where its handlers are, for `--resume`."""
@@ -89,7 +90,7 @@ def require_fitting(plan: Plan, given: TaskInput) -> None:
         raise InputInvalid(
             f"the input does not fit {plan.namespace}/{plan.name} {plan.version} (input: {given.source})\n{lines}",
             problems=problems,
-            hint=_text_hint([problem.path for problem in problems], given.parsed),
+            hint=_text_hint(problems, given.parsed),
         )
 
 
@@ -143,7 +144,8 @@ def _tags(path: Path | None, handlers: Sequence[str]) -> list[str]:
     return tags + [f"{HANDLERS_TAG}{Path(item).resolve() if Path(item).exists() else item}" for item in handlers]
 
 
-def _text_hint(places: Sequence[str], parsed: Mapping[str, Any]) -> str | None:
+def _text_hint(problems: Sequence[Problem], parsed: Mapping[str, str]) -> str | None:
+    places = {problem.path for problem in problems if problem.message.startswith("expected text")}
     for key, text in parsed.items():
         if f"$.{key}" in places:
             return f"--set reads a value as JSON where it can; if {text} is meant as text: --set '{key}=\"{text}\"'"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.cli.live import Feed, View
 from tasker.cli.run_order import Prepared, RunOrder, kept_sources, require_fitting
-from tasker.cli.run_signals import interruption
+from tasker.cli.run_signals import Interruption, interruption
 from tasker.cli.task_lookup import find_task
 from tasker.errors import HandlerNotFound, ResolutionError
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 STOP_GRACE_SECONDS = 3.0
 INITIATOR = "tasker run"
+STOPPING = {
+    "interrupted": "stopping, Ctrl-C again to quit at once",
+    "timeout": "the time is up, stopping",
+}
 BUSY_SHARE = 10
 """The view waits this many times as long as its query took: watching must not slow down what is watched."""
 
@@ -46,10 +50,9 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What the session tells: the task before it runs, that it stops early, the end before everything is closed."""
+    """What the session tells: the task before it runs, its end before everything is closed."""
 
     on_begin: Callable[[Begun], View]
-    on_stopping: Callable[[str], None]
     on_end: Callable[[Ended], None]
 
 
@@ -58,20 +61,22 @@ async def run_session(order: RunOrder, prepared: Prepared, hooks: Hooks) -> Ende
 
     Raises what `App.start`, `App.submit` and `find_task` raise: then there is no task.
     """
-    with interruption() as asked:
+    with interruption() as interrupted:
         async with _app(order, prepared) as app:
-            ended = await _run(app, order, prepared, asked, hooks)
+            ended = await _run(app, order, prepared, interrupted, hooks)
             hooks.on_end(ended)
             return ended
 
 
-async def _run(app: App, order: RunOrder, prepared: Prepared, asked: asyncio.Event, hooks: Hooks) -> Ended:
+async def _run(app: App, order: RunOrder, prepared: Prepared, interrupted: Interruption, hooks: Hooks) -> Ended:
+    if interrupted.asked.is_set():
+        raise KeyboardInterrupt  # nothing was submitted
     if order.resume is None:
-        return await _watch(app, await _submit(app, order, prepared), order.timeout, asked, hooks)
+        return await _watch(app, await _submit(app, order, prepared), order, interrupted, hooks)
     report = await app.tasks.report(await find_task(app.tasks, order.resume))
     if report.finished:
         return Ended(report)
-    return await _watch(app, await _resume(app, order, report), order.timeout, asked, hooks)
+    return await _watch(app, await _resume(app, order, report), order, interrupted, hooks)
 
 
 def _app(order: RunOrder, prepared: Prepared) -> App:
@@ -136,14 +141,15 @@ def _add_handlers(registry: HandlerRegistry, path: Path | None, sources: Sequenc
             registry.discover_handlers(source)
 
 
-async def _watch(app: App, begun: Begun, timeout: float | None, asked: asyncio.Event, hooks: Hooks) -> Ended:
+async def _watch(app: App, begun: Begun, order: RunOrder, interrupted: Interruption, hooks: Hooks) -> Ended:
     feed = Feed(app.tasks, begun.task_uuid)
     view = hooks.on_begin(begun)
+    interrupted.last_words = f"Quit. To go on: tasker run --resume {begun.task_uuid}{order.database.arguments()}"
     showing = asyncio.create_task(_show(feed, view))
     try:
-        stopped = await _first(app.wait(begun.task_uuid), asked, timeout)
+        stopped = await _first(app.wait(begun.task_uuid), interrupted.asked, order.timeout)
         if stopped is not None:
-            hooks.on_stopping(stopped)
+            view.say(STOPPING[stopped])
             await app.stop_working(STOP_GRACE_SECONDS)
     finally:
         showing.cancel()

@@ -8,39 +8,47 @@ import os
 import signal
 from collections.abc import Iterator
 from types import FrameType
+from typing import NoReturn
 
 INTERRUPTED = 130
 SHOW_CURSOR = "\x1b[?25h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-@contextlib.contextmanager
-def interruption() -> Iterator[asyncio.Event]:
-    """An event that the first signal sets. The signals' former handlers come back at the end.
+class Interruption:
+    """`asked` is set by the first signal; `last_words` are printed when the second one ends the process."""
 
-    Ordinary signal handlers, so that the second one works even while a handler blocks the event loop.
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.last_words = ""
+
+
+@contextlib.contextmanager
+def interruption() -> Iterator[Interruption]:
+    """Listen to both signals; their former handlers come back at the end.
+
+    Ordinary signal handlers, so that the second one works even while a step's handler blocks the event loop.
     """
-    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    loop, found = asyncio.get_running_loop(), Interruption()
     received: list[int] = []
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if received:
-            leave_at_once()
+            leave_at_once(found.last_words)
         received.append(number)
-        loop.call_soon_threadsafe(asked.set)
+        loop.call_soon_threadsafe(found.asked.set)
 
     former = {number: signal.signal(number, on_signal) for number in SIGNALS}
     try:
-        yield asked
+        yield found
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
 
 
-def leave_at_once() -> None:
+def leave_at_once(last_words: str) -> NoReturn:
     """End the process without waiting for anything. What it was doing is found by its lease and done again."""
-    for descriptor in (1, 2):
-        with contextlib.suppress(OSError):
-            if os.isatty(descriptor):
-                os.write(descriptor, SHOW_CURSOR.encode())
+    cursor = SHOW_CURSOR if os.isatty(1) or os.isatty(2) else ""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{cursor}\n{last_words}\n".encode())
     os._exit(INTERRUPTED)

@@ -33,6 +33,7 @@ RESTART_SECONDS = 1.0
     help="inline: move tasks on here; queued: leave that to `tasker orchestrator`.",
 )
 @click.option("--shutdown-timeout", default=30.0, show_default=True, metavar="SECONDS", help="Grace for running steps.")
+@click.option("--force", is_flag=True, help="Register templates even if their version exists with other content.")
 @database_options
 def worker(processes: int, database: Database, **options: Any) -> None:
     """Run steps of the given workflows and namespaces until stopped.
@@ -68,6 +69,7 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
         namespaces=options["namespaces"],
         settings=settings,
         grace_seconds=options["shutdown_timeout"],
+        force=options["force"],
     )
     run(serve_worker, service, lambda line: click.echo(line, err=True))
 

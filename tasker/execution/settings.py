@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasker.lifecycle.storable import MAX_BYTES
+from tasker.services.engine import DEFAULT_RULES, Rules
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
@@ -29,3 +32,7 @@ class WorkerSettings:
     """`inline`: this process moves its tasks on itself; `queued`: it parks results for an orchestrator."""
     poll_ms: int = 1_000
     """Longest pause between two looks at the queue when nothing wakes the worker."""
+    result_limit_bytes: int = MAX_BYTES
+    """Largest result of a step, as JSON."""
+    rules: Rules = DEFAULT_RULES
+    """What all processes agree on."""

@@ -154,7 +154,16 @@ class Worker:
         running = Running(claim, f"{row['template']}:{row['ordinal']}")
         self._held[claim.step_uuid] = running
         results = self.inputs.dependency_results(data, plan, step)
-        attempt = Attempt(claim, plan, step, own_copy(data.context), results, running.cancel, self._saver(claim, plan))
+        attempt = Attempt(
+            claim,
+            plan,
+            step,
+            own_copy(data.context),
+            results,
+            running.cancel,
+            self._saver(claim, plan),
+            self.settings.result_limit_bytes,
+        )
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
 
     async def _run(self, running: Running, attempt: Attempt) -> None:

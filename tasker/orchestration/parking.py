@@ -24,7 +24,6 @@ from tasker.services.exchange import Advanced, Caller, Result
 from tasker.services.graph import plan_growth
 from tasker.services.plans import PlanStore
 
-HIDDEN_SECONDS = 30.0
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -65,7 +64,7 @@ class ParkedResults:
 
     async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
         """Take messages of the results queue and end their steps; how many messages there were."""
-        messages = await self._engine.messaging.receive_step_results(limit, HIDDEN_SECONDS)
+        messages = await self._engine.messaging.receive_step_results(limit, self._engine.rules.hidden_seconds)
         advanced = await self.end([step for message in messages if (step := _step(message))], caller)
         for message in messages:
             await self._engine.messaging.ack_message(message.queue, message.message_id)

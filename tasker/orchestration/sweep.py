@@ -33,6 +33,8 @@ class SweepSettings:
     """Age of an enqueued step before its hint is looked for; doubles with every repair, up to 64 times."""
     park_grace_ms: int = 5_000
     idle_grace_ms: int = 2_000
+    interval_ms: int = 5_000
+    """Period of the sweep, with jitter between processes."""
     unserved_ms: int = 600_000
     """How long a step waits for a worker that can resolve its handler before it fails."""
 

@@ -20,9 +20,6 @@ from tasker.messaging.service import MessagingService
 Answer = dict[str, Any]
 Args = dict[str, Any]
 
-HIDDEN_SECONDS = 30.0
-"""How long a received hint stays hidden while its step is claimed (backends with acknowledgements)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -32,6 +29,11 @@ class Rules:
     """`give_up` or `wait`: what becomes of a task when failed steps block all that is left (rule 10)."""
     limits: Limits = DEFAULT_LIMITS
     """How far decisions and batches may go."""
+    hidden_seconds: float = 30.0
+    """How long a received message stays hidden while it is dealt with (backends with acknowledgements)."""
+
+
+DEFAULT_RULES = Rules()
 
 
 class Engine:
@@ -41,9 +43,10 @@ class Engine:
     and every call may be repeated.
     """
 
-    def __init__(self, connection: Connection, messaging: MessagingService) -> None:
+    def __init__(self, connection: Connection, messaging: MessagingService, rules: Rules = DEFAULT_RULES) -> None:
         self.connection = connection
         self.messaging = messaging
+        self.rules = rules
         backend = messaging.backend
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
 
@@ -54,12 +57,21 @@ class Engine:
 
     async def call(self, function: str, args: Args | str) -> Answer:
         """Call `tasker.FUNCTION_v1` and send the hints that it answers. `args` may be JSON text."""
+        args = self._with_rules(args)
         if self._joined:
             return await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", args)
         answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", args)
         if hints := answer.pop("send", None):
             answer["sent"] = await self.messaging.send_hints(hints)
         return answer
+
+    def _with_rules(self, args: Args | str) -> Args | str:
+        """The arguments with what the SQL functions must know of the rules beyond their defaults."""
+        if self.rules.on_blocked == DEFAULT_RULES.on_blocked:
+            return args
+        if isinstance(args, str):
+            return f'{args.rstrip()[:-1]},"on_blocked":"{self.rules.on_blocked}"}}'
+        return {**args, "on_blocked": self.rules.on_blocked}
 
     async def read(self, function: str, args: Args) -> Answer:
         """Call a function that changes nothing and sends nothing."""
@@ -85,7 +97,7 @@ class Engine:
         received: list[QueuedMessage] = []
         for namespace in args["namespaces"]:
             if (room := args["slots"] - len(received)) > 0:
-                received += await self.messaging.receive_step_messages(namespace, room, HIDDEN_SECONDS)
+                received += await self.messaging.receive_step_messages(namespace, room, self.rules.hidden_seconds)
         steps = []
         for message in received:
             try:

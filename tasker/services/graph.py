@@ -30,7 +30,11 @@ async def plan_growth(
     """
     graph = (await engine.read("graph", {"tasks": [task_uuid]}))[task_uuid]
     existing = [ExistingStep(name, plan.steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
-    expansion = expand_resolved(plan, step, existing) if result is None else expand(plan, step, result, existing)
+    limits = engine.rules.limits
+    if result is None:
+        expansion = expand_resolved(plan, step, existing, limits)
+    else:
+        expansion = expand(plan, step, result, existing, limits)
     return Growth(graph["version"], _rows(plan, expansion), expansion.warnings)
 
 

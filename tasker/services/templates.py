@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tasker.contracts.plan import Plan
+from tasker.contracts.plan import Plan, RetryPolicy
 from tasker.errors import ResolutionError, TemplateError, UsageError
 from tasker.registry.invocation import resolve_for
 from tasker.services.handlers import load_handlers
@@ -14,22 +14,26 @@ from tasker.template.codes import severity_of
 from tasker.template.compile import CompileResult, Origins, compile_text
 from tasker.template.diagnostics import Diagnostic
 from tasker.template.render import render_text
+from tasker.template.retry import DEFAULT_POLICY
 
 WORKFLOW_FILES = ("workflow.yaml", "workflow.yml")
 SUFFIXES = (".yaml", ".yml")
 
 
-def load_path(path: str | Path, environment: str | None = None) -> CompileResult:
+def load_path(path: str | Path, environment: str | None = None, retry: RetryPolicy = DEFAULT_POLICY) -> CompileResult:
     """Compile the template file, or every template of a folder (see `find_templates`), for an environment.
 
-    Problems inside the files are diagnostics. Raises `UsageError` when there is nothing to read.
+    `retry` is the policy of steps that say nothing about retries. Problems inside the files are diagnostics. Raises
+    `UsageError` when there is nothing to read.
     """
-    return combined([load_file(file, environment) for file in find_templates(path)])
+    return combined([load_file(file, environment, retry) for file in find_templates(path)])
 
 
-def load_plans(path: str | Path, environment: str | None = None) -> tuple[Plan, ...]:
+def load_plans(
+    path: str | Path, environment: str | None = None, retry: RetryPolicy = DEFAULT_POLICY
+) -> tuple[Plan, ...]:
     """The plans of `load_path`. Raises `TemplateError` with every diagnostic when a file holds an error."""
-    result = load_path(path, environment)
+    result = load_path(path, environment, retry)
     if not result.ok:
         raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
     return result.plans
@@ -49,7 +53,7 @@ def find_templates(path: str | Path) -> list[Path]:
     return files
 
 
-def load_file(file: Path, environment: str | None = None) -> CompileResult:
+def load_file(file: Path, environment: str | None = None, retry: RetryPolicy = DEFAULT_POLICY) -> CompileResult:
     """Compile one file. Raises `UsageError` when it cannot be opened."""
     try:
         content = file.read_bytes()
@@ -59,7 +63,7 @@ def load_file(file: Path, environment: str | None = None) -> CompileResult:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return _not_utf8(file, content, error)
-    return compile_text(text, file=str(file), environment=environment)
+    return compile_text(text, file=str(file), environment=environment, retry=retry)
 
 
 def combined(results: Sequence[CompileResult]) -> CompileResult:

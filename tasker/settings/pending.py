@@ -24,7 +24,6 @@ PENDING: Mapping[str, str] = {
     "common.database.pool": _DATABASE,
     "common.mpsc_channels.event_publisher": _EVENTS,
     "common.mpsc_channels.overflow_policy": _BACKPRESSURE,
-    "common.queues.default_visibility_timeout_seconds": "messaging backends",
     "common.queues.pgmq.queue_depth_thresholds": _BACKPRESSURE,
     "common.queues.rabbitmq": "messaging backends",
     "common.system": "services.submission",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, StepPlan, StepType
+from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepPlan, StepType
 from tasker.template.drafts import StepDraft
 from tasker.template.graph import Graph
 from tasker.template.overrides import Settings, settings
@@ -15,14 +15,14 @@ KEPT_IN_METADATA = ("task_handler", "loaded_from")
 OLDER_LIFECYCLE_KEYS = ("max_retries", "backoff_multiplier")
 
 
-def build_plan(document: Mapping[str, Any], graph: Graph, environment: str | None) -> Plan:
+def build_plan(document: Mapping[str, Any], graph: Graph, environment: str | None, retry: RetryPolicy) -> Plan:
     """The plan of a document without errors, with the overrides of the environment applied."""
     kept = {key: document[key] for key in KEPT_IN_METADATA if key in document}
     return Plan(
         namespace=document["namespace_name"],
         name=document["name"],
         version=document["version"],
-        steps=tuple(_step(name, index, document, graph, environment) for index, name in enumerate(graph.order)),
+        steps=tuple(_step(name, index, document, graph, environment, retry) for index, name in enumerate(graph.order)),
         description=document.get("description"),
         input_schema=document.get("input_schema"),
         identity_strategy=document.get("identity_strategy", "strict"),
@@ -39,7 +39,9 @@ def _systems(document: Mapping[str, Any]) -> dict[str, Any]:
     return {} if systems is None else {"primary": "default", "secondary": [], **systems}
 
 
-def _step(name: str, ordinal: int, document: Mapping[str, Any], graph: Graph, environment: str | None) -> StepPlan:
+def _step(
+    name: str, ordinal: int, document: Mapping[str, Any], graph: Graph, environment: str | None, retry: RetryPolicy
+) -> StepPlan:
     draft = graph.steps[name]
     chosen = settings(draft, document, environment)
     values = draft.values
@@ -53,7 +55,7 @@ def _step(name: str, ordinal: int, document: Mapping[str, Any], graph: Graph, en
         ancestors=tuple(sorted(graph.ancestors[name])),
         descendants=tuple(sorted(graph.descendants[name])),
         static=graph.is_static(name),
-        retry=retry_policy(draft, chosen),
+        retry=retry_policy(draft, chosen, retry),
         timeout_seconds=None if chosen.timeout_seconds is None else float(chosen.timeout_seconds),
         execution=values.get("execution", {}).get("mode"),
         on_worker_lost=values.get("on_worker_lost", "retry"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.plan import Plan
+from tasker.contracts.plan import Plan, RetryPolicy
 from tasker.template.build import build_plan
 from tasker.template.codes import Severity
 from tasker.template.diagnostics import Diagnostic, Place, Report
@@ -16,7 +16,7 @@ from tasker.template.model import TEMPLATE
 from tasker.template.nodes import Node
 from tasker.template.overrides import check_overrides, settings
 from tasker.template.reading import Reading
-from tasker.template.retry import retry_policy
+from tasker.template.retry import DEFAULT_POLICY, retry_policy
 from tasker.template.rules import check_rules
 from tasker.template.source import Document, read_documents
 
@@ -55,16 +55,19 @@ class CompileResult:
 Origins = Mapping[str, CompiledStep]
 
 
-def compile_text(text: str, *, file: str = "<string>", environment: str | None = None) -> CompileResult:
+def compile_text(
+    text: str, *, file: str = "<string>", environment: str | None = None, retry: RetryPolicy = DEFAULT_POLICY
+) -> CompileResult:
     """Compile every template of a text.
 
-    `file` is the name that diagnostics carry; `environment` chooses the overrides to apply. Never raises: whatever is
-    wrong with the text is a diagnostic, and a document with an error yields no plan.
+    `file` is the name that diagnostics carry; `environment` chooses the overrides to apply; `retry` is the policy of
+    steps that say nothing about retries. Never raises: whatever is wrong with the text is a diagnostic, and a document
+    with an error yields no plan.
     """
     report = Report(file)
     compiled: dict[tuple[str, str, str], tuple[Plan, Origins]] = {}
     for document in read_documents(text, report):
-        found = _compile_document(document, report, environment)
+        found = _compile_document(document, report, environment, retry)
         if found is not None:
             _report_second(found[0], document.node, compiled, report)
             compiled.setdefault(_identity(found[0]), found)
@@ -82,7 +85,9 @@ def _report_second(plan: Plan, node: Node, compiled: Mapping[tuple[str, str, str
         report.add("T031", message, node.place, "change the name or the version of one of them")
 
 
-def _compile_document(source: Document, report: Report, environment: str | None) -> tuple[Plan, Origins] | None:
+def _compile_document(
+    source: Document, report: Report, environment: str | None, retry: RetryPolicy
+) -> tuple[Plan, Origins] | None:
     reading = Reading(report, source.node.place)
     document = TEMPLATE.read(source.node, (), reading)
     drafts, complete = make_drafts(document.get("steps", ()), reading)
@@ -93,7 +98,7 @@ def _compile_document(source: Document, report: Report, environment: str | None)
     if report.errors > source.errors_before:
         return None
     origins = {draft.name: CompiledStep(report.file, draft.place("handler", "callable")) for draft in drafts}
-    return build_plan(document, graph, environment), origins
+    return build_plan(document, graph, environment, retry), origins
 
 
 def _check_every_environment(drafts: list[StepDraft], document: Mapping[str, Any]) -> None:

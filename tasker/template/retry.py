@@ -12,11 +12,16 @@ from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.drafts import StepDraft
 from tasker.template.overrides import Settings
 
+DEFAULT_POLICY = RetryPolicy()
 
-def retry_policy(step: StepDraft, settings: Settings) -> RetryPolicy:
-    """The policy of a step. Keys that are written win over the profile, and the profile over the defaults."""
+
+def retry_policy(step: StepDraft, settings: Settings, default: RetryPolicy = DEFAULT_POLICY) -> RetryPolicy:
+    """The policy of a step. Keys that are written win over the profile, and the profile over the language's defaults.
+
+    A step without any key of a retry takes `default`.
+    """
     written = _written(step, settings)
-    base = _base(step, settings)
+    base = _base(step, settings) if settings.retry is not None or written else replace(default, **_once(step))
     policy = replace(base, **written)
     if not policy.retryable and "max_attempts" not in written:
         policy = replace(policy, max_attempts=1)
@@ -32,8 +37,12 @@ def _base(step: StepDraft, settings: Settings) -> RetryPolicy:
         hint = did_you_mean(name, RETRY_PROFILES) or f"profiles: {listed(RETRY_PROFILES)}"
         place = step.reading.value(*settings.retry_path, "profile")
         step.report("T034", f"unknown retry profile `{name}`", place, hint)
-    runs_once = step.type is StepType.DECISION and settings.retry is None
-    return RetryPolicy(max_attempts=1) if runs_once else RetryPolicy()
+    return RetryPolicy(**_once(step)) if settings.retry is None else RetryPolicy()
+
+
+def _once(step: StepDraft) -> dict[str, Any]:
+    """A decision runs once unless its template says otherwise."""
+    return {"max_attempts": 1} if step.type is StepType.DECISION else {}
 
 
 def _written(step: StepDraft, settings: Settings) -> dict[str, Any]:

@@ -15,12 +15,17 @@ from typing import Any
 from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
 from tests.support.model_graph import CHOOSERS, Present, Shape, first_steps, grow, too_deep
 
+Key = tuple[str, str]
+"""A step: the id of its task and its name."""
+Item = Mapping[str, Any]
 DONE = ("complete", "resolved_manually")
 ENDED = (*DONE, "error", "cancelled")
 PARKED = ("enqueued_for_orchestration", "enqueued_as_error_for_orchestration")
 QUEUED = "enqueued"
 RUNS = "in_progress"
 LIMIT_MS, GRACE_MS = 30_000, 10_000
+ROTATION_S = 2.0
+"""By how much the rotation over tasks may change the order of held steps."""
 HINT_GRACE_MS, PARK_GRACE_MS = 5_000, 5_000
 
 
@@ -34,8 +39,10 @@ class Ending:
     retry_after: float | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class Step:
+    """A step; `since` is when it was parked or held, `hinted` when and how often its hint was sent."""
+
     task: Task
     name: str
     plan: StepPlan
@@ -48,9 +55,7 @@ class Step:
     deadline: int | None = None
     due: int | None = None
     since: int = 0
-    """When it was parked or held."""
     hinted: tuple[int, int] = (0, 0)
-    """When and how often its hint was sent."""
     parked: tuple[str, int | None] | None = None
     result: Any = None
     checkpoint: Any = None
@@ -63,7 +68,7 @@ class Step:
         return sum(self.task.steps[parent].state not in DONE for parent in self.parents)
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         return self.task.id, self.name
 
     def stop(self, state: str, *, fence: bool = False) -> None:
@@ -72,9 +77,10 @@ class Step:
         self.token += fence
 
 
-@dataclass
+@dataclass(eq=False)
 class Task:
     id: str
+    template: int
     plan: Plan
     priority: int
     state: str = "open"
@@ -114,13 +120,15 @@ class Model:
         self.window = window
         self.now = 0
         self.tasks: dict[str, Task] = {}
-        self.endings: dict[tuple[tuple[str, str], int], Ending] = {}
+        self.endings: dict[tuple[Key, int], Ending] = {}
         self.leases: dict[str, int] = {}
-        self.lost_claims: set[tuple[tuple[str, str], int]] = set()
 
     def steps(self, *states: str) -> list[Step]:
         found = (step for task in self.tasks.values() for step in task.steps.values())
         return [step for step in found if not states or step.state in states]
+
+    def step(self, key: Key) -> Step:
+        return self.tasks[key[0]].steps[key[1]]
 
     def held(self) -> list[Step]:
         return [step for step in self.steps("pending") if step.held]
@@ -130,17 +138,17 @@ class Model:
 
     # --- calls -------------------------------------------------------------------------------------------------------
 
-    def submit(self, plan: Plan, tasks: Sequence[tuple[str, int]], sent: Sequence[Step | tuple[str, str]]) -> None:
+    def submit(self, template: int, plan: Plan, tasks: Sequence[tuple[str, int]], sent: Sequence[Key]) -> None:
         """New tasks (id, priority), and the steps that were enqueued."""
         room = self.room()
         for task_id, priority in tasks:
-            task = self.tasks[task_id] = Task(task_id, plan, priority)
+            task = self.tasks[task_id] = Task(task_id, template, plan, priority)
             for name, parents in first_steps(Shape.of(plan)).items():
                 task.add(name, name, parents)
         ready = [s for task_id, _ in tasks for s in self.tasks[task_id].steps.values() if not s.parents]
-        self._queue(ready, [self.tasks[key[0]].steps[key[1]] for key in sent], room)
+        self._queue(ready, [self.step(key) for key in sent], room)
 
-    def claim(self, hinted: Iterable[Step], claims: Sequence[Mapping[str, Any]], claimed: list[Step], hands: Hands) -> None:
+    def claim(self, hinted: Iterable[Step], claims: Sequence[Item], claimed: list[Step], hands: Hands) -> None:
         """Hints became claims: exactly those of the steps that are enqueued and served."""
         wanted = {step.key for step in hinted if step.state == QUEUED and serves(hands, step)}
         assert {step.key for step in claimed} == wanted and len(claimed) == len(wanted)
@@ -148,13 +156,11 @@ class Model:
             self._start(step, row, hands)
 
     def write(
-        self, items: Sequence[tuple[Step, Mapping[str, Any]]], verdicts: Mapping[tuple[str, str], str],
-        claims: Mapping[tuple[str, str], Mapping[str, Any]], sent: Sequence[tuple[str, str]], finished: Mapping[str, str],
-        hands: Hands,
-    ) -> list[Step]:
-        """One write of changes; the steps that were moved. Items of one step: the newest claim speaks for it."""
-        room, was = self.room(), {task.id: task.state for task in self.tasks.values()}
-        ready_before = {step.key for step in self.steps("pending") if not step.unmet and step.held}
+        self, items: Sequence[tuple[Step, Item]], verdicts: Mapping[Key, str], claims: Mapping[Key, Item],
+        sent: Sequence[Key], finished: Mapping[str, str], hands: Hands,
+    ) -> None:
+        """One write of changes. Of two changes of one step the one with the newest claim speaks for it."""
+        room = self.room()
         moved, again = [], []
         for step, item in _newest(items):
             verdict = verdicts.get(step.key, "accepted")
@@ -163,24 +169,26 @@ class Model:
                 self._move(step, item)
                 moved.append(step)
                 again += [step] if item["kind"] == "release" else []
-        ready = [s for s in self.steps("pending") if self._is_ready(s) and (s.key not in ready_before or s in moved)]
-        self._place([s for s in ready if s not in again], again, claims, sent, room, hands)
-        self._finish({step.task for step in moved}, was, finished)
-        return moved
+        ready = [s for s in self.steps("pending") if not s.held and not s.unmet and s not in again]
+        self._place(ready, again, claims, sent, room, hands)
+        for task in {step.task for step in moved}:
+            task.state = task.should_be()
+        ended = {step.task.id: step.task.state for step in moved if step.task.state != "open"}
+        assert ended == dict(finished), (ended, finished)
 
-    def park(self, step: Step, item: Mapping[str, Any], verdict: str) -> bool:
+    def park(self, step: Step, item: Item, verdict: str) -> None:
         """A result was stored for an orchestrator."""
         live = step.state == RUNS and step.token == item["k"]
         assert (verdict == "accepted") == live, (step.key, step.state, step.token, item, verdict)
-        if live:
-            kind, delay = self._expected(step, item)
-            assert (item["kind"], item.get("d")) == (kind, delay)
-            ending = self.endings[step.key, step.token]
-            step.stop(PARKED[0] if kind == "ok" else PARKED[1])
-            step.parked, step.since = (kind, delay), self.now
-            step.failures += kind != "ok"
-            step.result = ending.result if kind == "ok" else step.result
-        return live
+        if not live:
+            return
+        ending = self.endings[step.key, step.token]
+        kind, delay = failure(step.plan.retry, step.attempts, ending) if ending.failed else ("ok", None)
+        assert (item["kind"], item.get("d")) == (kind, delay), (step.key, item)
+        step.stop(PARKED[0] if kind == "ok" else PARKED[1])
+        step.parked, step.since = (kind, delay), self.now
+        step.failures += kind != "ok"
+        step.result = ending.result if kind == "ok" else step.result
 
     def cancel(self, task: Task) -> None:
         for step in task.steps.values():
@@ -199,7 +207,7 @@ class Model:
         """Running steps whose deadline has passed or whose worker has lost its lease."""
         return [s for s in self.steps(RUNS) if self.now > (s.deadline or 0) or self.now > self.leases[s.worker or ""]]
 
-    def without_hint(self, hints: set[tuple[str, str]]) -> list[Step]:
+    def without_hint(self, hints: set[Key]) -> list[Step]:
         """Enqueued steps that no message points to for long enough."""
         return [
             step
@@ -224,12 +232,26 @@ class Model:
             return False
         return step.state == "error" if kind == "reset" else step.state not in (*DONE, "cancelled")
 
+    def releases(self, chosen: Sequence[Step], namespaces: Sequence[str]) -> None:
+        """These held steps were released: as many as there is room for, those that wait longest or are most urgent."""
+        for namespace in namespaces:
+            held = [step for step in self.held() if step.task.plan.namespace == namespace]
+            now = [step for step in chosen if step.task.plan.namespace == namespace]
+            assert len(now) == min(len(held), self.room().get(namespace, 0)), (namespace, [s.key for s in now])
+            last = max((_rank(step) for step in now), default=0.0)
+            assert all(_rank(step) >= last - ROTATION_S for step in held if step not in now)
+
+    def follows(self, step: Step, result: Any) -> bool:
+        """False for a decision or batchable step that says nothing, or that stands too deep."""
+        if step.plan.type not in CHOOSERS or result is None:
+            return True
+        if not any(key.endswith("_outcome") for key in result):
+            return False
+        return not too_deep(Shape.of(step.task.plan), step.task.present(), step.plan.name)
+
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _is_ready(self, step: Step) -> bool:
-        return step.state == "pending" and not step.unmet and step.task.state in ("open", "error")
-
-    def _judge(self, step: Step, item: Mapping[str, Any], verdict: str) -> None:
+    def _judge(self, step: Step, item: Item, verdict: str) -> None:
         about = (step.key, step.state, step.token, dict(item), verdict)
         kind, token = item["kind"], item.get("k")
         assert verdict != "busy", about
@@ -243,11 +265,11 @@ class Model:
             live = step.state == RUNS or (step.state in PARKED and kind != "release")
             assert (verdict == "accepted") == (live and token == step.token), about
 
-    def _move(self, step: Step, item: Mapping[str, Any]) -> None:
+    def _move(self, step: Step, item: Item) -> None:
         kind = item["kind"]
         if kind in ("ok", "retry", "fail"):
             lost = bool((item.get("n") or {}).get("lost"))
-            assert (kind, item.get("d")) == (self._lost(step) if lost else self._expected(step, item)), (step.key, item)
+            assert (kind, item.get("d")) == (self._lost(step) if lost else self._expected(step, item["k"])), (step.key, item)
             self._end(step, kind, item.get("d"), lost)
         elif kind in ("resolve", "complete"):
             step.stop("resolved_manually" if kind == "resolve" else "complete", fence=True)
@@ -272,23 +294,14 @@ class Model:
         step.result = None
         step.due = self.now + (delay or 0) if kind == "retry" else None
 
-    def _expected(self, step: Step, item: Mapping[str, Any]) -> tuple[str, int | None]:
+    def _expected(self, step: Step, token: int) -> tuple[str, int | None]:
         """The change that the attempt's ending means."""
         if step.parked is not None and step.parked[0] != "ok":
             return step.parked
-        ending = self.endings[step.key, item["k"]]
+        ending = self.endings[step.key, token]
         if ending.failed:
             return failure(step.plan.retry, step.attempts, ending)
-        parking = step.state == RUNS and "gv" not in item and item["kind"] == "ok"
-        return ("ok", None) if parking or self._can_follow(step, ending.result) else ("fail", None)
-
-    def _can_follow(self, step: Step, result: Any) -> bool:
-        """False for a decision or batchable step that says nothing, or that stands too deep."""
-        if step.plan.type not in CHOOSERS:
-            return True
-        if not any(key.endswith("_outcome") for key in result):
-            return False
-        return not too_deep(Shape.of(step.task.plan), step.task.present(), step.plan.name)
+        return ("ok", None) if self.follows(step, ending.result) else ("fail", None)
 
     def _lost(self, step: Step) -> tuple[str, int | None]:
         assert step in self.orphans(), (step.key, step.worker, step.deadline, self.now)
@@ -301,8 +314,8 @@ class Model:
                 task.add(name, template, parents)
 
     def _place(
-        self, ready: list[Step], again: list[Step], claims: Mapping[tuple[str, str], Mapping[str, Any]],
-        sent: Sequence[tuple[str, str]], room: Mapping[str, int], hands: Hands,
+        self, ready: list[Step], again: list[Step], claims: Mapping[Key, Item],
+        sent: Sequence[Key], room: Mapping[str, int], hands: Hands,
     ) -> None:
         """Hand over what the caller can run, the most urgent first; queue what finds room; hold the rest."""
         able = [s for s in ready if s.task.plan.namespace in hands.namespaces and serves(hands, s)]
@@ -317,7 +330,7 @@ class Model:
         for step in again:
             self._enqueue(step)
         repeated = {step.key for step in again}
-        queued = [self.tasks[task].steps[name] for task, name in sent if (task, name) not in repeated]
+        queued = [self.step(key) for key in sent if key not in repeated]
         self._queue([s for s in ready if s not in taken], queued, room)
 
     def _queue(self, ready: list[Step], queued: list[Step], room: Mapping[str, int]) -> None:
@@ -337,31 +350,29 @@ class Model:
     def _enqueue(self, step: Step) -> None:
         step.state, step.held, step.hinted = QUEUED, False, (self.now, 1)
 
-    def _start(self, step: Step, row: Mapping[str, Any], hands: Hands) -> None:
+    def _start(self, step: Step, row: Item, hands: Hands) -> None:
         step.state, step.held, step.worker = RUNS, False, hands.worker
         step.token, step.attempts, step.claims = step.token + 1, step.attempts + 1, step.claims + 1
         step.deadline = self.now + LIMIT_MS + GRACE_MS
         found = (row["token"], row["attempt"], (row.get("checkpoint") or {}).get("cursor"))
         assert found == (step.token, step.attempts, step.checkpoint), (step.key, found)
 
-    def _finish(self, tasks: set[Any], was: Mapping[str, str], finished: Mapping[str, str]) -> None:
-        for task in tasks:
-            task.state = task.should_be()
-        ended = {task.id: task.state for task in tasks if task.state != "open"}
-        assert ended == {task: state for task, state in finished.items() if task in ended}, (ended, dict(finished), was)
-        assert set(finished) <= set(ended), (ended, dict(finished))
 
-
-def _newest(items: Sequence[tuple[Step, Mapping[str, Any]]]) -> list[tuple[Step, Mapping[str, Any]]]:
-    newest: dict[tuple[str, str], tuple[Step, Mapping[str, Any]]] = {}
+def _newest(items: Sequence[tuple[Step, Item]]) -> list[tuple[Step, Item]]:
+    newest: dict[Key, tuple[Step, Item]] = {}
     for step, item in items:
         if step.key not in newest or (item.get("k") or 0) > (newest[step.key][1].get("k") or 0):
             newest[step.key] = (step, item)
     return list(newest.values())
 
 
+def _rank(step: Step) -> float:
+    """When a held step is released: the longer it waits and the more urgent its task is, the sooner."""
+    return step.since / 1000 - step.task.priority * 600
+
+
 def serves(hands: Hands, step: Step) -> bool:
-    return f"{step.task.plan.hash}:{step.plan.ordinal}" not in hands.unserved
+    return f"{step.task.template}:{step.plan.ordinal}" not in hands.unserved
 
 
 def failure(policy: RetryPolicy, attempt: int, ending: Ending) -> tuple[str, int | None]:

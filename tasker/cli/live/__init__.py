@@ -24,6 +24,10 @@ class View(Protocol):
         """Show what the feed knows; `changed` are the steps that changed since the last look."""
         ...
 
+    def say(self, text: str) -> None:
+        """Tell the user something while the task runs."""
+        ...
+
     def close(self) -> None:
         """Leave the screen as it is."""
         ...

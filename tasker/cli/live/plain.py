@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 import click
 
@@ -14,6 +15,10 @@ SILENT = frozenset({"pending", "enqueued", "enqueued_for_orchestration", "enqueu
 """States on the way to others, which would only be noise."""
 
 
+ITEMS_PAUSE = timedelta(seconds=5)
+"""Checkpoints of one step are told no more often."""
+
+
 class PlainView:
     """Writes to `write`, one line at a time."""
 
@@ -21,18 +26,28 @@ class PlainView:
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
-        self._shown: dict[str, tuple[object, ...]] = {}
+        self._shown: dict[str, StepProgress] = {}
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
         """Write what is new, in the order of time."""
         for step in sorted(changed, key=lambda step: step.at):
-            seen = (step.state, step.attempts, step.items_processed)
-            if step.state not in SILENT and self._shown.get(step.name) != seen:
-                self._shown[step.name] = seen
+            if step.state not in SILENT and _is_news(step, self._shown.get(step.name)):
+                self._shown[step.name] = step
                 self._write(line(step))
+
+    def say(self, text: str) -> None:
+        """Write the text as a line of its own."""
+        self._write(text)
 
     def close(self) -> None:
         """Nothing: every line is written when it is known."""
+
+
+def _is_news(step: StepProgress, shown: StepProgress | None) -> bool:
+    """Another state or attempt; or more items, after a while."""
+    if shown is None or (shown.state, shown.attempts) != (step.state, step.attempts):
+        return True
+    return shown.items_processed != step.items_processed and step.at - shown.at >= ITEMS_PAUSE
 
 
 def line(step: StepProgress) -> str:

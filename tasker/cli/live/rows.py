@@ -76,7 +76,7 @@ class Tree:
 def step_row(prefix: str, step: StepProgress, now: datetime) -> Row:
     """The row of one step."""
     attempt = f"{step.attempts}/{step.max_attempts}" if step.attempts else ""
-    notes = [_items([step]), _error(step)]
+    notes = [_items([step]) if step.state != "complete" else "", _error(step)]
     return Row(prefix, step.name, step.state, attempt, time_of(step, now), " · ".join(filter(None, notes)))
 
 
@@ -89,7 +89,8 @@ def batch_row(prefix: str, name: str, steps: Sequence[StepProgress], now: dateti
     last = now if states["in_progress"] else max(step.at for step in steps)
     time = duration((last - min(begun)).total_seconds() * 1000) if begun else ""
     others = [f"{states[state]} {state}" for state in ("in_progress", "waiting_for_retry", "error") if states[state]]
-    notes = [bar(done, len(steps)), *others, _items(steps), _error(speaker)]
+    items = _items(steps) if done < len(steps) else ""
+    notes = [bar(done, len(steps)), *others, items, _error(speaker)]
     state = speaker.state if done < len(steps) else "complete"
     return Row(prefix, f"{name} x {len(steps)}", state, f"{done}/{len(steps)}", time, " · ".join(filter(None, notes)))
 

@@ -33,7 +33,9 @@ class Screen:
         self._console = Console(file=stream, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
         self._tree = Tree(plan)
+        self._picture = Table.grid()
         self._began = time.monotonic()
+        self._advice = "Ctrl-C stops, the task can be resumed"
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
         """Draw the tree anew."""
@@ -45,18 +47,23 @@ class Screen:
         rows = self._tree.rows(feed.steps, feed.now(), finished=finished, height=height)
         if finished:
             self._live.vertical_overflow = "visible"
-        parts = [grid(rows)] if finished else [grid(rows), self._footer(feed)]
-        self._live.update(Group(*parts), refresh=True)
+        self._picture = grid(rows)
+        self._live.update(Group(self._picture, self._footer(feed)), refresh=True)
+
+    def say(self, text: str) -> None:
+        """Show the text below the tree from now on."""
+        self._advice = text
 
     def close(self) -> None:
-        """Leave the last picture on the screen and give the cursor back."""
+        """Leave the last tree on the screen and give the cursor back."""
+        self._live.update(self._picture, refresh=self._live.is_started)
         self._live.stop()
 
     def _footer(self, feed: Feed) -> Text:
         assert feed.task is not None
         elapsed = duration((time.monotonic() - self._began) * 1000)
         counts = f"{feed.task.done}/{feed.task.total} steps"
-        text = f"{counts} · {elapsed} · {feed.task.status} · Ctrl-C stops, the task can be resumed"
+        text = f"{counts} · {elapsed} · {feed.task.status} · {self._advice}"
         return Text(text, style="dim", no_wrap=True, overflow="ellipsis")
 
 

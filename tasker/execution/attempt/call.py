@@ -15,7 +15,7 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     """Call an async handler. Only a `CancelledError` gets out: the caller knows who cancelled."""
     try:
         value = await handler.call(_context(attempt))
-        return settle(value, attempt.step, handler.name)
+        return settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
     except asyncio.CancelledError:
         raise
     except CheckpointYield as signal:
@@ -29,7 +29,7 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     try:
         if handler.kind == "async":
             return asyncio.run(call_async(attempt, handler))
-        return settle(handler.call(_context(attempt)), attempt.step, handler.name)
+        return settle(handler.call(_context(attempt)), attempt.step, handler.name, attempt.result_limit_bytes)
     except CheckpointYield as signal:
         return yielded(signal, handler.name)
     except BaseException as error:

@@ -9,13 +9,13 @@ from tasker.contracts.execution import Failure
 from tasker.contracts.plan import StepPlan
 from tasker.execution.attempt.storable_failure import storable
 from tasker.execution.attempt.values import Checkpoint, Success
-from tasker.lifecycle.storable import NotStorable, encode
+from tasker.lifecycle.storable import MAX_BYTES, NotStorable, encode
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
 from tasker.types.result import StepHandlerResult
 
 
-def settle(value: Any, step: StepPlan, handler: str) -> Success | Failure:
+def settle(value: Any, step: StepPlan, handler: str, limit_bytes: int = MAX_BYTES) -> Success | Failure:
     """What the handler returned: a success that can be stored and fits the step's `result_schema`, or a failure."""
     if isinstance(value, CoroutineType):
         return _forgot_async(value, handler)
@@ -23,7 +23,7 @@ def settle(value: Any, step: StepPlan, handler: str) -> Success | Failure:
     if not result.is_success:
         return storable(failure_from_result(result, handler))
     try:
-        return _checked(result, step, handler)
+        return _checked(result, step, handler, limit_bytes)
     except NotStorable as problem:
         return _not_storable("result", problem, handler)
 
@@ -88,9 +88,9 @@ def _from_exception(error: BaseException, handler: str) -> Failure:
     return Failure(message, "handler_error", True, metadata=metadata, handler=handler)
 
 
-def _checked(result: StepHandlerResult, step: StepPlan, handler: str) -> Success | Failure:
+def _checked(result: StepHandlerResult, step: StepPlan, handler: str, limit_bytes: int) -> Success | Failure:
     value = result.result or {}
-    encoded = encode(value)
+    encoded = encode(value, limit_bytes=limit_bytes)
     if result.metadata:
         _check_metadata(result.metadata)
     if step.result_schema is not None and (failure := _against_schema(value, step, handler)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.contracts.plan import Plan, StepPlan
+from tasker.lifecycle.storable import MAX_BYTES
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.cancel import CancelFlag
@@ -37,6 +38,7 @@ class Attempt:
     dependency_results: Mapping[str, Any]
     cancel: CancelFlag
     save_checkpoint: SaveCheckpoint
+    result_limit_bytes: int = MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ def request(attempt: Attempt, handler: ResolvedHandler) -> dict[str, Any]:
         "plan": replace(attempt.plan, steps=(attempt.step,)).to_json(),
         "task_context": attempt.task_context,
         "dependency_results": attempt.dependency_results,
+        "result_limit_bytes": attempt.result_limit_bytes,
     }
 
 
@@ -50,6 +51,7 @@ def attempt_from(message: Mapping[str, Any], flag: CancelFlag) -> Attempt:
         dependency_results=message["dependency_results"],
         cancel=flag,
         save_checkpoint=_not_here,
+        result_limit_bytes=message["result_limit_bytes"],
     )
 
 

@@ -20,7 +20,7 @@ begin
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
   end if;
   select min(s.due_at) into v_next from tasker.workflow_steps s where s.due_at is not null;
-  return (v_answer - 'verdicts') || jsonb_strip_nulls(jsonb_build_object('next_due_ms',
-    greatest(0, ceil(extract(epoch from v_next - v_now) * 1000))));
+  return (v_answer - 'verdicts') || case when v_next is null then '{}' else jsonb_build_object('next_due_ms',
+    greatest(0, ceil(extract(epoch from v_next - v_now) * 1000))) end;
 end
 $$;

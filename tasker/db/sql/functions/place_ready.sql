@@ -1,6 +1,7 @@
 -- Where each step goes that lost a parent or is to run: `claim` (to the caller, while it has slots and serves it),
 -- `enqueue` (while the namespace has room), `hold` (beyond the enqueue window) or `wait` (parents are missing).
--- Urgent tasks first, then the order of the template.
+-- Urgent tasks first, then the order of the template. A released step (`unhold`) has the whole window, others what
+-- tasker.room_beside_backlog leaves them.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint) returns tasker.placed_step[]
 language plpgsql as $$
@@ -21,7 +22,7 @@ select array_agg(q::tasker.placed_step) into v_answer from (
     from (
       select y.*,
         row_number() over (partition by y.namespace_id, y.ready, y.claimed order by y.priority desc, y.step_uuid) as queue_rank,
-        case when y.ready and not y.claimed then tasker.enqueue_room(y.namespace_id, p_window) end as room
+        case when y.moved and y.from_state = 'pending' then v.room else v.room_beside_backlog end as room
       from (
         select r.*,
           m.mine and row_number() over (partition by m.mine order by r.priority desc, r.step_uuid) <= p_slots as claimed
@@ -29,6 +30,9 @@ select array_agg(q::tasker.placed_step) into v_answer from (
         cross join lateral (select p_slots > 0 and r.ready and r.namespace_id = any (p_namespaces)
           and r.path not like '%>enqueued' and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (mine)
       ) y
+      join (select n.id, tasker.enqueue_room(n.id, p_window) as room,
+              tasker.room_beside_backlog(n.id, p_window) as room_beside_backlog
+            from (select distinct r.namespace_id from unnest(p_ready) r) as n (id)) v on v.id = y.namespace_id
     ) z) q;
   return v_answer;
 end

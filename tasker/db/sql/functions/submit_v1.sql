@@ -41,14 +41,15 @@ begin
     from given g order by g.identity
     on conflict (identity_hash) do nothing returning task_uuid
   )
-  select array_agg(d.task_uuid order by g.priority desc nulls last, d.task_uuid),
-    array_agg(coalesce(g.priority, 0) order by g.priority desc nulls last, d.task_uuid)
-  into v_created, v_priorities from detailed d join given g on g.id = d.task_uuid;
+  select array_agg(g.id order by g.priority desc nulls last, g.id),
+    array_agg(coalesce(g.priority, 0) order by g.priority desc nulls last, g.id)
+  into v_created, v_priorities from given g
+  where (g.id in (select d.task_uuid from detailed d)) is true;   -- not a join: a hashed look-up, whatever the settings
   if v_created is null then
     return jsonb_build_object('created', '[]'::jsonb);
   end if;
 
-  v_room := tasker.enqueue_room(v_namespace, coalesce((p_args->>'window')::int, 2000));
+  v_room := tasker.room_beside_backlog(v_namespace, coalesce((p_args->>'window')::int, 2000));
 
   insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority, sort_key, next_seq,
     total, active, held, created_at, updated_at)

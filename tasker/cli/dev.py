@@ -1,0 +1,86 @@
+"""`tasker dev`: everything in one place, started again when a template or a handler changes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tasker.cli.options import Database, database_options
+
+SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
+LOOK_SECONDS = 0.5
+GRACE_SECONDS = 3.0
+
+
+@click.command()
+@click.argument(
+    "workflows", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="WORKFLOW..."
+)
+@click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
+@click.option("--concurrency", default=100, show_default=True, help="Steps that run at the same time.")
+@database_options
+def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int, database: Database) -> None:
+    """Serve these workflows, and start again whenever one of their files changes.
+
+    Tasks in flight keep the template they were submitted with; steps that run during a restart are given back without
+    using an attempt. Submit from another terminal with `tasker run NAMESPACE/NAME`, or from your program.
+
+    \b
+    Example:
+      tasker dev workflows/order_fulfillment
+    """
+    watched = [*workflows, *(Path(source) for source in handlers if Path(source).exists())]
+    command = [sys.executable, "-m", "tasker", "worker", *map(str, workflows), "--force"]
+    command += ["--concurrency", str(concurrency), "--shutdown-timeout", str(GRACE_SECONDS)]
+    command += [part for source in handlers for part in ("--handlers", source)]
+    command += ["--backend", database.backend]
+    command += ["--database-url", database.url] if database.url else []
+    command += ["--data-dir", str(database.data_dir)] if database.data_dir else []
+    child = _Child(command)
+    try:
+        _watch(watched, child)
+    except KeyboardInterrupt:
+        child.stop()
+
+
+class _Child:
+    """The worker's process."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._command = command
+        self._process = subprocess.Popen(command)
+
+    def stop(self) -> None:
+        """End it gracefully; the terminal may have sent it the signal already."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait()
+
+    def restart(self) -> None:
+        """Another one."""
+        self.stop()
+        self._process = subprocess.Popen(self._command)
+
+
+def _watch(watched: Sequence[Path], child: _Child) -> None:
+    seen = _stamps(watched)
+    while True:
+        time.sleep(LOOK_SECONDS)
+        now = _stamps(watched)
+        if now != seen:
+            changed = sorted(path.name for path in now.keys() | seen.keys() if now.get(path) != seen.get(path))
+            seen = now
+            click.echo(f"changed: {', '.join(changed[:5])}; starting again", err=True)
+            child.restart()
+
+
+def _stamps(watched: Sequence[Path]) -> dict[Path, int]:
+    """The time of each file's last change."""
+    files = (file for path in watched for file in ([path] if path.is_file() else path.rglob("*")))
+    return {file: file.stat().st_mtime_ns for file in files if file.suffix in SUFFIXES and file.is_file()}

@@ -1,0 +1,11 @@
+-- The room for steps that become ready while others are held: half of the window then, so that the queue drains to where
+-- the held steps are released, by rank, whatever running tasks and new ones bring meanwhile (rule 17).
+create or replace function tasker.room_beside_backlog(p_namespace int, p_window int) returns int
+language plpgsql stable as $$
+begin
+  if exists (select from tasker.ready_backlog b where b.namespace_id = p_namespace) then
+    return tasker.enqueue_room(p_namespace, p_window / 2);
+  end if;
+  return tasker.enqueue_room(p_namespace, p_window);
+end
+$$;

@@ -1,0 +1,471 @@
+"""The real engine in one thread: several logical workers, a mailbox that a test can rob, a clock that it moves.
+
+Every call of the engine is recorded and shown to the model; after each action the rows are compared with the model and
+`violations_v1` must be empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.messaging import QueuedMessage
+from tasker.contracts.plan import Plan
+from tasker.db.connection import Connection
+from tasker.errors import DuplicateTask, StateMachineError
+from tasker.lifecycle.outcomes import OutcomeError
+from tasker.orchestration.changes import simple_change
+from tasker.orchestration.parking import ParkedResults, Parking
+from tasker.orchestration.results import Processor
+from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.services.engine import Answer, Engine
+from tasker.services.exchange import Caller, Result
+from tasker.services.plans import PlanStore
+from tasker.services.steps import Steps
+from tasker.services.submission import Request, Submitter
+from tasker.services.tasks import Tasks
+from tests.support.model import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Ending, Hands, Key, Model, Step
+from tests.support.world_checks import EMPTY, SNAPSHOT, check_inputs, compare
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+LEASE_MS = 15_000
+ACTOR = {"actor": "operator", "reason": "by the test"}
+
+
+class Mailbox:
+    """A messaging service that keeps its messages in lists. `delivered` are the results that the next receive gives."""
+
+    def __init__(self) -> None:
+        self.backend = object()
+        self.hints: list[dict[str, Any]] = []
+        self.results: list[dict[str, Any]] = []
+        self.delivered: list[dict[str, Any]] = []
+
+    async def send_hints(self, entries: Iterable[dict[str, Any]]) -> dict[str, int]:
+        hints = list(entries)
+        self.hints += hints
+        return dict(Counter(hint["namespace"] for hint in hints))
+
+    async def send_step_results(self, results: Iterable[dict[str, Any]]) -> list[int]:
+        self.results += results
+        return []
+
+    async def receive_step_results(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        taken, self.delivered = self.delivered, []
+        return [QueuedMessage("results", n, json.dumps(result).encode()) for n, result in enumerate(taken)]
+
+    async def ack_message(self, queue: str, message_id: int) -> bool:
+        return True
+
+
+class WatchedEngine(Engine):
+    """Records what is called. `intruder` runs once, between the named read and whatever follows it."""
+
+    def __init__(self, connection: Connection, mailbox: Mailbox) -> None:
+        super().__init__(connection, mailbox)  # type: ignore[arg-type]
+        self.mailbox = mailbox
+        self.calls: list[tuple[str, dict[str, Any], Answer]] = []
+        self.intruder: tuple[str, Callable[[], Awaitable[object]]] | None = None
+
+    async def call(self, function: str, args: dict[str, Any] | str) -> Answer:
+        before = len(self.mailbox.hints)
+        answer = await super().call(function, args)
+        sent = self.mailbox.hints[before:]
+        self.calls.append((function, json.loads(args) if isinstance(args, str) else args, {**answer, "send": sent}))
+        return answer
+
+    async def read(self, function: str, args: dict[str, Any]) -> Answer:
+        answer = await super().read(function, args)
+        self.calls.append((function, args, answer))
+        if self.intruder and self.intruder[0] == function:
+            (_, intrude), self.intruder = self.intruder, None
+            await intrude()
+        return answer
+
+    async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
+        present = {hint["step"] for hint in self.mailbox.hints}
+        return [step for step in steps if step not in present]
+
+
+@dataclass(eq=False)
+class Attempt:
+    """A claim in a worker's hands; `ending` once its handler has returned, `parked` when that path brings it."""
+
+    key: Key
+    row: dict[str, Any]
+    ending: Ending | None = None
+    parked: bool = False
+
+
+@dataclass(eq=False)
+class Worker:
+    """A logical worker; `identity` changes when it dies and another takes its place."""
+
+    number: int
+    slots: int
+    identity: str = ""
+    alive: bool = True
+    unserved: set[str] = field(default_factory=set)
+    running: list[Attempt] = field(default_factory=list)
+
+
+class Half:
+    """Randomness without surprise: the middle of every jitter."""
+
+    def random(self) -> float:
+        return 0.5
+
+
+class World:
+    """See the module. `faults` counts what a healthy system never does to itself."""
+
+    def __init__(self, url: str) -> None:
+        self._runner = asyncio.Runner()
+        self.connection = Connection(url, name="tasker model")
+        self.mail = Mailbox()
+        self.engine = WatchedEngine(self.connection, self.mail)
+        self.plans = PlanStore(self.connection)
+        self.processor = Processor(self.engine, Half())
+        self.parking = Parking(self.engine, Half())
+        self.orchestrator = ParkedResults(self.engine, self.processor, self.plans)
+        limits = SweepSettings(slice=2, hint_grace_ms=HINT_GRACE_MS, park_grace_ms=PARK_GRACE_MS)
+        self.sweeper = Sweeper(self.engine, self.processor, self.plans, Half(), limits)
+        self.operators, self.tasks = Steps(self.engine, self.plans), Tasks(self.engine)
+
+    def run(self, action: Coroutine[Any, Any, Any]) -> Any:
+        return self._runner.run(action)
+
+    def close(self) -> None:
+        self.run(self.connection.close())
+        self._runner.close()
+
+    def begin(self, window: int, namespaces: Sequence[str], slots: Sequence[int]) -> None:
+        """An empty database, a new model, fresh workers."""
+        self.model = Model(window)
+        self.mail.hints, self.mail.results = [], []
+        self.names: dict[str, Key] = {}
+        self.faults: Counter[str] = Counter()
+        self.repaired: Counter[str] = Counter()
+        self.spent: list[tuple[Worker, Attempt]] = []
+        self._numbers = 0
+        self.engine.calls = []
+        self.submitter = Submitter(self.engine, self.plans, self._new_task, window=window)
+        self.run(self.connection.execute(EMPTY))
+        self._set_time(0)
+        self.namespaces = {name: self._namespace_id(name) for name in namespaces}
+        self.workers = [Worker(number, free) for number, free in enumerate(slots)]
+        for worker in self.workers:
+            self._register(worker)
+        self.check()
+
+    # --- actions -----------------------------------------------------------------------------------------------------
+
+    def submit(self, plan: Plan, priorities: Sequence[int], keys: Sequence[str]) -> None:
+        """Tasks of one template; a key that was used before is a duplicate."""
+        requests = [Request({"n": n}, p, key) for n, (p, key) in enumerate(zip(priorities, keys, strict=True))]
+        answers = self.run(self.submitter.submit_many(plan, requests, force=True))
+        self._priorities = {
+            answer.task_uuid: request.priority
+            for answer, request in zip(answers, requests, strict=True)
+            if not isinstance(answer, DuplicateTask)
+        }
+        self._plan = plan
+        self.check()
+
+    def claim(self, worker: Worker, hints: Sequence[dict[str, Any]], *, answer_lost: bool = False) -> None:
+        """The worker takes these hints."""
+        for hint in hints:
+            self.mail.hints.remove(hint)
+        steps = [hint["step"] for hint in hints]
+        answer = self.run(self.engine.call("claim", {**self._caller_fields(worker), "steps": steps}))
+        self.check()
+        self._hold(worker, answer, answer_lost)
+        if "tasks" in answer:
+            check_inputs(self.model, self.names, answer)
+        if ids := answer.get("release"):
+            self.release_held(worker, ids)
+
+    def release_held(self, worker: Worker, ids: Sequence[int]) -> None:
+        """Held steps go into the queue, or to the worker."""
+        fields = json.loads(f"{self._caller(worker).fields()}}}")
+        answer = self.run(self.engine.call("backlog", {**fields, "namespace_ids": list(ids)}))
+        self.check()
+        self._hold(worker, answer)
+
+    def finish(self, worker: Worker, attempts: Sequence[Attempt], *, answer_lost: bool = False, wait: bool = True) -> None:
+        """The worker brings these attempts in one batch over the path `inline`."""
+        advanced = self.run(self.processor.process(self._results(attempts), self._caller(worker), wait=wait))
+        assert not advanced.again
+        self.check()
+        if not answer_lost:
+            self._drop(worker, attempts)
+        self._hold(worker, {"claims": advanced.claims}, answer_lost)
+
+    def park(self, worker: Worker, attempts: Sequence[Attempt], *, answer_lost: bool = False) -> None:
+        """The same over the path `queued`: stored, and left to an orchestrator."""
+        for attempt in attempts:
+            attempt.parked = True
+        self.run(self.parking.process(self._results(attempts), self._caller(worker)))
+        self.check()
+        if not answer_lost:
+            self._drop(worker, attempts)
+
+    def orchestrate(self, messages: Sequence[dict[str, Any]]) -> None:
+        """An orchestrator takes these messages of the results queue."""
+        for message in messages:
+            self.mail.results.remove(message)
+        self.mail.delivered = list(messages)
+        self.run(self.orchestrator.receive(self._caller(self.workers[0], 0), 100))
+        self.check()
+
+    def sweep(self, worker: Worker, intruder: Callable[[], Awaitable[object]] | None = None) -> Counter[str]:
+        """One sweep; it repairs what the model says, no more and no less."""
+        model = self.model
+        hints = {self.names[hint["step"]] for hint in self.mail.hints if hint["step"] in self.names}
+        expected = Counter(
+            lost_worker=len(model.orphans()),
+            hint_lost=len(model.without_hint(hints)),
+            result_message_lost=len(model.forgotten_results()),
+        )
+        self.engine.intruder = ("find", intruder) if intruder else None
+        repairs, advanced = self.run(self.sweeper.sweep(self._caller(worker, 0)))
+        assert not advanced.claims
+        self.check()
+        self.repaired += repairs
+        if intruder is None:
+            assert +repairs == +expected, (+repairs, +expected)
+            assert not model.orphans()
+        return +repairs
+
+    def promote(self, worker: Worker) -> None:
+        """Retries that are due run again."""
+        answer = self.run(self.engine.call("due", f"{self._caller(worker).fields()}}}"))
+        self.check()
+        assert not self.model.due()
+        waiting = [step.due for step in self.model.steps("waiting_for_retry")]
+        assert answer.get("next_due_ms") == (min(waiting) - self.model.now if waiting else None)
+        self._hold(worker, answer)
+
+    def release(self, worker: Worker, attempts: Sequence[Attempt]) -> None:
+        """The worker gives claims back."""
+        changes = [simple_change("release", a.row["step"], a.key[0], a.row["token"]) for a in attempts]
+        self.run(self.processor.apply(changes, self._caller(worker, 0)))
+        self.check()
+        self._drop(worker, attempts)
+
+    def reconcile(self, worker: Worker) -> None:
+        """The worker gives back what the engine says it holds and it does not."""
+        held = [(a.row["step"], a.row["token"]) for a in worker.running]
+        found = self.run(self.engine.read("reconcile", {"worker": worker.identity, "held": held}))["items"]
+        known = {(a.key, a.row["token"]) for a in worker.running}
+        mine = {(s.key, s.token) for s in self.model.steps(RUNS) if s.worker == worker.identity}
+        assert {(self.names[row["s"]], row["k"]) for row in found} == mine - known
+        changes = [simple_change("release", row["s"], row["t"], row["k"]) for row in found]
+        self.run(self.sweeper.apply(changes, self._caller(worker, 0)))
+        self.check()
+
+    def checkpoint(self, attempt: Attempt, cursor: int) -> None:
+        args = {"step": attempt.row["step"], "token": attempt.row["token"], "cursor": cursor, "items_processed": cursor}
+        args |= {"accumulated_results": None, "timeout_ms": LIMIT_MS, "grace_ms": GRACE_MS}
+        self.run(self.engine.read("checkpoint", args))
+        self.check()
+
+    def cancel(self, task: str) -> None:
+        legal = self.model.tasks[task].state == "open"
+        try:
+            self.run(self.tasks.cancel(task, reason="by the test"))
+        except StateMachineError:
+            assert not legal
+        self.check()
+
+    def operate(self, step: Step, kind: str, result: Any = None) -> None:
+        """An operator resets, resolves or completes the step, or is refused."""
+        legal = self.model.legal(step, kind)
+        action = getattr(self.operators, kind)
+        values = (result,) if kind == "complete" else ()
+        try:
+            self.run(action(step.task.id, step.name, *values, **ACTOR))
+        except StateMachineError:
+            assert not legal, (step.key, step.state, kind)
+        except OutcomeError:
+            assert not self.model.follows(step, result), (step.key, result)
+        self.check()
+
+    def tick(self, milliseconds: int) -> None:
+        """Time goes on; workers that live send their beats."""
+        self._set_time(self.model.now + milliseconds)
+        for worker in self.workers:
+            if worker.alive:
+                self.beat(worker)
+        self.faults["overdue"] += len(self.model.orphans())
+        self.check()
+
+    def beat(self, worker: Worker) -> None:
+        held = [[a.row["step"], a.row["token"]] for a in worker.running]
+        answer = self._worker_call(worker, "beat", held=held)
+        lost = {self.names[step] for step in answer.get("lost") or ()}
+        states = {a: self.model.step(a.key) for a in worker.running}
+        assert lost == {a.key for a, step in states.items() if (step.state, step.token) != (RUNS, a.row["token"])}
+
+    def die(self, worker: Worker) -> None:
+        """The worker is gone with everything in its hands; another process takes its place."""
+        self.spent += [(worker, attempt) for attempt in worker.running]
+        worker.running, worker.alive = [], True
+        self._register(worker)
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Show the calls to the model, then compare every row with it."""
+        snapshot = self.run(self.connection.execute(SNAPSHOT))[0][0]
+        self.names |= {row["id"]: (row["task"], row["name"]) for row in snapshot["steps"] or ()}
+        calls, self.engine.calls = self.engine.calls, []
+        for function, args, answer in calls:
+            if observe := getattr(self, f"_saw_{function}", None):
+                observe(args, answer)
+        compare(self.model, snapshot)
+
+    def _saw_submit(self, args: dict[str, Any], answer: Answer) -> None:
+        created = [(task, self._priorities[task]) for task in answer["created"]]
+        assert {task for task, _ in created} == set(self._priorities)
+        if created:
+            self.model.submit(args["template"], self._plan, created, self._keys(answer))
+
+    def _saw_claim(self, args: dict[str, Any], answer: Answer) -> None:
+        hinted = [self.model.step(self.names[step]) for step in args["steps"] if step in self.names]
+        claims = answer.get("claims") or []
+        refused = {step.key for step in hinted if step.state == "enqueued"}
+        claimed = [self.model.step(self.names[row["step"]]) for row in claims]
+        self.model.claim(hinted, claims, claimed, _hands(args, self.namespaces))
+        assert set(self._keys(answer)) == refused - {step.key for step in claimed}
+        unknown = {step for step in args["steps"] if step not in self.names}
+        assert set(answer.get("verdicts") or {}) == unknown
+
+    def _saw_advance(self, args: dict[str, Any], answer: Answer) -> None:
+        self._write(args, answer, [(self.model.step(self.names[item["s"]]), item) for item in args["items"]])
+
+    def _saw_operate(self, args: dict[str, Any], answer: Answer) -> None:
+        item = {key: value for key, value in args.items() if key not in ("task", "step")}
+        self._write({}, answer, [(self.model.step((args["task"], args["step"])), item)])
+
+    def _saw_due(self, args: dict[str, Any], answer: Answer) -> None:
+        due = self.model.due()
+        assert (answer.get("promoted") or 0) == len(due)
+        self._write(args, answer, [(step, {"kind": "promote", "k": step.token}) for step in due])
+
+    def _saw_backlog(self, args: dict[str, Any], answer: Answer) -> None:
+        moved = [self.names[row["step"]] for row in answer.get("claims") or ()] + self._keys(answer)
+        chosen = [self.model.step(key) for key in moved]
+        self.model.releases(chosen, [name for name, number in self.namespaces.items() if number in args["namespace_ids"]])
+        self._write(args, answer, [(step, {"kind": "unhold", "k": step.token}) for step in chosen])
+
+    def _saw_park(self, args: dict[str, Any], answer: Answer) -> None:
+        parked = {self.names[row["step"]] for row in answer.get("parked") or ()}
+        for item in _last_of_each(args["items"]):
+            key = self.names[item["s"]]
+            self.model.park(self.model.step(key), item, "accepted" if key in parked else answer["verdicts"][item["s"]])
+
+    def _saw_cancel(self, args: dict[str, Any], answer: Answer) -> None:
+        if answer["cancelled"]:
+            self.model.cancel(self.model.tasks[args["task"]])
+
+    def _saw_checkpoint(self, args: dict[str, Any], answer: Answer) -> None:
+        step = self.model.step(self.names[args["step"]])
+        self.model.checkpoint(step, args["token"], args["cursor"], answer.get("lost", False))
+
+    def _saw_hinted(self, args: dict[str, Any], answer: Answer) -> None:
+        for step in (self.model.step(key) for key in self._keys(answer)):
+            step.hinted = (self.model.now, step.hinted[1] + 1)
+
+    def _saw_settle(self, args: dict[str, Any], answer: Answer) -> None:
+        raise AssertionError(f"a task had to be settled by the sweep: {args}")
+
+    def _write(self, args: dict[str, Any], answer: Answer, items: list[tuple[Step, dict[str, Any]]]) -> None:
+        verdicts = {self.names[step]: verdict for step, verdict in (answer.get("verdicts") or {}).items()}
+        claims = {self.names[row["step"]]: row for row in answer.get("claims") or ()}
+        finished = answer.get("finished") or {}
+        self.model.write(items, verdicts, claims, self._keys(answer), finished, _hands(args, self.namespaces))
+
+    def _keys(self, answer: Answer) -> list[Key]:
+        return [self.names[hint["step"]] for hint in answer["send"]]
+
+    def _results(self, attempts: Sequence[Attempt]) -> list[Result]:
+        results = []
+        for attempt in attempts:
+            assert attempt.ending is not None
+            self.model.endings[attempt.key, attempt.row["token"]] = attempt.ending
+            results.append(_result(self.model.step(attempt.key), attempt.row, attempt.ending))
+        return results
+
+    def _hold(self, worker: Worker, answer: Answer, lost: bool = False) -> None:
+        rows = answer.get("claims") or []
+        if rows and not lost:
+            worker.running += [Attempt(self.names[row["step"]], row) for row in rows]
+            found = self.run(self.engine.read("inputs", {"steps": [row["step"] for row in rows]}))
+            check_inputs(self.model, self.names, {**found, "claims": rows})
+
+    def _drop(self, worker: Worker, attempts: Sequence[Attempt]) -> None:
+        self.spent += [(worker, attempt) for attempt in attempts if attempt in worker.running]
+        worker.running = [attempt for attempt in worker.running if attempt not in attempts]
+
+    def _caller(self, worker: Worker, slots: int | None = None) -> Caller:
+        free = max(0, worker.slots - len(worker.running)) if slots is None else slots
+        ids = list(self.namespaces.values())
+        return Caller(worker.identity, free, ids, sorted(worker.unserved), self.model.window, LIMIT_MS, GRACE_MS)
+
+    def _caller_fields(self, worker: Worker) -> dict[str, Any]:
+        return dict(json.loads(f"{self._caller(worker).fields()}}}"))
+
+    def _register(self, worker: Worker) -> None:
+        self._numbers += 1
+        worker.identity = f"00000000-0000-7000-8000-{self._numbers:012x}"
+        self._worker_call(worker, "start")
+
+    def _worker_call(self, worker: Worker, action: str, **more: Any) -> Answer:
+        self.model.leases[worker.identity] = self.model.now + LEASE_MS
+        fields = {"host": "here", "pid": 1, "namespaces": list(self.namespaces), "concurrency": worker.slots}
+        args = {"action": action, "worker": worker.identity, "lease_ms": LEASE_MS, **fields, **more}
+        return dict(self.run(self.engine.read("worker", args)))
+
+    def _new_task(self) -> str:
+        self._numbers += 1
+        return f"00000000-0000-7000-9000-{self._numbers:06x}000000"
+
+    def _namespace_id(self, name: str) -> int:
+        return int(self.run(self.connection.execute("select tasker.namespace_id(%s)", (name,)))[0][0])
+
+    def _set_time(self, milliseconds: int) -> None:
+        self.model.now = milliseconds
+        text = (START + timedelta(milliseconds=milliseconds)).isoformat()
+        self.run(self.connection.execute("select set_config('tasker.now', %s, false)", (text,)))
+
+
+def _hands(args: dict[str, Any], namespaces: dict[str, int]) -> Hands:
+    served = tuple(name for name, number in namespaces.items() if number in args.get("namespace_ids", ()))
+    return Hands(args.get("worker"), args.get("slots", 0), served, tuple(args.get("unserved", ())))
+
+
+def _last_of_each(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    newest: dict[str, dict[str, Any]] = {}
+    for item in items:
+        if item["s"] not in newest or item["k"] > newest[item["s"]]["k"]:
+            newest[item["s"]] = item
+    return list(newest.values())
+
+
+def _result(step: Step, row: dict[str, Any], ending: Ending) -> Result:
+    plan = step.task.plan
+    claim = Claim(
+        row["step"], row["task"], row["name"], step.plan.name, plan.hash, plan.namespace, row["token"], row["attempt"],
+        max(1, step.plan.retry.max_attempts), row["task"],
+    )
+    if ending.failed:
+        failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
+        return Result(Outcome(claim, 1, failure=failure), plan)
+    return Result(Outcome(claim, 1, ending.result), plan, json.dumps(ending.result))
