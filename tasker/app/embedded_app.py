@@ -87,11 +87,11 @@ class App:
         self._connection = Connection(self._ground.url, name="tasker app")
         self._engine = Engine(self._connection, self._ground.messaging, self._settings.rules)
         self.tasks = Tasks(self._engine)
-        self._plans = PlanStore(self._connection)
-        self.steps = Steps(self._engine, self._plans)
+        self.plans = PlanStore(self._connection)
+        self.steps = Steps(self._engine, self.plans)
         self._submitter = Submitter(
             self._engine,
-            self._plans,
+            self.plans,
             new_task_uuid,
             window=self._settings.window,
             context_limit_bytes=self._configuration.context_limit_bytes,
@@ -204,7 +204,7 @@ class App:
 
     async def plan_of(self, task_uuid: str) -> Plan:
         """The plan that a task is pinned to, ready to run like that of `plan`. Raises `TaskNotFound`."""
-        plan = await self.plan(await self._plans.get(await self.tasks.template_id(task_uuid)))
+        plan = await self.plan(await self.plans.get(await self.tasks.template_id(task_uuid)))
         self._wake()
         return plan
 
@@ -225,7 +225,7 @@ class App:
                 hint="expected a template file, a folder with workflow.yaml, or namespace/name",
             )
         name, _, version = rest.partition(":")
-        return (await self._plans.find(namespace, name, version or None)).plan
+        return (await self.plans.find(namespace, name, version or None)).plan
 
     def _wake(self) -> None:
         if self._runtime is not None:

@@ -24,13 +24,13 @@ DEFAULT_FOLDER = Path(".tasker/postgres")
 FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 
-def connected(database: Database, use: Callable[[App], Awaitable[T]]) -> T:
+def connected(database: Database, use: Callable[[App], Awaitable[T]], *, create: bool = False) -> T:
     """What `use` returns for an app that submits and reads, and runs no steps.
 
-    Raises `UsageError` where no embedded database has been made yet.
+    Raises `UsageError` where no embedded database has been made yet, unless `create` is set.
     """
     folder = database.data_dir or DEFAULT_FOLDER
-    if database.url is None and not folder.exists():
+    if database.url is None and not create and not folder.exists():
         raise UsageError(
             f"nothing has run here: there is no database in {folder}",
             hint="`tasker run PATH` makes one; or go to the folder where you ran it, or give --database-url",

@@ -42,6 +42,7 @@ def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int
     command += ["--backend", database.backend]
     command += ["--database-url", database.url] if database.url else []
     command += ["--data-dir", str(database.data_dir)] if database.data_dir else []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     child = _Child(command)
     try:
         _watch(watched, child)

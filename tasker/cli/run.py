@@ -122,6 +122,8 @@ def _run_text(order: RunOrder) -> int:
     from tasker.cli.render import outcome_text
 
     def on_end(ended: Ended) -> None:
+        if ended.already:
+            echo(f"task {ended.report.task_uuid} has ended; there is nothing to resume")
         if ended.stopped is None:
             echo(outcome_text(ended.report))
 

@@ -42,10 +42,14 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the session ended: `stopped` is None when the task did, else `interrupted` or `timeout`."""
+    """How the session ended: `stopped` is None when the task did, else `interrupted` or `timeout`.
+
+    `already`: the task to be resumed had ended before.
+    """
 
     report: TaskReport
     stopped: str | None = None
+    already: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ async def _run(app: App, order: RunOrder, prepared: Prepared, interrupted: Inter
         return await _watch(app, await _submit(app, order, prepared), order, interrupted, hooks)
     report = await app.tasks.report(await find_task(app.tasks, order.resume))
     if report.finished:
-        return Ended(report)
+        return Ended(report, already=True)
     return await _watch(app, await _resume(app, order, report), order, interrupted, hooks)
 
 

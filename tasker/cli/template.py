@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tasker.cli.template_registry import list_templates, register
 from tasker.services.templates import check_handlers, load_path, load_plans
 from tasker.template.codes import Severity
 from tasker.template.diagnostics import Diagnostic
@@ -29,7 +30,11 @@ def _environment_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group()
 def template() -> None:
-    """Validate, draw and describe templates."""
+    """Validate, draw, describe and register templates."""
+
+
+template.add_command(list_templates)
+template.add_command(register)
 
 
 @template.command()

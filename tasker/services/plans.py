@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
+from tasker.db.queries import query
 from tasker.errors import TaskNotFound, TemplateError, UsageError
 
 CACHED_PLANS = 256
@@ -75,6 +77,12 @@ class PlanStore:
         plan = Plan.from_dict(rows[0][1])
         self._keep(rows[0][0], plan)
         return Registered(rows[0][0], plan)
+
+    async def registered(self) -> list[dict[str, Any]]:
+        """Every registered template in each version, by namespace and name, the newest version first."""
+        columns = ("namespace", "name", "version", "description", "steps", "updated_at")
+        rows = await self._connection.execute(query("templates", "registered"))
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def _keep(self, template_id: int, plan: Plan) -> None:
         self._plans[template_id] = plan

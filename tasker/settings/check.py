@@ -48,7 +48,9 @@ def _validate(values: Mapping[str, Any]) -> list[Problem]:
     try:
         _parsed(values)
     except ValidationError as error:
-        return [_problem(details) for details in error.errors(include_url=False)]
+        found = [_problem(details) for details in error.errors(include_url=False)]
+        with_bad_entries = {_base(problem.path) for problem in found if "[" in problem.path}
+        return [problem for problem in found if problem.path not in with_bad_entries]
     return []
 
 

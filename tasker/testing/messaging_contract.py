@@ -68,7 +68,7 @@ class MessagingContract:
     async def restart(self, backend: Backend) -> None:
         """Kill the server as a crash would, start it again with its data, and return when it listens.
 
-        The tests whose names begin with `test_after_a_restart` call it; they are skipped unless the subclass overrides it.
+        Tests whose names begin with `test_after_a_restart` call it; they are skipped unless the subclass overrides it.
         """
         pytest.skip("the test class does not say how to restart the server")
 
@@ -293,17 +293,15 @@ class MessagingContract:
             assert again.read_count == count
         assert await backend.ack_message(QUEUE, again.message_id) is True
 
-    async def test_a_poison_message_does_not_hold_up_those_behind_it(self, backend: Backend) -> None:
+    async def test_a_poison_message_that_is_put_off_does_not_hold_up_those_behind_it(self, backend: Backend) -> None:
         await backend.create_queue(QUEUE)
-        poison, *_ = await backend.send_messages(QUEUE, [b"poison", b'{"n": 1}', b'{"n": 2}'])
-        seen: list[bytes] = []
-        for _ in range(12):
-            for message in await backend.receive_messages(QUEUE, 1, HIDDEN):
-                seen.append(message.payload)
-                settle = backend.nack_message if message.message_id == poison else backend.ack_message
-                assert await settle(QUEUE, message.message_id) is True
-            await self.advance(backend, 1)
-        assert {*seen} == {b"poison", b'{"n": 1}', b'{"n": 2}'}
+        await backend.send_messages(QUEUE, [b"poison", b'{"n": 1}', b'{"n": 2}'])
+        (poison,) = await backend.receive_messages(QUEUE, 1, HIDDEN)
+        assert await backend.nack_message(QUEUE, poison.message_id, 60.0) is True
+        assert await _receive(backend) == [{"n": 1}, {"n": 2}]
+        await self.advance(backend, 65)
+        payloads = [message.payload for message in await backend.receive_messages(QUEUE, 10, HIDDEN)]
+        assert b"poison" in payloads
 
     async def test_an_unknown_or_unreceived_id_says_false(self, backend: Backend) -> None:
         await backend.create_queue(QUEUE)
@@ -414,7 +412,7 @@ class MessagingContract:
         await self.restart(backend)
         await _recovered(lambda: backend.create_queue(QUEUE))
         await _recovered(lambda: backend.send_message(QUEUE, b'{"n": 1}'))
-        messages = await _recovered(lambda: backend.receive_messages(QUEUE, 1, HIDDEN))
+        messages = await _received_after_restart(backend, 1)
         assert [message.payload for message in messages] == [b'{"n": 1}']
         assert await backend.ack_message(QUEUE, messages[0].message_id) is True
         assert await backend.health_check() is True
@@ -423,10 +421,7 @@ class MessagingContract:
         await backend.create_queue(QUEUE)
         ids = await backend.send_messages(QUEUE, [_numbered(n) for n in range(50)])
         await self.restart(backend)
-        received: list[QueuedMessage] = []
-        async with asyncio.timeout(RECOVERY):
-            while len(received) < len(ids):
-                received += await _recovered(lambda: backend.receive_messages(QUEUE, 100, HIDDEN))
+        received = await _received_after_restart(backend, len(ids))
         assert [message.message_id for message in received] == ids
 
     async def test_after_a_restart_a_receipt_is_honoured_or_refused_and_then_the_message_comes_back(
@@ -436,7 +431,7 @@ class MessagingContract:
         await self.restart(backend)
         honoured = await _recovered(lambda: backend.ack_message(QUEUE, message.message_id))
         await self.advance(backend, HIDDEN + 5)
-        again = await _recovered(lambda: backend.receive_messages(QUEUE, 10, HIDDEN))
+        again = await _received_after_restart(backend, 0 if honoured else 1)
         assert [one.message_id for one in again] == ([] if honoured else [message.message_id])
 
     async def test_after_a_restart_a_subscriber_is_told_or_may_subscribe_again(self, backend: Backend) -> None:
@@ -482,6 +477,17 @@ async def _recovered(call: Callable[[], Awaitable[T]]) -> T:
                 return await call()
             except MessagingError:
                 await asyncio.sleep(0.05)
+
+
+async def _received_after_restart(backend: Backend, count: int) -> list[QueuedMessage]:
+    """What is received until there are `count` messages; the first answers of a server may be empty."""
+    received: list[QueuedMessage] = []
+    async with asyncio.timeout(RECOVERY):
+        while True:
+            received += await _recovered(lambda: backend.receive_messages(QUEUE, 100, HIDDEN))
+            if len(received) >= count:
+                return received
+            await asyncio.sleep(0.05)
 
 
 async def _soon(pending: Awaitable[T]) -> T:

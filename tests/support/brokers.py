@@ -95,16 +95,34 @@ def _launch_nats(program: str, port: int, folder: Path) -> Launch:
 
 
 RABBITMQ = Kind(
-    "RabbitMQ", "TASKER_TEST_RABBITMQ_URL", 5672, "rabbitmq-server", "amqp://guest:guest@127.0.0.1:{port}/%2F",
-    b"AMQP\x00\x00\x09\x01", b"RabbitMQ", _launch_rabbitmq,
+    "RabbitMQ",
+    "TASKER_TEST_RABBITMQ_URL",
+    5672,
+    "rabbitmq-server",
+    "amqp://guest:guest@127.0.0.1:{port}/%2F",
+    b"AMQP\x00\x00\x09\x01",
+    b"RabbitMQ",
+    _launch_rabbitmq,
 )
 REDIS = Kind(
-    "Redis", "TASKER_TEST_REDIS_URL", 6379, "redis-server", "redis://127.0.0.1:{port}/0",
-    b"PING\r\n", b"+PONG", _launch_redis,
+    "Redis",
+    "TASKER_TEST_REDIS_URL",
+    6379,
+    "redis-server",
+    "redis://127.0.0.1:{port}/0",
+    b"PING\r\n",
+    b"+PONG",
+    _launch_redis,
 )
 NATS = Kind(
-    "NATS with JetStream", "TASKER_TEST_NATS_URL", 4222, "nats-server", "nats://127.0.0.1:{port}",
-    b"", b'"jetstream":true', _launch_nats,
+    "NATS with JetStream",
+    "TASKER_TEST_NATS_URL",
+    4222,
+    "nats-server",
+    "nats://127.0.0.1:{port}",
+    b"",
+    b'"jetstream":true',
+    _launch_nats,
 )
 KINDS = (RABBITMQ, REDIS, NATS)
 
@@ -125,7 +143,12 @@ class PrivateServer:
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))}
         with (self._folder / "output.log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, env={**inherited, **extra}, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                command,
+                env={**inherited, **extra},
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
             )
         deadline = time.monotonic() + START_SECONDS
@@ -207,9 +230,7 @@ def absent() -> list[str]:
 
 
 def _within_reach(kind: Kind) -> bool:
-    return bool(
-        os.environ.get(kind.variable) or kind.program() or kind.answers(kind.default_port) or _can_install()
-    )
+    return bool(os.environ.get(kind.variable) or kind.program() or kind.answers(kind.default_port) or _can_install())
 
 
 def _absence(kind: Kind) -> str:

@@ -8,7 +8,7 @@ the choice from the answer and checks that it is a legal one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from tests.support.model_graph import CHOOSERS, Present, Shape, first_steps, gro
 Key = tuple[str, str]
 """A step: the id of its task and its name."""
 Item = Mapping[str, Any]
+Room = Callable[[str], int]
 DONE = ("complete", "resolved_manually")
 ENDED = (*DONE, "error", "cancelled")
 PARKED = ("enqueued_for_orchestration", "enqueued_as_error_for_orchestration")
@@ -39,7 +40,7 @@ class Ending:
     retry_after: float | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Step:
     """A step; `since` is when it was parked or held, `hinted` when and how often its hint was sent."""
 
@@ -63,6 +64,9 @@ class Step:
     failures: int = 0
     accepted: int = 0
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"<{self.name} of {self.task.id[24:30]} {self.state}>")
+
     @property
     def unmet(self) -> int:
         return sum(self.task.steps[parent].state not in DONE for parent in self.parents)
@@ -77,7 +81,7 @@ class Step:
         self.token += fence
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Task:
     id: str
     template: int
@@ -109,15 +113,15 @@ class Hands:
 
     worker: str | None = None
     slots: int = 0
+    window: int = 2000
     namespaces: tuple[str, ...] = ()
     unserved: tuple[str, ...] = ()
 
 
 class Model:
-    """All tasks. `now` is milliseconds, `window` the enqueue window; `endings` holds what each attempt came to."""
+    """All tasks. `now` is milliseconds; `endings` holds what each attempt came to, `leases` when a worker loses its own."""
 
-    def __init__(self, window: int) -> None:
-        self.window = window
+    def __init__(self) -> None:
         self.now = 0
         self.tasks: dict[str, Task] = {}
         self.endings: dict[tuple[Key, int], Ending] = {}
@@ -138,9 +142,11 @@ class Model:
 
     # --- calls -------------------------------------------------------------------------------------------------------
 
-    def submit(self, template: int, plan: Plan, tasks: Sequence[tuple[str, int]], sent: Sequence[Key]) -> None:
+    def submit(
+        self, template: int, plan: Plan, tasks: Sequence[tuple[str, int]], sent: Sequence[Key], window: int
+    ) -> None:
         """New tasks (id, priority), and the steps that were enqueued."""
-        room = self.room()
+        room = self.room(window)
         for task_id, priority in tasks:
             task = self.tasks[task_id] = Task(task_id, template, plan, priority)
             for name, parents in first_steps(Shape.of(plan)).items():
@@ -160,7 +166,7 @@ class Model:
         sent: Sequence[Key], finished: Mapping[str, str], hands: Hands,
     ) -> None:
         """One write of changes. Of two changes of one step the one with the newest claim speaks for it."""
-        room = self.room()
+        room = self.room(hands.window)
         moved, again = [], []
         for step, item in _newest(items):
             verdict = verdicts.get(step.key, "accepted")
@@ -222,9 +228,10 @@ class Model:
     def due(self) -> list[Step]:
         return [step for step in self.steps("waiting_for_retry") if (step.due or 0) <= self.now]
 
-    def room(self) -> dict[str, int]:
+    def room(self, window: int) -> Room:
+        """How many steps of a namespace may still be enqueued."""
         queued = self.queued()
-        return {name: max(0, self.window - queued[name]) for name in {t.plan.namespace for t in self.tasks.values()}}
+        return lambda namespace: max(0, window - queued[namespace])
 
     def legal(self, step: Step, kind: str) -> bool:
         """Whether an operator may do this to the step."""
@@ -232,14 +239,15 @@ class Model:
             return False
         return step.state == "error" if kind == "reset" else step.state not in (*DONE, "cancelled")
 
-    def releases(self, chosen: Sequence[Step], namespaces: Sequence[str]) -> None:
+    def releases(self, chosen: Sequence[Step], hands: Hands) -> None:
         """These held steps were released: as many as there is room for, those that wait longest or are most urgent."""
-        for namespace in namespaces:
+        for namespace in hands.namespaces:
             held = [step for step in self.held() if step.task.plan.namespace == namespace]
             now = [step for step in chosen if step.task.plan.namespace == namespace]
-            assert len(now) == min(len(held), self.room().get(namespace, 0)), (namespace, [s.key for s in now])
-            last = max((_rank(step) for step in now), default=0.0)
-            assert all(_rank(step) >= last - ROTATION_S for step in held if step not in now)
+            assert len(now) == min(len(held), self.room(hands.window)(namespace)), (namespace, [s.key for s in now])
+            if now:
+                last = max(map(_rank, now)) - ROTATION_S
+                assert all(_rank(step) >= last for step in held if step not in now)
 
     def follows(self, step: Step, result: Any) -> bool:
         """False for a decision or batchable step that says nothing, or that stands too deep."""
@@ -315,7 +323,7 @@ class Model:
 
     def _place(
         self, ready: list[Step], again: list[Step], claims: Mapping[Key, Item],
-        sent: Sequence[Key], room: Mapping[str, int], hands: Hands,
+        sent: Sequence[Key], room: Room, hands: Hands,
     ) -> None:
         """Hand over what the caller can run, the most urgent first; queue what finds room; hold the rest."""
         able = [s for s in ready if s.task.plan.namespace in hands.namespaces and serves(hands, s)]
@@ -333,11 +341,11 @@ class Model:
         queued = [self.step(key) for key in sent if key not in repeated]
         self._queue([s for s in ready if s not in taken], queued, room)
 
-    def _queue(self, ready: list[Step], queued: list[Step], room: Mapping[str, int]) -> None:
+    def _queue(self, ready: list[Step], queued: list[Step], room: Room) -> None:
         for namespace in {step.task.plan.namespace for step in ready}:
             mine = [step for step in ready if step.task.plan.namespace == namespace]
             now = [step for step in queued if step.task.plan.namespace == namespace]
-            free = room.get(namespace, self.window)
+            free = room(namespace)
             assert len(now) == min(free, len(mine)), (free, [s.key for s in mine], [s.key for s in now])
             assert [s.task.priority for s in now] == sorted((s.task.priority for s in mine), reverse=True)[: len(now)]
         assert all(step in ready for step in queued), [step.key for step in queued]

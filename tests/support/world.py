@@ -7,7 +7,7 @@ Every call of the engine is recorded and shown to the model; after each action t
 from __future__ import annotations
 
 import asyncio
-import json
+import json, os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -93,7 +93,7 @@ class WatchedEngine(Engine):
         return [step for step in steps if step not in present]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Attempt:
     """A claim in a worker's hands; `ending` once its handler has returned, `parked` when that path brings it."""
 
@@ -102,8 +102,11 @@ class Attempt:
     ending: Ending | None = None
     parked: bool = False
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"<{self.key[1]} of {self.key[0][24:30]} token {self.row['token']}>")
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, repr=False)
 class Worker:
     """A logical worker; `identity` changes when it dies and another takes its place."""
 
@@ -114,6 +117,9 @@ class Worker:
     unserved: set[str] = field(default_factory=set)
     running: list[Attempt] = field(default_factory=list)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"<worker {self.number}>")
+
 
 class Half:
     """Randomness without surprise: the middle of every jitter."""
@@ -123,11 +129,14 @@ class Half:
 
 
 class World:
-    """See the module. `faults` counts what a healthy system never does to itself."""
+    """See the module. `faults` counts what a healthy system never does to itself, `sound` is False after a failure."""
+
+    sound = False
 
     def __init__(self, url: str) -> None:
         self._runner = asyncio.Runner()
-        self.connection = Connection(url, name="tasker model")
+        quick = "-c jit=off -c synchronous_commit=off -c plan_cache_mode=force_generic_plan"
+        self.connection = Connection(url, name="tasker model", settings=quick)
         self.mail = Mailbox()
         self.engine = WatchedEngine(self.connection, self.mail)
         self.plans = PlanStore(self.connection)
@@ -139,6 +148,7 @@ class World:
         self.operators, self.tasks = Steps(self.engine, self.plans), Tasks(self.engine)
 
     def run(self, action: Coroutine[Any, Any, Any]) -> Any:
+        self.sound = False
         return self._runner.run(action)
 
     def close(self) -> None:
@@ -147,7 +157,7 @@ class World:
 
     def begin(self, window: int, namespaces: Sequence[str], slots: Sequence[int]) -> None:
         """An empty database, a new model, fresh workers."""
-        self.model = Model(window)
+        self.model, self.window = Model(), window
         self.mail.hints, self.mail.results = [], []
         self.names: dict[str, Key] = {}
         self.faults: Counter[str] = Counter()
@@ -330,12 +340,13 @@ class World:
             if observe := getattr(self, f"_saw_{function}", None):
                 observe(args, answer)
         compare(self.model, snapshot)
+        self.sound = True
 
     def _saw_submit(self, args: dict[str, Any], answer: Answer) -> None:
         created = [(task, self._priorities[task]) for task in answer["created"]]
         assert {task for task, _ in created} == set(self._priorities)
         if created:
-            self.model.submit(args["template"], self._plan, created, self._keys(answer))
+            self.model.submit(args["template"], self._plan, created, self._keys(answer), args["window"])
 
     def _saw_claim(self, args: dict[str, Any], answer: Answer) -> None:
         hinted = [self.model.step(self.names[step]) for step in args["steps"] if step in self.names]
@@ -362,7 +373,7 @@ class World:
     def _saw_backlog(self, args: dict[str, Any], answer: Answer) -> None:
         moved = [self.names[row["step"]] for row in answer.get("claims") or ()] + self._keys(answer)
         chosen = [self.model.step(key) for key in moved]
-        self.model.releases(chosen, [name for name, number in self.namespaces.items() if number in args["namespace_ids"]])
+        self.model.releases(chosen, _hands(args, self.namespaces))
         self._write(args, answer, [(step, {"kind": "unhold", "k": step.token}) for step in chosen])
 
     def _saw_park(self, args: dict[str, Any], answer: Answer) -> None:
@@ -390,6 +401,7 @@ class World:
         verdicts = {self.names[step]: verdict for step, verdict in (answer.get("verdicts") or {}).items()}
         claims = {self.names[row["step"]]: row for row in answer.get("claims") or ()}
         finished = answer.get("finished") or {}
+        if os.environ.get("DEBUGW"): print("WRITE", {k:v for k,v in args.items()}, answer, self.model.queued(), self.run(self.connection.execute("select namespace_id, sum(enqueued) from tasker.enqueue_counters group by 1")))
         self.model.write(items, verdicts, claims, self._keys(answer), finished, _hands(args, self.namespaces))
 
     def _keys(self, answer: Answer) -> list[Key]:
@@ -417,7 +429,7 @@ class World:
     def _caller(self, worker: Worker, slots: int | None = None) -> Caller:
         free = max(0, worker.slots - len(worker.running)) if slots is None else slots
         ids = list(self.namespaces.values())
-        return Caller(worker.identity, free, ids, sorted(worker.unserved), self.model.window, LIMIT_MS, GRACE_MS)
+        return Caller(worker.identity, free, ids, sorted(worker.unserved), self.window, LIMIT_MS, GRACE_MS)
 
     def _caller_fields(self, worker: Worker) -> dict[str, Any]:
         return dict(json.loads(f"{self._caller(worker).fields()}}}"))
@@ -448,7 +460,8 @@ class World:
 
 def _hands(args: dict[str, Any], namespaces: dict[str, int]) -> Hands:
     served = tuple(name for name, number in namespaces.items() if number in args.get("namespace_ids", ()))
-    return Hands(args.get("worker"), args.get("slots", 0), served, tuple(args.get("unserved", ())))
+    unserved = tuple(args.get("unserved", ()))
+    return Hands(args.get("worker"), args.get("slots", 0), args.get("window", 2000), served, unserved)
 
 
 def _last_of_each(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,10 +7,13 @@ from typing import Any
 
 from tests.support.model import RUNS, Key, Model, Step
 
-EMPTY = """truncate tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker.workflow_step_edges, tasker.step_inputs,
-  tasker.step_results, tasker.step_failures, tasker.step_checkpoints, tasker.task_transition_log,
-  tasker.step_transition_log, tasker.workflow_step_result_audit, tasker.refused_results, tasker.ready_backlog,
-  tasker.enqueue_counters, tasker.workers, tasker.repairs, tasker.unserved_steps"""
+TABLES = (
+    "tasks task_details workflow_steps workflow_step_edges step_inputs step_results step_failures step_checkpoints "
+    "task_transition_log step_transition_log workflow_step_result_audit refused_results ready_backlog enqueue_counters "
+    "workers repairs unserved_steps"
+)
+EMPTY = f"do $$ begin {' '.join(f'delete from tasker.{table};' for table in TABLES.split())} end $$"
+"""Much quicker than `truncate` for a few rows."""
 
 SNAPSHOT = """select jsonb_build_object(
   'violations', (select jsonb_agg(v) from tasker.violations_v1('{}') v),

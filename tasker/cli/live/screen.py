@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from tasker.cli.live.rows import ABSENT, Row, Tree
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from tasker.contracts.plan import Plan
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+GAP = 2
+MIN_NAME = 12
 OTHER_LINES = 3
 """Lines of the screen that the tree must leave free."""
 
@@ -33,7 +34,7 @@ class Screen:
         self._console = Console(file=stream, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
         self._tree = Tree(plan)
-        self._picture = Table.grid()
+        self._picture = Group()
         self._began = time.monotonic()
         self._advice = "Ctrl-C stops, the task can be resumed"
 
@@ -47,7 +48,7 @@ class Screen:
         rows = self._tree.rows(feed.steps, feed.now(), finished=finished, height=height)
         if finished:
             self._live.vertical_overflow = "visible"
-        self._picture = grid(rows)
+        self._picture = picture(rows, self._console.width)
         self._live.update(Group(self._picture, self._footer(feed)), refresh=True)
 
     def say(self, text: str) -> None:
@@ -67,15 +68,30 @@ class Screen:
         return Text(text, style="dim", no_wrap=True, overflow="ellipsis")
 
 
-def grid(rows: Sequence[Row]) -> Table:
-    """The rows as columns that line up."""
-    found = Table.grid(padding=(0, 2, 0, 0), expand=False)
-    for justify in ("left", "left", "right", "right"):
-        found.add_column(no_wrap=True, overflow="ellipsis", justify=justify)
-    found.add_column(no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
-    for row in rows:
-        found.add_row(_name(row), _state(row), row.attempt, row.time, row.note)
-    return found
+def picture(rows: Sequence[Row], width: int) -> Group:
+    """The rows in columns that line up. Where there is little room the remark is cut first, then the names."""
+    states = [_state(row) for row in rows]
+    attempt, time_ = (max(len(getattr(row, column)) for row in rows) for column in ("attempt", "time"))
+    state = max(text.cell_len for text in states)
+    others = state + attempt + time_ + 3 * GAP
+    # A row without a state is a remark of its own and may run into the other columns.
+    wanted = max((_name(row).cell_len for row in rows if row.state), default=0)
+    name = max(MIN_NAME, min(wanted, width - others))
+    lines = []
+    for row, text in zip(rows, states, strict=True):
+        line = _cell(_name(row), name) if row.state else _name(row)
+        if row.state:
+            cells = [_cell(text, state), Text(row.attempt.rjust(attempt)), Text(row.time.rjust(time_))]
+            line = Text(" " * GAP).join([line, *cells, Text(row.note, style="dim")])
+        line.rstrip()
+        line.truncate(width, overflow="ellipsis")
+        lines.append(line)
+    return Group(*lines)
+
+
+def _cell(text: Text, width: int) -> Text:
+    text.truncate(width, overflow="ellipsis", pad=True)
+    return text
 
 
 def _name(row: Row) -> Text:

@@ -1,0 +1,172 @@
+"""What `tasker run` checks before it starts a database."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tasker.cli.options import Database
+from tasker.cli.run_order import RunOrder, existing_path, kept_sources, prepare_order
+from tasker.errors import HandlerNotFound, InputInvalid, UsageError
+from tests.support.command_line import invoke, write_workflow
+
+TEMPLATE = """
+    name: greeting
+    namespace: tutorial
+    version: 1.0.0
+    input_schema:
+      type: object
+      additionalProperties: false
+      properties: {name: {type: string}}
+    steps:
+      - {name: greet, handler: greeting.greet}
+"""
+HANDLERS = """
+    from tasker.step_handler.functional import step_handler
+
+    @step_handler("greeting.greet")
+    def greet():
+        return {}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_workflow(tmp_path / "greeting", TEMPLATE, HANDLERS)
+
+
+def refused(*arguments: str | Path) -> Result:
+    """The result of a `tasker run` that is a mistake; a database is not even thought of."""
+    result = invoke("run", *arguments, database="postgresql://nobody@nowhere.invalid/none")
+    assert result.exit_code == 2, result.output
+    return result
+
+
+def test_the_plan_the_handlers_and_the_input_are_found(folder: Path) -> None:
+    (folder / "input.json").write_text('{"name": "world"}', encoding="utf-8")
+
+    prepared = prepare_order(RunOrder(str(folder)))
+
+    assert prepared.plan
+    assert prepared.plan.name == "greeting"
+    assert prepared.registry.is_registered("greeting.greet")
+    assert prepared.input.values == {"name": "world"}
+
+
+def test_the_input_file_belongs_to_the_workflow_file_of_its_folder_alone(folder: Path) -> None:
+    (folder / "input.json").write_text('{"name": "world"}', encoding="utf-8")
+    (folder / "other.yaml").write_text((folder / "workflow.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+
+    assert prepare_order(RunOrder(str(folder / "workflow.yaml"))).input.values == {"name": "world"}
+    assert prepare_order(RunOrder(str(folder / "other.yaml"))).input.values == {}
+
+
+def test_a_task_remembers_where_its_handlers_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+
+    tags = prepare_order(RunOrder("greeting", handlers=["greeting/handlers.py", "json"])).tags
+
+    assert kept_sources(tags) == (folder, [str(folder / "handlers.py"), "json"])
+
+
+def test_a_missing_handler_is_named_with_its_step(folder: Path) -> None:
+    (folder / "handlers.py").write_text("", encoding="utf-8")
+
+    with pytest.raises(HandlerNotFound, match=r"step 'greet': no handler 'greeting.greet'"):
+        prepare_order(RunOrder(str(folder)))
+
+
+def test_a_wrong_input_is_refused_by_its_place_and_source(folder: Path) -> None:
+    with pytest.raises(InputInvalid) as caught:
+        prepare_order(RunOrder(str(folder), settings=["nmae=world"]))
+
+    assert "tutorial/greeting 1.0.0 (input: {} with nmae set)" in caught.value.message
+    assert "$.nmae: is not a known key; did you mean `name`?" in caught.value.message
+    assert caught.value.hint is None
+
+
+def test_a_number_that_was_meant_as_text_gets_a_hint(folder: Path) -> None:
+    with pytest.raises(InputInvalid) as caught:
+        prepare_order(RunOrder(str(folder), settings=["name=12"]))
+
+    assert caught.value.hint
+    assert caught.value.hint.endswith("""--set 'name="12"'""")
+
+
+def test_a_file_with_several_templates_needs_a_name(folder: Path) -> None:
+    text = (folder / "workflow.yaml").read_text(encoding="utf-8")
+    (folder / "workflow.yaml").rename(folder / "one.yaml")
+    (folder / "two.yaml").write_text(text.replace("name: greeting", "name: farewell"), encoding="utf-8")
+
+    with pytest.raises(UsageError, match="holds 2 templates; it has: greeting, farewell"):
+        prepare_order(RunOrder(str(folder)))
+    with pytest.raises(UsageError, match="has no template 'hello'"):
+        prepare_order(RunOrder(str(folder), template="hello"))
+
+    chosen = prepare_order(RunOrder(str(folder), template="farewell")).plan
+    assert chosen
+    assert chosen.name == "farewell"
+
+
+@pytest.mark.parametrize("target", ["shop/checkout", "shop/checkout:1.2.0"])
+def test_a_name_with_a_namespace_is_looked_up_in_the_database(target: str) -> None:
+    assert existing_path(target) is None
+
+
+@pytest.mark.parametrize("target", ["missing", "a/b/c", "a/b.yaml", "./a/b", "/a", "a/"])
+def test_a_path_that_does_not_exist_is_said(target: str) -> None:
+    with pytest.raises(UsageError, match=f"{target} does not exist"):
+        existing_path(target)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "nothing to run"),
+        (("--resume", "01a1fad1", "--set", "a=1"), "--resume goes on with the input the task has"),
+        (("missing", "--strict-identity", "--idempotency-key", "k"), "exclude each other"),
+        (("missing",), "missing does not exist"),
+        (("missing", "--timeout", "0"), "--timeout"),
+        (("missing", "--concurrency", "0"), "--concurrency"),
+        (("missing", "--data-dir", "x"), "--database-url names another one"),
+    ],
+)
+def test_a_mistake_in_the_command_has_exit_code_2(arguments: tuple[str, ...], said: str) -> None:
+    assert said in refused(*arguments).stderr
+
+
+def test_mistakes_are_found_before_the_database_is_asked(folder: Path) -> None:
+    assert "did you mean `name`" in refused(folder, "--set", "nmae=1").stderr
+
+    (folder / "handlers.py").write_text("", encoding="utf-8")
+    assert "1 of 1 steps have no handler" in refused(folder).stderr
+
+    (folder / "workflow.yaml").write_text("nmae: x", encoding="utf-8")
+    assert "workflow.yaml:1:1" in refused(folder).stderr
+
+
+def test_in_json_mode_a_mistake_is_an_object_on_standard_output(folder: Path) -> None:
+    result = refused(folder, "--set", "nmae=1", "--json")
+
+    error = json.loads(result.stdout)["error"]
+    assert error["type"] == "input_invalid"
+    assert error["problems"] == [{"path": "$.nmae", "message": "is not a known key; did you mean `name`?"}]
+    assert result.stderr == ""
+
+
+def test_in_json_mode_even_an_option_that_cannot_be_read_is_an_object() -> None:
+    result = refused("x", "--json", "--timeout", "soon")
+
+    assert json.loads(result.stdout)["error"]["type"] == "usage_error"
+    assert result.stderr == ""
+
+
+def test_the_command_to_go_on_names_the_same_database_without_its_password() -> None:
+    given = Database("postgresql://me:secret@host/db", "memory", url_given=True)
+
+    assert given.arguments() == " --database-url 'postgresql://me:***@host/db' --backend memory"
+    assert Database("postgresql://me:secret@host/db").arguments() == ""
+    assert Database(data_dir=Path("a b")).arguments() == " --data-dir 'a b'"

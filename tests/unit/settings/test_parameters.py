@@ -1,0 +1,102 @@
+"""Every published parameter is there, with its default and its range, or is refused with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasker.settings.catalogue import Parameter, by_path, parameters, tables
+from tasker.settings.check import check
+from tasker.settings.layering import covering, deep_merge, find, nested
+from tasker.settings.refused import REFUSED
+from tasker.settings.single_process import SINGLE_PROCESS
+from tests.unit.settings.published import OTHER_DEFAULT, OWN, published, refused
+
+PUBLISHED = published()
+RANGED = [parameter for parameter in parameters() if parameter.low is not None]
+
+
+def path_of(value: Any) -> str | None:
+    return value.path if isinstance(value, Parameter) else None
+
+
+def test_all_246_published_parameters_are_accounted_for() -> None:
+    later = {path for path in PUBLISHED if path.endswith(".config_endpoint_enabled")}
+    assert len(PUBLISHED) - len(later) + len(OTHER_DEFAULT) + len(refused()) == 246
+    assert set(by_path()) == set(PUBLISHED) | OTHER_DEFAULT | OWN
+
+
+@pytest.mark.parametrize("path", PUBLISHED)
+def test_a_published_parameter_has_its_default_and_its_range(path: str) -> None:
+    default, bounds = PUBLISHED[path]
+    parameter = by_path()[path]
+    found = list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
+    assert (found, type(found)) == (default, type(default))
+    if bounds is not None:
+        assert (parameter.low, parameter.high) == bounds
+
+
+@pytest.mark.parametrize("path", refused())
+def test_a_published_parameter_without_a_meaning_here_is_refused_with_the_reason(path: str) -> None:
+    (problem,) = check(nested({path: 7})).problems
+    assert covering(path, REFUSED)
+    assert path.startswith(problem.path)
+    assert len(problem.issue) > 15
+    assert len(problem.fix) > 10
+
+
+def accepted(path: str, value: Any) -> bool:
+    """Whether the value is in range; what it must agree with elsewhere is set aside."""
+    result = check(nested({path: value}))
+    return not [each for each in result.problems if "allowed value" in each.issue or each.issue.startswith("Not a")]
+
+
+def step(parameter: Parameter) -> float:
+    return 1 if parameter.kind == "whole number" else 0.01
+
+
+@pytest.mark.parametrize("parameter", RANGED, ids=path_of)
+def test_a_range_holds_at_both_ends(parameter: Parameter) -> None:
+    assert parameter.low is not None
+    assert parameter.high is not None
+    for end, outside in ((parameter.low, -step(parameter)), (parameter.high, step(parameter))):
+        assert accepted(parameter.path, end)
+        (problem,) = check(nested({parameter.path: end + outside})).problems
+        assert "allowed value" in problem.issue
+        assert str(end) in problem.issue
+        assert str(end) in problem.fix
+
+
+@pytest.mark.parametrize("parameter", parameters(), ids=path_of)
+def test_a_value_of_another_kind_is_an_error_with_the_kind_that_is_wanted(parameter: Parameter) -> None:
+    wrong: Any = 7 if parameter.kind in ("text", "list", "true or false") else "seven"
+    (problem,) = check(nested({parameter.path: wrong})).problems
+    assert (problem.path, problem.value) == (parameter.path, wrong)
+    assert problem.fix.startswith(("Expected: ", "Use one of: "))
+
+
+@pytest.mark.parametrize("parameter", parameters(), ids=path_of)
+def test_every_parameter_and_its_table_say_what_they_mean(parameter: Parameter) -> None:
+    assert parameter.meaning.endswith(".")
+    assert tables()[parameter.path.rpartition(".")[0]].endswith((".", ")"))
+    assert parameter.range
+    assert all(name.isupper() for name in parameter.variables)
+
+
+def test_numbers_are_not_text_and_switches_are_not_numbers() -> None:
+    for wrong in ("25", True, 25.0):
+        assert not accepted("common.database.pool.max_connections", wrong)
+    for wrong in (1, "true"):
+        assert check(nested({"common.cache.enabled": wrong})).problems
+    for wrong in (float("nan"), float("inf")):
+        assert check(nested({"common.backoff.backoff_multiplier": wrong})).problems
+
+
+def test_the_defaults_of_a_single_process_are_settings_that_hold() -> None:
+    assert set(SINGLE_PROCESS) <= set(by_path())
+    settings = check(nested(SINGLE_PROCESS)).settings
+    assert settings is not None
+    merged = deep_merge(settings.model_dump(), nested(SINGLE_PROCESS))
+    assert all(find(merged, path) == value for path, value in SINGLE_PROCESS.items())
+    assert all(value != by_path()[path].default for path, value in SINGLE_PROCESS.items())

@@ -1,0 +1,195 @@
+"""What is said about a configuration that is wrong, and what is hidden."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasker.settings.check import check
+from tasker.settings.layering import nested
+from tasker.settings.problems import Problem, render
+from tasker.settings.redaction import PATTERNS, REDACTED, redacted, without_password
+
+
+def problems_of(values: dict[str, Any]) -> dict[str, Problem]:
+    return {problem.path: problem for problem in check(nested(values)).problems}
+
+
+def test_a_problem_has_four_lines() -> None:
+    (problem,) = check(nested({"common.database.pool.max_connections": 5000})).problems
+    assert str(problem) == (
+        "Validation Error: common.database.pool.max_connections\n"
+        "Value: 5000\n"
+        "Issue: Exceeds maximum allowed value (1000)\n"
+        "Fix: Reduce to 1000 or less"
+    )
+
+
+def test_an_address_without_a_port_number_is_explained() -> None:
+    (problem,) = check(nested({"orchestration.web.bind_address": "invalid:port"})).problems
+    assert str(problem) == (
+        "Validation Error: orchestration.web.bind_address\n"
+        'Value: "invalid:port"\n'
+        "Issue: Invalid IP:port format\n"
+        'Fix: Use format like "0.0.0.0:8080" or "127.0.0.1:3000"'
+    )
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:3000", "[::1]:8080", "worker-1.internal:80"])
+def test_addresses_with_a_host_and_a_port_are_accepted(address: str) -> None:
+    assert not check(nested({"worker.web.bind_address": address})).problems
+
+
+@pytest.mark.parametrize("address", ["8080", ":8080", "host:", "host:99999", "host:80:80", "http://host:80"])
+def test_other_addresses_are_refused(address: str) -> None:
+    assert check(nested({"worker.web.bind_address": address})).problems
+
+
+def test_all_problems_are_found_at_once_each_with_its_place() -> None:
+    values = nested(
+        {
+            "common.database.pool.max_connections": 5000,
+            "common.databse.url": "x",
+            "common.pgmq_database.enabled": True,
+            "worker.lease.lease_ms": "soon",
+            "orchestration.decision_points.warn_threshold_depth": 90,
+            "nonsense": 1,
+        }
+    )
+    found = check(values, place_of=lambda path: f"file:{len(path)}").problems
+    assert {problem.path for problem in found} == {
+        "common.database.pool.max_connections",
+        "common.databse",
+        "common.pgmq_database",
+        "worker.lease.lease_ms",
+        "orchestration.decision_points.warn_threshold_depth",
+        "nonsense",
+    }
+    assert all(f"(file:{len(problem.path)})" in str(problem) for problem in found)
+    assert render(found).count("Validation Error:") == len(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "suggestion"),
+    [
+        ("common.database.pool.max_conections", "common.database.pool.max_connections"),
+        ("common.databse.url", "common.database"),
+        ("database.url", "common.database"),
+        ("worker.handler_timeout_ms", "worker.mpsc_channels.handler_dispatch.handler_timeout_ms"),
+        ("comon.queues.backend", "common"),
+    ],
+)
+def test_an_unknown_key_gets_a_suggestion(path: str, suggestion: str) -> None:
+    (problem,) = check(nested({path: "x"})).problems
+    assert problem.issue == "Unknown setting"
+    assert problem.fix == f"Did you mean {suggestion}?"
+
+
+def test_an_unknown_key_that_is_like_nothing_gets_the_list() -> None:
+    assert "common has: backoff, cache" in problems_of({"common.zzz": 1})["common.zzz"].fix
+
+
+def test_a_value_where_a_table_belongs_is_said() -> None:
+    assert problems_of({"common.database": 5})["common.database"].issue == "This is a table, not a value"
+
+
+def test_what_is_refused_says_what_to_use_instead() -> None:
+    found = problems_of({"worker.max_concurrent_steps": 50})["worker.max_concurrent_steps"]
+    assert "max_concurrent_handlers" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        ({"common.database.pool.max_connections": 3}, "common.database.pool.min_connections"),
+        (
+            {"common.queues.pgmq.queue_depth_thresholds.overflow_threshold": 4000},
+            "common.queues.pgmq.queue_depth_thresholds.critical_threshold",
+        ),
+        (
+            {"orchestration.decision_points.max_decision_depth": 5},
+            "orchestration.decision_points.warn_threshold_depth",
+        ),
+        (
+            {"worker.mpsc_channels.handler_dispatch.load_shedding.capacity_threshold_percent": 50.0},
+            "worker.mpsc_channels.handler_dispatch.load_shedding.warning_threshold_percent",
+        ),
+        ({"worker.web.bind_address": "0.0.0.0:8080"}, "worker.web.bind_address"),
+        (
+            {
+                "worker.event_systems.worker.deployment_mode": "PollingOnly",
+                "worker.event_systems.worker.metadata.fallback_poller.enabled": False,
+            },
+            "worker.event_systems.worker.metadata.fallback_poller.enabled",
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(values: dict[str, Any], path: str) -> None:
+    assert list(problems_of(values)) == [path]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("common.database.url", "mysql://localhost/x"),
+        ("common.queues.rabbitmq.url", "http://localhost"),
+        ("common.queues.orchestration_queues.step_results", "two--dashes"),
+        ("orchestration.dlq.staleness_detection.actions.event_channel", "x" * 64),
+        ("common.task_templates.search_paths", ["a/{b"]),
+        ("common.task_templates.search_paths", []),
+        ("worker.worker_type", ""),
+    ],
+)
+def test_texts_have_a_form(path: str, value: Any) -> None:
+    (problem,) = check(nested({path: value})).problems
+    assert problem.path.partition("[")[0] == path
+
+
+def test_a_secret_is_not_shown_in_a_problem() -> None:
+    (problem,) = check(nested({"common.database.url": "mysql://me:hunter2@host/x"})).problems
+    assert "hunter2" not in str(problem)
+    assert "hunter2" not in str(problem.to_dict())
+    assert f"Value: {REDACTED}" in str(problem)
+
+
+def test_secrets_are_replaced_in_tables_and_lists_and_their_paths_are_told() -> None:
+    values = {
+        "database": {"url": "postgresql://u:p@h/d", "name": "d", "database_PASSWORD": "x"},
+        "worker": {"auth_token": "t", "servers": [{"Secret_Token": "s", "host": "h"}, {"host": "i"}]},
+        "keys": ["a", "b"],
+        "api_key": "",
+        "token_enabled": True,
+        "credentials": {"user": "u", "password": None},
+    }
+    copy, paths = redacted(values)
+    assert copy == {
+        "database": {"url": REDACTED, "name": "d", "database_PASSWORD": REDACTED},
+        "worker": {
+            "auth_token": REDACTED,
+            "servers": [{"Secret_Token": REDACTED, "host": "h"}, {"host": "i"}],
+        },
+        "keys": [REDACTED, REDACTED],
+        "api_key": "",
+        "token_enabled": True,
+        "credentials": {"user": "u", "password": None},
+    }
+    assert paths == [
+        "database.database_PASSWORD",
+        "database.url",
+        "keys[0]",
+        "keys[1]",
+        "worker.auth_token",
+        "worker.servers[0].Secret_Token",
+    ]
+    assert values["database"]["url"] == "postgresql://u:p@h/d"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_counts_anywhere_in_a_key_and_in_any_case(pattern: str) -> None:
+    assert redacted({f"my_{pattern.upper()}_x": "v"})[0] == {f"my_{pattern.upper()}_x": REDACTED}
+
+
+def test_a_password_is_masked_where_the_server_must_be_named() -> None:
+    assert without_password("postgresql://tasker:hunter2@host:5/db") == "postgresql://tasker:***@host:5/db"
+    assert without_password("postgresql://host/db") == "postgresql://host/db"

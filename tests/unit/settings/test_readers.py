@@ -1,0 +1,135 @@
+"""A setting that is accepted does something: changing it changes what a process is made with."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasker.app import configured as seam
+from tasker.app.configured import UNCONFIGURED, Configured, configured
+from tasker.settings.catalogue import Parameter, by_path, parameters
+from tasker.settings.check import check
+from tasker.settings.layering import deep_merge, nested
+from tasker.settings.model import Settings
+from tasker.settings.pending import PENDING
+from tasker.settings.reference import reference
+from tasker.settings.single_process import SINGLE_PROCESS
+
+ROOT = Path(__file__).parents[3]
+READ = [parameter for parameter in parameters() if not parameter.pending]
+
+
+def path_of(value: Any) -> str | None:
+    return value.path if isinstance(value, Parameter) else None
+
+
+def settings_with(path: str, value: Any) -> Settings:
+    found = check(nested({path: value})).settings
+    assert found is not None, f"{path} = {value!r}"
+    return found
+
+
+def candidates(parameter: Parameter) -> list[Any]:
+    """Values beside the default, some of which are legal."""
+    default = parameter.default
+    if parameter.choices:
+        return [choice for choice in parameter.choices if choice != default]
+    if isinstance(default, bool):
+        return [not default]
+    if parameter.low is not None:
+        near = 1 if parameter.kind == "whole number" else 0.05
+        return [default + near, default - near]
+    if parameter.kind == "list":
+        return [["7"], [7]]
+    urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "http")]
+    return [*urls, "elsewhere:7777", "another"]
+
+
+def changed(parameter: Parameter) -> list[Settings]:
+    """The default settings with another value of the parameter: every candidate that is legal."""
+    results = (check(nested({parameter.path: value})).settings for value in candidates(parameter))
+    found = [settings for settings in results if settings is not None]
+    assert found, parameter.path
+    return found
+
+
+@pytest.mark.parametrize("parameter", READ, ids=path_of)
+def test_a_setting_that_is_not_pending_changes_what_a_process_is_made_with(parameter: Parameter) -> None:
+    assert any(configured(settings) != configured(Settings()) for settings in changed(parameter))
+
+
+@pytest.mark.parametrize("parameter", [each for each in parameters() if each.pending], ids=path_of)
+def test_a_pending_setting_changes_nothing_yet(parameter: Parameter) -> None:
+    """Whoever writes the reader takes the path out of `pending.py`."""
+    found = [configured(settings) for settings in changed(parameter)]
+    assert found == [configured(Settings())] * len(found), f"take {parameter.path} out of PENDING"
+
+
+def test_every_entry_of_the_pending_list_still_names_settings() -> None:
+    assert all(any(each == path or each.startswith(f"{path}.") for each in by_path()) for path in PENDING)
+
+
+def test_what_the_settings_become_is_used() -> None:
+    """Every field of `Configured` is read somewhere outside the seam, and so is the seam itself."""
+    read: set[str] = set()
+    for file in (ROOT / "tasker").rglob("*.py"):
+        if file.name != "configured.py":
+            tree = ast.parse(file.read_text())
+            read |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert set(Configured.__dataclass_fields__) <= read
+
+
+def test_without_a_file_everything_is_as_the_settings_of_a_single_process_say() -> None:
+    single = check(nested(SINGLE_PROCESS)).settings
+    assert single is not None
+    assert configured(single) == UNCONFIGURED
+
+
+def test_unset_is_not_default() -> None:
+    spelled_out = nested({"worker.event_systems.worker.timing.fallback_polling_interval_seconds": 2})
+    settings = check(spelled_out).settings
+    assert settings is not None
+    assert settings == Settings()
+    assert seam.poll_ms(settings) == 2000
+    assert seam.poll_ms(Settings()) == 1000
+
+
+def test_of_several_keys_for_one_thing_the_most_specific_one_that_is_set_wins() -> None:
+    poller = nested({"worker.event_systems.worker.metadata.fallback_poller.polling_interval_ms": 900})
+    timing = nested({"worker.event_systems.worker.timing.fallback_polling_interval_seconds": 3})
+    pgmq = nested({"common.queues.pgmq.poll_interval_ms": 700})
+    for layers, expected in (([pgmq], 700), ([pgmq, timing], 3000), ([pgmq, timing, poller], 900)):
+        values: dict[str, Any] = {}
+        for layer in layers:
+            values = deep_merge(values, layer)
+        settings = check(values).settings
+        assert settings is not None
+        assert seam.poll_ms(settings) == expected
+
+
+def test_the_environment_of_templates_is_that_of_the_settings_once_it_is_set() -> None:
+    assert seam.template_environment(Settings()) is None
+    assert seam.template_environment(settings_with("common.execution.environment", "development")) == "development"
+
+
+def test_a_program_without_configuration_does_not_pay_for_it() -> None:
+    code = "from tasker.app.configured import from_environment as f; f(environ={}); import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = set(done.stdout.split())
+    assert not {"pydantic", "tasker.settings.model"} & loaded
+
+
+def test_the_reference_is_current() -> None:
+    file = ROOT / "docs" / "reference" / "configuration.md"
+    assert file.read_text() == reference(), "run: tasker config docs --output docs/reference/configuration.md"
+
+
+def test_the_reference_names_every_parameter() -> None:
+    text = reference()
+    assert all(f"| `{parameter.name}` |" in text for parameter in parameters())
+    assert f"{len(parameters())}/{len(parameters())} documented (100%)" in text
