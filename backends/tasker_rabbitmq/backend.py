@@ -253,7 +253,9 @@ class RabbitmqBackend:
             raise self._missing(queue)
         here = [*self._held.of(queue), *(self._feeds[queue].waiting if queue in self._feeds else ())]
         depth = counts[0] + len(here) + await self._topology.delayed(queue)
-        return QueueStats(queue, depth, await self._oldest(queue, here), counts[1])
+        # while messages are ready, the other consumers have as many as they may; an empty queue has let go of all
+        unseen = (counts[1] - (queue in self._feeds)) * self._settings.prefetch_count if counts[0] else 0
+        return QueueStats(queue, depth, await self._oldest(queue, here), counts[1], unseen)
 
     async def _oldest(self, queue: str, here: Sequence[Receipt]) -> float | None:
         """Age of the oldest message in sight. With none here, the first of the queue is looked at and put back."""

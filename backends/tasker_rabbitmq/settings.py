@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,6 +11,8 @@ from typing import Any
 
 from tasker.contracts.clock import Clock
 from tasker.errors import MessagingError
+
+LOCAL_URL = "amqp://guest:guest@localhost:5672/%2F"
 
 
 class SystemClock:
@@ -28,7 +31,7 @@ class SystemClock:
 class RabbitmqSettings:
     """Where the broker is and how it is used."""
 
-    url: str = "amqp://guest:guest@localhost:5672/%2F"
+    url: str = field(default_factory=lambda: os.environ.get("RABBITMQ_URL") or LOCAL_URL)
     """AMQP address; the virtual host `/` is written `%2F` (A-70)."""
     prefix: str = ""
     """Put before every name on the broker, so that several databases can share one virtual host."""
@@ -45,8 +48,12 @@ class RabbitmqSettings:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> RabbitmqSettings:
-        """The settings in a mapping. Raises `MessagingError` for unknown keys."""
+        """The settings in a mapping; `channel`, the engine's database, is of no use here.
+
+        Raises `MessagingError` for unknown keys.
+        """
         known = [item.name for item in fields(cls)]
+        given = {key: value for key, value in given.items() if key != "channel"}
         if unknown := sorted({*given} - {*known}):
             hint = f"there are: {', '.join(known)}"
             raise MessagingError(f"rabbitmq has no setting {', '.join(unknown)}", retryable=False, hint=hint)

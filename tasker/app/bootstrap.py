@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.contracts.messaging import Backend, TransactionalBackend
+from tasker.contracts.messaging import Backend, BackendSettings, TransactionalBackend
 from tasker.db.channel import DatabaseChannel
 from tasker.db.migrate import upgrade
 from tasker.messaging.queues import QueueNames
@@ -28,6 +28,11 @@ class Ground:
     messaging: MessagingService
     server: EmbeddedServer | None = None
 
+    async def open(self) -> None:
+        """Connect the messaging backend; one whose queues live in the database connects when it is used."""
+        if not self.messaging.capabilities.transactional:
+            await self.messaging.open()
+
     def close(self) -> None:
         """Let go of the embedded server; it stops when nobody uses it."""
         if self.server is not None:
@@ -41,8 +46,11 @@ def prepare(
     backend: str = DEFAULT_BACKEND,
     data_dir: Path | None = None,
     names: QueueNames | None = None,
+    backend_settings: BackendSettings | None = None,
 ) -> Ground:
     """Start or join the embedded server unless a URL is given, and bring the schema up to date.
+
+    `backend_settings` are those of the messaging backend.
 
     Raises `DatabaseUnavailable`, `SchemaOutdated`, `BackendUnavailable`.
     """
@@ -52,7 +60,7 @@ def prepare(
 
         server = EmbeddedServer.start(data_dir) if data_dir else EmbeddedServer.start()
         database_url = server.url
-    chosen = load_backend(backend, {"channel": DatabaseChannel(database_url)})
+    chosen = load_backend(backend, {"channel": DatabaseChannel(database_url), **(backend_settings or {})})
     upgrade(database_url, _scripts(chosen))
     return Ground(database_url, MessagingService(_with_chaos(chosen), names), server)
 

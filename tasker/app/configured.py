@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tasker.app.bootstrap import DEFAULT_BACKEND
+from tasker.contracts.messaging import BackendSettings
 from tasker.contracts.plan import RetryPolicy
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.choices import Limits
@@ -22,7 +23,9 @@ from tasker.services.submission import CONTEXT_LIMIT_BYTES
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
 
-VARIABLES = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT")
+FILE_VARIABLES = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT")
+VALUE_VARIABLES = ("RABBITMQ_URL", "TASKER_ENV", "TASKER_MESSAGING_BACKEND")
+"""Variables that give a value even where there is no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +41,21 @@ class Configured:
     context_limit_bytes: int = CONTEXT_LIMIT_BYTES
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     """The policy of steps whose template says nothing about retries."""
+    backend_settings: Mapping[str, BackendSettings] = field(default_factory=dict)
+    """What each messaging backend is made with, by its name."""
 
 
 UNCONFIGURED = Configured()
 
 
 def from_environment(context: str = "complete", environ: Mapping[str, str] = os.environ) -> Configured:
-    """What the file that the environment names says; `UNCONFIGURED` for a single process without one.
+    """What the file and the variables of the environment say; `UNCONFIGURED` for a single process without any.
 
-    Raises `ConfigurationError`, and `ConfigurationInvalid` with every problem.
+    `DATABASE_URL` alone does not count: the command line and `App` take it by themselves. Raises `ConfigurationError`,
+    and `ConfigurationInvalid` with every problem.
     """
-    if context == "complete" and not any(environ.get(name) for name in VARIABLES):
+    names = (*FILE_VARIABLES, *VALUE_VARIABLES, *(f"{name}_FILE" for name in ("DATABASE_URL", *VALUE_VARIABLES)))
+    if context == "complete" and not any(environ.get(name) for name in names):
         return UNCONFIGURED
     from tasker.services.configuration import load
 
@@ -67,6 +74,7 @@ def configured(settings: Settings) -> Configured:
         sweeps=sweep_settings(settings),
         context_limit_bytes=common.execution.context_limit_bytes,
         retry=retry_policy(settings),
+        backend_settings=backend_settings(settings),
     )
 
 
@@ -140,6 +148,12 @@ def queue_names(settings: Settings) -> QueueNames:
     """The names of the orchestration's queues."""
     queues = settings.common.queues.orchestration_queues
     return QueueNames(queues.task_requests, queues.step_results, queues.task_finalizations)
+
+
+def backend_settings(settings: Settings) -> dict[str, BackendSettings]:
+    """By backend what is set about it: the rest is the backend's own default."""
+    tables = {"rabbitmq": settings.common.queues.rabbitmq}
+    return {name: given for name, table in tables.items() if (given := table.model_dump(exclude_unset=True))}
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:

@@ -15,6 +15,7 @@ from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.runtime import Runtime
 from tasker.app.system import new_task_uuid
 from tasker.app.waiting import Waiters
+from tasker.contracts.messaging import BackendSettings
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
 from tasker.db.queries import query
@@ -54,10 +55,12 @@ class App:
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
         configuration: Configured = UNCONFIGURED,
+        backend_settings: BackendSettings | None = None,
     ) -> None:
         self._configuration = configuration
         self._url, self._data_dir = database_url or configuration.database_url, data_dir
         self._backend = backend or configuration.backend
+        self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
         self._environment = environment or configuration.environment
         self._sources = [str(source) for source in handlers]
         self._work, self._settings, self._sweeps = (
@@ -82,8 +85,13 @@ class App:
     async def start(self) -> None:
         """Connect, bring the schema up to date and start working."""
         self._ground: Ground = prepare(
-            self._url, backend=self._backend, data_dir=self._data_dir, names=self._configuration.queue_names
+            self._url,
+            backend=self._backend,
+            data_dir=self._data_dir,
+            names=self._configuration.queue_names,
+            backend_settings=self._backend_settings,
         )
+        await self._ground.open()
         self._connection = Connection(self._ground.url, name="tasker app")
         self._engine = Engine(self._connection, self._ground.messaging, self._settings.rules)
         self.tasks = Tasks(self._engine)
@@ -119,6 +127,7 @@ class App:
         await self.stop_working(grace_seconds)
         await self._waiters.close()
         await self._connection.close()
+        await self._ground.messaging.close()
         self._ground.close()
 
     async def stop_working(self, grace_seconds: float = 10.0) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import random
 from collections.abc import Awaitable, Callable
 
+from tasker.app.following import result_followers
 from tasker.app.parts import Parts
 from tasker.app.system import SystemClock, new_uuid
 from tasker.db.connection import Connection, listen
@@ -84,7 +85,8 @@ class Orchestrator:
         """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
         if not self._parts.running:
             await self._messaging.ensure_orchestration_queues()
-            self._parts.start([self._consumer.run, self.upkeep.run, self._listen])
+            followers = result_followers(self._messaging, self._consumer.wake)
+            self._parts.start([self._consumer.run, self.upkeep.run, self._listen, *followers])
 
     async def stop(self) -> None:
         """End after what is under way. May be called twice."""

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tasker.app.following import result_followers, step_followers
 from tasker.app.parts import Part, Parts
 from tasker.app.system import SystemClock, new_uuid
 from tasker.contracts.execution import Claim
@@ -136,9 +137,10 @@ class Runtime:
 
     async def _parts_to_run(self) -> list[Part]:
         parts: list[Part] = [self._collector.run, self._claimer.run, self._upkeep.run, self._listen]
+        parts += step_followers(self._messaging, self.namespaces, self._claimer.wake)
         if self.settings.result_path == "queued" and self._consume:
             await self._messaging.ensure_orchestration_queues()
-            parts.append(self._consumer.run)
+            parts += [self._consumer.run, *result_followers(self._messaging, self._consumer.wake)]
         return parts
 
     async def serve(self, namespace: str) -> None:
@@ -149,6 +151,7 @@ class Runtime:
         if self._parts.running:
             answer = await self._upkeep_engine.read("worker", self._registration("serve"))
             self.worker.namespace_ids = sorted(answer["namespaces"].values())
+            self._parts.start(step_followers(self._messaging, [namespace], self._claimer.wake))
 
     def _registration(self, action: str) -> dict[str, Any]:
         return {

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from tasker.app.bootstrap import DEFAULT_BACKEND, Ground, prepare
 from tasker.app.orchestrator import Orchestrator
 from tasker.app.runtime import Runtime
+from tasker.contracts.messaging import BackendSettings
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
@@ -41,6 +42,7 @@ class Service:
     grace_seconds: float = 30.0
     force: bool = False
     """Take the newest content of a template whose version is registered already."""
+    backend_settings: BackendSettings = field(default_factory=dict)
 
 
 class Server(Protocol):
@@ -62,7 +64,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     `memory` backend, which other processes cannot reach.
     """
     _refuse_memory(service)
-    ground = prepare(service.database_url, backend=service.backend, data_dir=service.data_dir)
+    ground = _ground(service)
     runtime = await _worker(service, ground)
 
     class Graceful:
@@ -79,9 +81,18 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
     """Run an orchestrator until SIGTERM or SIGINT; a second signal ends the process at once."""
     _refuse_memory(service)
-    ground = prepare(service.database_url, backend=service.backend, data_dir=service.data_dir)
+    ground = _ground(service)
     orchestrator = Orchestrator(ground.url, ground.messaging, settings=service.settings, sweeps=service.sweeps)
     await _serve(orchestrator, ground, f"orchestrator {orchestrator.identity}", ready)
+
+
+def _ground(service: Service) -> Ground:
+    return prepare(
+        service.database_url,
+        backend=service.backend,
+        data_dir=service.data_dir,
+        backend_settings=service.backend_settings,
+    )
 
 
 async def _worker(service: Service, ground: Ground) -> Runtime:

@@ -32,6 +32,9 @@ RESTART_SECONDS = 1.0
     show_default=True,
     help="inline: move tasks on here; queued: leave that to `tasker orchestrator`.",
 )
+@click.option(
+    "--lease", default=15.0, show_default=True, metavar="SECONDS", help="A silent worker keeps its steps so long."
+)
 @click.option("--shutdown-timeout", default=30.0, show_default=True, metavar="SECONDS", help="Grace for running steps.")
 @click.option("--force", is_flag=True, help="Register templates even if their version exists with other content.")
 @database_options
@@ -58,7 +61,10 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
     settings = WorkerSettings(
-        concurrency=options["concurrency"], threads=options["threads"], result_path=options["result_path"]
+        concurrency=options["concurrency"],
+        threads=options["threads"],
+        result_path=options["result_path"],
+        lease_ms=round(options["lease"] * 1000),
     )
     service = Service(
         database_url=database.url,

@@ -92,6 +92,8 @@ class QueueStats:
     """Messages that wait, visible or not."""
     oldest_seconds: float | None
     consumers: int | None = None
+    unseen: int = 0
+    """Messages that others may have received and that `depth` does not count: at most so many."""
 
 
 @runtime_checkable

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from itertools import groupby
 from typing import Any
 
@@ -11,6 +13,9 @@ from tasker.contracts.messaging import Available, Backend, Capabilities, QueuedM
 from tasker.errors import MessagingError
 from tasker.messaging.hints import StepHint
 from tasker.messaging.queues import QueueNames
+
+BROUGHT_LIMIT = 100
+"""Messages of one queue that notifications may bring before somebody receives them."""
 
 
 class MessagingService:
@@ -20,6 +25,7 @@ class MessagingService:
         self.backend = backend
         self.names = names or QueueNames()
         self._ensured: set[str] = set()
+        self._brought: dict[str, asyncio.Queue[QueuedMessage]] = {}
 
     @property
     def capabilities(self) -> Capabilities:
@@ -65,7 +71,8 @@ class MessagingService:
         sent: dict[str, int] = {}
         for namespace, group in groupby(sorted(entries, key=_namespace), key=_namespace):
             hints = list(group)
-            await self._send_to(await self.ensure_namespace(namespace), hints)
+            with self._in_doubt(self.names.step_queue(namespace)):
+                await self._send_to(await self.ensure_namespace(namespace), hints)
             sent[namespace] = len(hints)
         return sent
 
@@ -80,7 +87,37 @@ class MessagingService:
 
     async def receive_step_messages(self, namespace: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` hints of the namespace: decode them with `StepHint.decode`, acknowledge after the commit."""
-        return await self.backend.receive_messages(await self.ensure_namespace(namespace), limit, visibility_timeout)
+        with self._in_doubt(self.names.step_queue(namespace)):
+            return await self.receive_messages(await self.ensure_namespace(namespace), limit, visibility_timeout)
+
+    @contextmanager
+    def _in_doubt(self, queue: str) -> Iterator[None]:
+        """After an error the queue is made again on its next use: a provider may have come back without it."""
+        try:
+            yield
+        except MessagingError:
+            self._ensured.discard(queue)
+            raise
+
+    async def step_news(self, namespace: str) -> AsyncGenerator[None, None]:
+        """As `news`, for the hints of a namespace."""
+        with self._in_doubt(self.names.step_queue(namespace)):
+            async with aclosing(self.news(await self.ensure_namespace(namespace))) as news:
+                async for _ in news:
+                    yield
+
+    async def news(self, queue: str) -> AsyncGenerator[None, None]:
+        """Says whenever there may be messages to receive, at once for the first time (backends with `push`).
+
+        Messages that a notification brings along are kept, up to a bound, for the next who receives from the queue.
+        Raises `MessagingError` when the subscription is lost: begin again.
+        """
+        brought = self._brought.setdefault(queue, asyncio.Queue(BROUGHT_LIMIT))
+        async with aclosing(self.backend.subscribe_many([queue])) as notifications:
+            async for notification in notifications:
+                if isinstance(notification, QueuedMessage):
+                    await brought.put(notification)
+                yield
 
     # Orchestration: what an orchestrator works on
 
@@ -107,15 +144,15 @@ class MessagingService:
 
     async def receive_task_requests(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` requests, hidden for `visibility_timeout` seconds."""
-        return await self.backend.receive_messages(self.names.task_requests, limit, visibility_timeout)
+        return await self.receive_messages(self.names.task_requests, limit, visibility_timeout)
 
     async def receive_step_results(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` pointers to results, hidden for `visibility_timeout` seconds."""
-        return await self.backend.receive_messages(self.names.step_results, limit, visibility_timeout)
+        return await self.receive_messages(self.names.step_results, limit, visibility_timeout)
 
     async def receive_task_finalizations(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` finalizations, hidden for `visibility_timeout` seconds."""
-        return await self.backend.receive_messages(self.names.task_finalizations, limit, visibility_timeout)
+        return await self.receive_messages(self.names.task_finalizations, limit, visibility_timeout)
 
     async def _send_json(self, queue: str, message: Mapping[str, Any]) -> int:
         return await self.backend.send_message(queue, _encode(message))
@@ -155,7 +192,11 @@ class MessagingService:
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` visible messages, hidden from others for `visibility_timeout` seconds."""
-        return await self.backend.receive_messages(queue, limit, visibility_timeout)
+        brought = self._brought.get(queue)
+        messages = [brought.get_nowait() for _ in range(min(limit, brought.qsize()))] if brought else []
+        if len(messages) < limit:
+            messages += await self.backend.receive_messages(queue, limit - len(messages), visibility_timeout)
+        return messages
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Done with it. False when it was no longer ours."""

@@ -7,18 +7,22 @@ the hints of an answer are sent after the commit, and what a crash in between lo
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import Connection
+from tasker.errors import DatabaseError, MessagingError
 from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 from tasker.messaging.hints import PoisonMessage, StepHint
 from tasker.messaging.service import MessagingService
 
 Answer = dict[str, Any]
 Args = dict[str, Any]
+_log = logging.getLogger("tasker.engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Engine:
         self.messaging = messaging
         self.rules = rules
         backend = messaging.backend
+        self._turn = 0
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
 
     @property
@@ -62,8 +67,16 @@ class Engine:
             return await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", args)
         answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", args)
         if hints := answer.pop("send", None):
-            answer["sent"] = await self.messaging.send_hints(hints)
+            answer["sent"] = await self._send_committed(hints)
         return answer
+
+    async def _send_committed(self, hints: Sequence[dict[str, Any]]) -> dict[str, int]:
+        """Send the hints of a committed change. A failure must not hide that it is committed: the sweep sends again."""
+        try:
+            return await self.messaging.send_hints(hints)
+        except MessagingError as error:
+            _log.warning("hints_not_sent count=%s reason=%s", len(hints), error)
+            return {}
 
     def _with_rules(self, args: Args | str) -> Args | str:
         """The arguments with what the SQL functions must know of the rules beyond their defaults."""
@@ -84,30 +97,55 @@ class Engine:
         return await self._claim_received(args)
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
-        """Those of the steps that have no message; all of them when the backend cannot tell."""
+        """Those of the steps that have no message. Where messages cannot be searched: as many as are too few."""
         if not self._joined:
-            return list(steps)
+            return list(steps)[: await self._hints_short_of(namespace)]
         rows = await self.connection.execute(
             f"select missing::text from {self._joined.missing}(%s, %s::uuid[]) as missing", (namespace, list(steps))
         )
         return [row[0] for row in rows]
 
+    async def _hints_short_of(self, namespace: str) -> int:
+        """By how much the queue is shallower than the number of enqueued steps: only so many can be lost (rule 13)."""
+        stats = await self.messaging.queue_stats(await self.messaging.ensure_namespace(namespace))
+        ((enqueued,),) = await self.connection.execute(
+            "select coalesce(sum(c.enqueued), 0)::int from tasker.enqueue_counters c "
+            "join tasker.task_namespaces ns using (namespace_id) where ns.name = %s",
+            (namespace,),
+        )
+        return max(0, int(enqueued) - stats.depth - stats.unseen)
+
     async def _claim_received(self, args: Args) -> Answer:
         """Receive, claim, acknowledge after the claim's commit: a crash in between makes the hint visible again."""
-        received: list[QueuedMessage] = []
-        for namespace in args["namespaces"]:
-            if (room := args["slots"] - len(received)) > 0:
-                received += await self.messaging.receive_step_messages(namespace, room, self.rules.hidden_seconds)
-        steps = []
-        for message in received:
-            try:
-                steps.append(str(StepHint.decode(message.payload).step_uuid))
-            except PoisonMessage as error:
-                await self._set_aside(message.queue, message.message_id, message.payload, error.reason)
-        answer = await self.call("claim", {**args, "steps": steps}) if steps else {}
-        for message in received:
-            await self.messaging.ack_message(message.queue, message.message_id)
+        received = await self._receive(args["namespaces"], args["slots"])
+        try:
+            steps = [step for message in received if (step := await self._step_of(message))]
+            answer = await self.call("claim", {**args, "steps": steps})
+        except DatabaseError:
+            for message in received:
+                await self.messaging.nack_message(message.queue, message.message_id)
+            raise
+        with suppress(MessagingError):  # it comes back, and then it is a hint to a step that has moved on
+            for message in received:
+                await self.messaging.ack_message(message.queue, message.message_id)
         return {**answer, "popped": len(received)}
+
+    async def _receive(self, namespaces: Sequence[str], slots: int) -> list[QueuedMessage]:
+        """Hints of the namespaces, each time another one first."""
+        self._turn += 1
+        first = self._turn % max(1, len(namespaces))
+        received: list[QueuedMessage] = []
+        for namespace in [*namespaces[first:], *namespaces[:first]]:
+            if (room := slots - len(received)) > 0:
+                received += await self.messaging.receive_step_messages(namespace, room, self.rules.hidden_seconds)
+        return received
+
+    async def _step_of(self, message: QueuedMessage) -> str | None:
+        try:
+            return str(StepHint.decode(message.payload).step_uuid)
+        except PoisonMessage as error:
+            await self._set_aside(message.queue, message.message_id, message.payload, error.reason)
+            return None
 
     async def _set_aside(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
         """Keep what is no hint where a person can see it."""

@@ -25,7 +25,6 @@ PENDING: Mapping[str, str] = {
     "common.mpsc_channels.event_publisher": _EVENTS,
     "common.mpsc_channels.overflow_policy": _BACKPRESSURE,
     "common.queues.pgmq.queue_depth_thresholds": _BACKPRESSURE,
-    "common.queues.rabbitmq": "messaging backends",
     "common.system": "services.submission",
     "common.task_templates": _PROCESSES,
     "orchestration.batch_processing.checkpoint_stall_minutes": _STALE,

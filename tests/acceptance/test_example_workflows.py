@@ -17,16 +17,26 @@ import tasker
 from tasker.errors import InputInvalid
 from tests.acceptance.workflow_case import WORKFLOWS, Case, load_input
 from tests.acceptance.workflow_cases import CASES, FOLDERS
+from tests.support import brokers
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 CSV_STEPS = ["analyze_csv", *(f"process_csv_batch_{n:03}" for n in range(1, 6)), "aggregate_csv_results"]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def app(module_database_url: str) -> AsyncIterator[tasker.App]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=brokers.ENGINE_BACKENDS)
+async def app(module_database_url: str, request: pytest.FixtureRequest) -> AsyncIterator[tasker.App]:
     """One engine with the handlers of all examples; `test` shortens the delays between attempts."""
-    async with tasker.App(database_url=module_database_url, handlers=FOLDERS, environment="test") as running:
+    settings = brokers.engine_settings(request.param)
+    async with tasker.App(
+        database_url=module_database_url,
+        handlers=FOLDERS,
+        environment="test",
+        backend=request.param,
+        backend_settings=settings,
+    ) as running:
         yield running
+        await running.stop_working()
+        await brokers.remove_queues(running._ground.messaging, settings)
 
 
 async def run(app: tasker.App, folder: str, values: dict[str, Any]) -> Any:

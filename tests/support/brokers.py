@@ -20,8 +20,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any, NoReturn
+from uuid import uuid4
 
+import aio_pika
 import pytest
+
+from tasker.messaging import MessagingService, installed_backends
 
 START_SECONDS = 120
 Launch = tuple[Sequence[str], Mapping[str, str]]
@@ -240,7 +245,7 @@ def _absence(kind: Kind) -> str:
     )
 
 
-def give_up(kind: Kind) -> str:
+def give_up(kind: Kind) -> NoReturn:
     """Skip the running test, or fail it where everything must be there (CI=true)."""
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(_absence(kind))
@@ -253,3 +258,25 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+ENGINE_BACKENDS = [name for name in ("pgmq", "memory", "rabbitmq", "redis", "nats") if name in installed_backends()]
+"""The backends on which the engine's own tests run."""
+_KIND_OF = {"rabbitmq": RABBITMQ, "redis": REDIS, "nats": NATS}
+
+
+def engine_settings(backend: str) -> dict[str, Any]:
+    """Settings for one engine: what it sends stays apart from all others on the server. Skips without a server."""
+    kind = _KIND_OF.get(backend)
+    return {} if kind is None else {"url": shared_url(kind), "prefix": f"tasker_test_{uuid4().hex[:12]}_"}
+
+
+async def remove_queues(messaging: MessagingService, settings: Mapping[str, Any]) -> None:
+    """Leave nothing on a shared server: the queues that the engine has made, and RabbitMQ's dead letters."""
+    for queue in await messaging.list_queues():
+        await messaging.delete_queue(queue)
+    if messaging.provider_name() == "rabbitmq":
+        async with await aio_pika.connect(settings["url"]) as connection:
+            channel = await connection.channel()
+            await channel.queue_delete(f"{settings['prefix']}dead.letters")
+            await channel.exchange_delete(f"{settings['prefix']}dead.letters")

@@ -98,7 +98,8 @@ class Running:
             missing -= {text for text in missing if text in line}
             if not missing:
                 return line
-        raise AssertionError(f"{missing} was not told:\n{''.join(self.lines)}")
+        code, output = self.end()
+        raise AssertionError(f"{missing} was not told; exit code {code}:\n{self.told}{output}")
 
     def task_uuid(self) -> str:
         """The task that it runs."""

@@ -87,6 +87,7 @@ class Task:
     template: int
     plan: Plan
     priority: int
+    created: int
     state: str = "open"
     steps: dict[str, Step] = field(default_factory=dict)
 
@@ -148,10 +149,12 @@ class Model:
         """New tasks (id, priority), and the steps that were enqueued."""
         room = self.room(window)
         for task_id, priority in tasks:
-            task = self.tasks[task_id] = Task(task_id, template, plan, priority)
+            task = self.tasks[task_id] = Task(task_id, template, plan, priority, self.now)
             for name, parents in first_steps(Shape.of(plan)).items():
                 task.add(name, name, parents)
         ready = [s for task_id, _ in tasks for s in self.tasks[task_id].steps.values() if not s.parents]
+        for step in ready:
+            step.since = self.now
         self._queue(ready, [self.step(key) for key in sent], room)
 
     def claim(self, hinted: Iterable[Step], claims: Sequence[Item], claimed: list[Step], hands: Hands) -> None:
@@ -166,7 +169,7 @@ class Model:
         sent: Sequence[Key], finished: Mapping[str, str], hands: Hands,
     ) -> None:
         """One write of changes. Of two changes of one step the one with the newest claim speaks for it."""
-        room = self.room(hands.window)
+        room = self.room(hands.window, released=any(item["kind"] == "unhold" for _, item in items))
         moved, again = [], []
         for step, item in _newest(items):
             verdict = verdicts.get(step.key, "accepted")
@@ -176,6 +179,8 @@ class Model:
                 moved.append(step)
                 again += [step] if item["kind"] == "release" else []
         ready = [s for s in self.steps("pending") if not s.held and not s.unmet and s not in again]
+        for step in ready:
+            step.since = step.task.created if step in moved else self.now
         self._place(ready, again, claims, sent, room, hands)
         for task in {step.task for step in moved}:
             task.state = task.should_be()
@@ -228,10 +233,10 @@ class Model:
     def due(self) -> list[Step]:
         return [step for step in self.steps("waiting_for_retry") if (step.due or 0) <= self.now]
 
-    def room(self, window: int) -> Room:
-        """How many steps of a namespace may still be enqueued."""
-        queued = self.queued()
-        return lambda namespace: max(0, window - queued[namespace])
+    def room(self, window: int, *, released: bool = False) -> Room:
+        """How many steps of a namespace may still be enqueued: while others are held, half the window is theirs."""
+        queued, held = self.queued(), {step.task.plan.namespace for step in self.held()}
+        return lambda name: max(0, (window // 2 if name in held and not released else window) - queued[name])
 
     def legal(self, step: Step, kind: str) -> bool:
         """Whether an operator may do this to the step."""
@@ -244,7 +249,7 @@ class Model:
         for namespace in hands.namespaces:
             held = [step for step in self.held() if step.task.plan.namespace == namespace]
             now = [step for step in chosen if step.task.plan.namespace == namespace]
-            assert len(now) == min(len(held), self.room(hands.window)(namespace)), (namespace, [s.key for s in now])
+            assert len(now) == min(len(held), self.room(hands.window, released=True)(namespace)), (namespace, [s.key for s in now])
             if now:
                 last = max(map(_rank, now)) - ROTATION_S
                 assert all(_rank(step) >= last for step in held if step not in now)
@@ -353,7 +358,7 @@ class Model:
             if step in queued:
                 self._enqueue(step)
             else:
-                step.held, step.since = True, self.now
+                step.held = True
 
     def _enqueue(self, step: Step) -> None:
         step.state, step.held, step.hinted = QUEUED, False, (self.now, 1)

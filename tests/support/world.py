@@ -7,12 +7,14 @@ Every call of the engine is recorded and shown to the model; after each action t
 from __future__ import annotations
 
 import asyncio
-import json, os
+import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from hypothesis import note
 
 from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.contracts.messaging import QueuedMessage
@@ -162,6 +164,7 @@ class World:
         self.names: dict[str, Key] = {}
         self.faults: Counter[str] = Counter()
         self.repaired: Counter[str] = Counter()
+        self.verdicts: Counter[str] = Counter()
         self.spent: list[tuple[Worker, Attempt]] = []
         self._numbers = 0
         self.engine.calls = []
@@ -337,6 +340,7 @@ class World:
         self.names |= {row["id"]: (row["task"], row["name"]) for row in snapshot["steps"] or ()}
         calls, self.engine.calls = self.engine.calls, []
         for function, args, answer in calls:
+            note(f"  {function} {json.dumps(args)} -> {json.dumps(answer)}")
             if observe := getattr(self, f"_saw_{function}", None):
                 observe(args, answer)
         compare(self.model, snapshot)
@@ -399,9 +403,9 @@ class World:
 
     def _write(self, args: dict[str, Any], answer: Answer, items: list[tuple[Step, dict[str, Any]]]) -> None:
         verdicts = {self.names[step]: verdict for step, verdict in (answer.get("verdicts") or {}).items()}
+        self.verdicts += Counter(f"verdict {verdict}" for verdict in verdicts.values())
         claims = {self.names[row["step"]]: row for row in answer.get("claims") or ()}
         finished = answer.get("finished") or {}
-        if os.environ.get("DEBUGW"): print("WRITE", {k:v for k,v in args.items()}, answer, self.model.queued(), self.run(self.connection.execute("select namespace_id, sum(enqueued) from tasker.enqueue_counters group by 1")))
         self.model.write(items, verdicts, claims, self._keys(answer), finished, _hands(args, self.namespaces))
 
     def _keys(self, answer: Answer) -> list[Key]:

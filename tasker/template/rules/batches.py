@@ -35,14 +35,13 @@ def batchable_has_worker(graph: Graph) -> None:
     for name in _of_type(graph, StepType.BATCHABLE):
         workers = workers_of(name, graph)
         step = graph.steps[name]
-        chosen = step.values.get("batch_config", {}).get("worker_template")
         if not workers and graph.complete and not graph.tainted:
             message = f"the batchable step `{name}` has no batch_worker"
             hint = f"add a step of `type: batch_worker` that depends on `{name}`"
             step.report("T051", message, step.place("type"), hint)
-        elif len(workers) > 1 and chosen is None:
+        elif len(workers) > 1:
             message = f"the batchable step `{name}` has several batch_workers: {listed(workers)}"
-            hint = "every outcome of the handler must then name the one it means"
+            hint = "an outcome with batches names one of them; an outcome without is given to the first"
             step.report("T071", message, step.name_place(), hint)
 
 

@@ -12,6 +12,11 @@ import pytest
 
 from tasker.app import configured as seam
 from tasker.app.configured import UNCONFIGURED, Configured, configured
+from tasker.execution.settings import WorkerSettings
+from tasker.lifecycle.choices import Limits
+from tasker.messaging.queues import QueueNames
+from tasker.orchestration.sweep import SweepSettings
+from tasker.services.engine import Rules
 from tasker.settings.catalogue import Parameter, by_path, parameters
 from tasker.settings.check import check
 from tasker.settings.layering import deep_merge, nested
@@ -75,13 +80,14 @@ def test_every_entry_of_the_pending_list_still_names_settings() -> None:
 
 
 def test_what_the_settings_become_is_used() -> None:
-    """Every field of `Configured` is read somewhere outside the seam, and so is the seam itself."""
+    """Every field of what the seam makes is read somewhere outside of it."""
     read: set[str] = set()
     for file in (ROOT / "tasker").rglob("*.py"):
         if file.name != "configured.py":
             tree = ast.parse(file.read_text())
             read |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert set(Configured.__dataclass_fields__) <= read
+    made = [Configured, WorkerSettings, SweepSettings, Rules, Limits, QueueNames]
+    assert {name for kind in made for name in kind.__dataclass_fields__} <= read
 
 
 def test_without_a_file_everything_is_as_the_settings_of_a_single_process_say() -> None:
@@ -122,6 +128,13 @@ def test_a_program_without_configuration_does_not_pay_for_it() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = set(done.stdout.split())
     assert not {"pydantic", "tasker.settings.model"} & loaded
+
+
+def test_variables_that_give_a_value_count_without_a_file_too() -> None:
+    read = {name for parameter in READ for name in parameter.variables}
+    assert read == {*seam.VALUE_VARIABLES, "DATABASE_URL"}
+    made = seam.from_environment(environ={"RABBITMQ_URL": "amqp://broker/x", "TASKER_MESSAGING_BACKEND": "rabbitmq"})
+    assert (made.backend, made.backend_settings) == ("rabbitmq", {"rabbitmq": {"url": "amqp://broker/x"}})
 
 
 def test_the_reference_is_current() -> None:

@@ -299,10 +299,7 @@ WARNINGS = (
             + "- {name: w2, handler: h, type: batch_worker, dependencies: [cut]}"
         ),
         "`work`, `w2`",
-        steps(
-            changed(BATCH, "batchable}", "batchable, batch_config: {worker_template: work}}")
-            + "- {name: w2, handler: h, type: batch_worker, dependencies: [cut]}"
-        ),
+        steps(BATCH),
     ),
     Case("T072", steps(changed(BRANCHES, "[decide, left, right]", "«[decide, left]»")), "add `right`", steps(BRANCHES)),
     Case("T073", step("type: «decision»"), "nothing to decide", steps(BRANCHES)),

@@ -31,13 +31,15 @@ declare
   v_claims jsonb;
   v_send jsonb;
   v_change record;
+  v_free int := 0;
 begin
   perform tasker.require_read_committed();
 
   select array_agg(q::tasker.given_change) into v_given from (
     select distinct on (i.s) i.s, i.t, i.kind, i.k, i.d, i.ms, i.r, i.m, i.e, i.n, i.x, i.gv
     from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint, d bigint, ms bigint, r jsonb,
-      m jsonb, e jsonb, n jsonb, x jsonb, gv int)) q;
+      m jsonb, e jsonb, n jsonb, x jsonb, gv int)
+    order by i.s, i.k desc nulls last) q;   -- of two claims of one step the newer one counts
 
   if coalesce((p_args->>'wait')::boolean, true) then
     select array_agg(q::tasker.locked_task) into v_tasks from (
@@ -79,7 +81,7 @@ begin
       from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
       where g.graph_version is not null
     loop
-      perform tasker.expand_step(v_change.task_uuid, v_change.expand, v_now);
+      v_free := v_free + tasker.expand_step(v_change.task_uuid, v_change.expand, v_now);
     end loop;
   end if;
 
@@ -93,6 +95,12 @@ begin
   where g.result is not null and g.kind in ('ok', 'complete')
   on conflict (task_uuid, ordinal, workflow_step_uuid) do update
     set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at;
+
+  if exists (select from unnest(v_judged) j where j.from_state = 'enqueued_for_orchestration' and j.kind in ('fail', 'resolve')) then
+    delete from tasker.step_results r using unnest(v_judged) j   -- parked, and not accepted after all
+    where r.task_uuid = j.task_uuid and r.ordinal = j.ordinal and r.workflow_step_uuid = j.step_uuid
+      and j.from_state = 'enqueued_for_orchestration' and j.kind in ('fail', 'resolve');
+  end if;
 
   if p_args @? '$.items[*].e' then
     insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
@@ -116,7 +124,15 @@ begin
     select j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name, t.priority, 0, j.unmet = 0,
       j.path, j.from_state, j.token, j.attempt, j.sort_key - tasker.path_length(j.path), true
     from unnest(v_judged) j join unnest(v_tasks) t on t.task_uuid = j.task_uuid
-    where j.to_state in ('pending', 'enqueued')) q;
+    where j.to_state in ('pending', 'enqueued')
+    union all   -- steps that this write created and that wait for nothing
+    select c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, t.priority, 0, true,
+      'pending', c.state, c.claim_token, c.attempts, c.sort_key, false
+    from unnest(v_tasks) t join tasker.workflow_steps c on c.task_uuid = t.task_uuid
+    where v_free > 0 and c.state = 'pending' and c.unmet = 0 and c.created_at = v_now
+      and t.task_uuid in (select g.task_uuid from unnest(v_given) g where g.expand is not null)
+      and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = c.workflow_step_uuid)
+      and not exists (select from unnest(v_judged) j where j.step_uuid = c.workflow_step_uuid)) q;
 
   if v_ready is not null then
     v_placed := tasker.place_ready(v_ready, coalesce((p_args->>'slots')::int, 0),

@@ -1,12 +1,14 @@
 -- Creates the steps that completing one step decided, with their edges, and counts their unmet parents itself (the
 -- plan is not trusted for that). Called by advance_v1 with the task locked and before the parent's children are
--- counted down, so the parent counts as unmet here and is met there.
+-- counted down, so the parent counts as unmet here and is met there. Answers how many new steps wait for nothing: all
+-- their parents were done before (a convergence need not depend on the decision that makes it possible).
 -- p_steps: [{"name", "ordinal", "parents": [name...], "inputs"?}] in topological order.
 create or replace function tasker.expand_step(p_task uuid, p_steps jsonb, p_now timestamptz) returns int
 language plpgsql as $$
 declare
   v_seq int;
   v_count int := jsonb_array_length(p_steps);
+  v_waiting int;
 begin
   update tasker.tasks set next_seq = next_seq + v_count, total = total + v_count, graph_version = graph_version + 1
   where task_uuid = p_task returning next_seq - v_count into v_seq;
@@ -42,6 +44,7 @@ begin
         where p.state not in ('complete', 'resolved_manually')
         group by e.to_step_uuid) n
   where s.workflow_step_uuid = n.to_step_uuid;
-  return v_count;
+  get diagnostics v_waiting = row_count;
+  return v_count - v_waiting;
 end
 $$;

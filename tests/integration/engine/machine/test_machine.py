@@ -7,6 +7,7 @@ list of actions that can be played again. `TASKER_PROPERTY=long` runs thousands 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -79,7 +80,7 @@ class Machine(RuleBasedStateMachine):
     """Rules: what users, workers, operators, time and misfortune do. After each one the world compares itself."""
 
     world: World
-    counts: dict[str, int]
+    counts: Counter[str]
 
     @initialize(window=st.sampled_from([1, 2, 5, 2000]), slots=st.lists(st.integers(1, 4), min_size=3, max_size=3))
     def begin(self, window: int, slots: list[int]) -> None:
@@ -124,6 +125,18 @@ class Machine(RuleBasedStateMachine):
         hints = data.draw(st.permutations(self.world.mail.hints))[: data.draw(st.integers(1, 4))]
         self.world.faults["answer lost"] += answer_lost
         self.world.claim(worker, hints, answer_lost=answer_lost)
+
+    @precondition(lambda self: self.world.mail.hints)
+    @rule(data=st.data(), n=st.integers(0, 2), queued=st.sampled_from([False, False, True]))
+    def work(self, data: st.DataObject, n: int, queued: bool) -> None:
+        """The worker takes what it finds first and brings what it has."""
+        world, worker = self.world, self.world.workers[n]
+        world.claim(worker, world.mail.hints[: max(1, worker.slots - len(worker.running))])
+        attempts = [attempt for attempt in worker.running if not attempt.parked]
+        for attempt in attempts:
+            attempt.ending = attempt.ending or data.draw(self.endings(self.model.step(attempt.key)))
+        if attempts:
+            (world.park if queued else world.finish)(worker, attempts)
 
     @precondition(lambda self: any(worker.running for worker in self.world.workers))
     @rule(data=st.data(), how=st.sampled_from(["inline"] * 4 + ["queued"] * 3 + ["inline, lost", "queued, lost"]))
@@ -280,17 +293,27 @@ class Machine(RuleBasedStateMachine):
         """No more misfortune: every task must come to its end."""
         if not self.world.sound:
             return
-        for name, number in self.world.faults.items():
-            self.counts[f"fault: {name}"] = self.counts.get(f"fault: {name}", 0) + number
         self._settle()
         assert not self.model.steps("in_progress", "enqueued", "waiting_for_retry", *PARKED)
         assert all(task.state != "open" for task in self.model.tasks.values())
         assert all(step.accepted <= 1 for step in self.model.steps())
         if not +self.world.faults:
             assert not +self.world.repaired, self.world.repaired
-        self.counts["examples"] = self.counts.get("examples", 0) + 1
-        self.counts["steps"] = self.counts.get("steps", 0) + len(self.model.steps())
-        self.counts["repairs"] = self.counts.get("repairs", 0) + sum(self.world.repaired.values())
+        self.counts.update(self._counted())
+
+    def _counted(self) -> Counter[str]:
+        """What this example was about, for whoever wonders whether the machine reaches what it should."""
+        steps, tasks = self.model.steps(), self.model.tasks.values()
+        found = Counter({f"task {state}": sum(t.state == state for t in tasks) for state in ("complete", "error", "cancelled")})
+        found |= Counter({f"fault: {name}": number for name, number in self.world.faults.items()})
+        found |= Counter({f"repaired: {name}": number for name, number in self.world.repaired.items()})
+        found |= Counter(self.world.verdicts)
+        created = [step for step in steps if not step.plan.static]
+        return found | Counter(
+            examples=1, steps=len(steps), created=len(created), claims=sum(step.claims for step in steps),
+            repeated=sum(step.claims > 1 for step in steps), resolved=sum(s.state == "resolved_manually" for s in steps),
+            deep=sum(step.plan.type in CHOOSERS for step in created), failed=sum(step.failures for step in steps),
+        )  # fmt: skip
 
     def _settle(self) -> None:
         world = self.world
@@ -357,10 +380,10 @@ def world(module_database_url: str) -> Iterator[World]:
 
 
 def test_the_engine_does_what_the_model_says(world: World, record_property: pytest.FixtureRequest) -> None:
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     machine = type("EngineMachine", (Machine,), {"world": world, "counts": counts})
     run_state_machine_as_test(machine, settings=PROFILE)
     record_property("counts", counts)
-    print(counts)
+    print(dict(sorted(counts.items())))
 
 

@@ -1,0 +1,225 @@
+"""The backend: one stream, one consumer group and one sorted set for each queue (H-21, H-125 to H-129)."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.errors import MessagingError
+from tasker_redis.held import HeldMessages, Receipt
+from tasker_redis.link import Link
+from tasker_redis.settings import RedisSettings
+
+BURST = 1000
+"""Messages that one call to the server sends or receives at most: nobody else is served meanwhile."""
+WAIT_MS = 2000
+"""How long a subscription waits for new messages before it looks for those that came back (H-127)."""
+LONGEST_SECONDS = 30 * 24 * 3600.0
+"""Delays and visibility timeouts end here (`HORIZON` in the scripts)."""
+SEEN_MS = 60_000
+"""A consumer that asked for messages within this time counts as one."""
+FORGOTTEN_MS = 3_600_000
+"""A consumer that holds nothing and was not seen for this long is removed."""
+BEGINNING = b"0-0"
+
+
+class RedisBackend:
+    """`Backend` on Redis streams, with the server's clock.
+
+    A received message stays in the group's list of pending entries until it is settled. The name of the consumer and the
+    count of deliveries tell whether it is still ours.
+    """
+
+    capabilities = Capabilities(push=True, native_delay=True, ack_extend=True)
+
+    def __init__(self, settings: RedisSettings) -> None:
+        self._prefix = settings.prefix
+        self._link = Link(settings)
+        self._consumer = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+        self._held = HeldMessages()
+        self._made: set[str] = set()
+        self._epoch: bytes | None = None
+        self._cursors: dict[str, bytes] = {}
+        self._first = "returned"
+
+    def provider_name(self) -> str:
+        """`redis`."""
+        return "redis"
+
+    async def open(self) -> None:
+        """Connect. Raises `BackendUnavailable`."""
+        await self._link.open()
+
+    async def close(self) -> None:
+        """Disconnect. What was received and not settled comes back after its visibility timeout."""
+        await self._link.close()
+
+    async def health_check(self) -> bool:
+        """True when the server answers."""
+        try:
+            with self._link.errors():
+                return bool(await self._link.redis.ping())
+        except MessagingError:
+            return False
+
+    # Queues
+
+    async def create_queue(self, queue: str) -> None:
+        """Make the queue if it does not exist."""
+        self._epoch = await self._link.run("create", self._keys(queue), queue, FORGOTTEN_MS)
+        self._made.add(queue)
+
+    async def delete_queue(self, queue: str) -> None:
+        """Remove the queue and its messages."""
+        await self._link.run("delete", self._keys(queue), queue)
+        self._made.discard(queue)
+        self._cursors.pop(queue, None)
+
+    async def queue_exists(self, queue: str) -> bool:
+        """True when the server lists it."""
+        keys = self._keys(queue)
+        with self._link.errors():
+            return bool(await self._link.redis.exists(keys[0]))
+
+    async def list_queues(self) -> list[str]:
+        """Names of all queues under this prefix, sorted."""
+        with self._link.errors():
+            return sorted(name.decode() for name in await self._link.redis.smembers(self._key("queues")))
+
+    def _keys(self, queue: str) -> list[str]:
+        name = check_queue_name(queue)
+        return [self._key(f"stream:{name}"), self._key(f"delayed:{name}"), self._key("meta"), self._key("queues")]
+
+    def _key(self, name: str) -> str:
+        return f"{self._prefix}:{name}"
+
+    async def _on(self, queue: str, script: str, *args: object) -> Any:
+        """Run a script on a queue that must exist."""
+        keys = self._keys(queue)
+        answer = await self._link.run(script, keys, *args)
+        if answer is None and await self._restored():
+            answer = await self._link.run(script, keys, *args)
+        if answer is None:
+            raise MessagingError(f"queue {queue!r} does not exist", hint="create it first")
+        return answer
+
+    async def _restored(self) -> bool:
+        """Make the queues of this process again when the server came back without its data (H-128).
+
+        What somebody deleted on the same server stays deleted.
+        """
+        with self._link.errors():
+            epoch = await self._link.redis.hget(self._key("meta"), "epoch")
+        if epoch == self._epoch:
+            return False
+        for queue in sorted(self._made):
+            await self.create_queue(queue)
+        return True
+
+    # Sending
+
+    async def send_message(self, queue: str, payload: bytes) -> int:
+        """Send."""
+        return (await self._send(queue, [payload], 0))[0]
+
+    async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
+        """Send in order. When it raises, some may have been sent."""
+        ids: list[int] = []
+        for start in range(0, len(payloads), BURST):
+            ids += await self._send(queue, payloads[start : start + BURST], 0)
+        return ids
+
+    async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
+        """Send a message that waits in a sorted set until it is due; whoever looks at the queue then moves it on."""
+        return (await self._send(queue, [payload], _milliseconds(delay_seconds)))[0]
+
+    async def _send(self, queue: str, payloads: Sequence[bytes], delay_ms: int) -> list[int]:
+        first = int(await self._on(queue, "send", delay_ms, *payloads))
+        return list(range(first, first + len(payloads)))
+
+    # Receiving
+
+    async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        """Up to `limit` messages, at most 1,000. New ones and those that came back take turns in going first."""
+        if limit < 1:
+            return []
+        cursor = self._cursors.get(queue, BEGINNING)
+        self._first = "new" if self._first == "returned" else "returned"
+        hidden = _milliseconds(visibility_timeout)
+        answer = await self._on(queue, "receive", self._consumer, min(limit, BURST), hidden, cursor, self._first)
+        self._cursors[queue], found = answer
+        return [self._received(queue, *message) for message in found]
+
+    def _received(self, queue: str, message_id: bytes, payload: bytes, deliveries: int, at: bytes) -> QueuedMessage:
+        self._held.put(queue, int(message_id), Receipt(at, deliveries))
+        return QueuedMessage(queue, int(message_id), payload, deliveries)
+
+    async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
+        """Not possible here (`fetch_by_id` is not claimed): raises `MessagingError`."""
+        raise MessagingError("a stream gives its messages in order only", retryable=False, hint="use receive_messages")
+
+    # Settling
+
+    async def ack_message(self, queue: str, message_id: int) -> bool:
+        """Remove it from the stream."""
+        return await self._settle(queue, message_id, "ack", 0.0)
+
+    async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
+        """Give it back, visible again after the delay."""
+        return await self._settle(queue, message_id, "nack", delay_seconds)
+
+    async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
+        """Keep it hidden for `seconds` from now."""
+        return await self._settle(queue, message_id, "extend", seconds)
+
+    async def _settle(self, queue: str, message_id: int, action: str, seconds: float) -> bool:
+        receipt = self._held.get(check_queue_name(queue), message_id)
+        if receipt is None:
+            return False
+        held = (self._consumer, receipt.stream_id, receipt.deliveries)
+        settled = bool(await self._on(queue, "settle", *held, action, _milliseconds(seconds)))
+        if not settled or action != "extend":
+            self._held.forget(queue, message_id)
+        return settled
+
+    # Watching
+
+    async def queue_stats(self, queue: str) -> QueueStats:
+        """Depth with delayed messages; the age counts from when a message became visible for the first time."""
+        depth, age_ms, consumers = await self._on(queue, "stats", SEEN_MS)
+        return QueueStats(queue, depth, None if age_ms < 0 else age_ms / 1000, consumers)
+
+    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
+        """One notification for each queue, then one when messages came, came due, or came back.
+
+        It reads the streams beside the group (XREAD): being told of a message must not take it from somebody who asks.
+        Raises `BackendUnavailable` when the connection is lost: subscribe again.
+        """
+        wanted = {queue: self._keys(queue)[0] for queue in sorted(set(queues))}
+        seen: dict[str, bytes] = {}
+        async with self._link.waiting() as client:
+            while True:
+                wait = WAIT_MS
+                for queue in wanted:
+                    last, returned, due_in = await self._on(queue, "look")
+                    wait = min(wait, due_in) if due_in >= 0 else wait
+                    news = returned or last != seen.get(queue)
+                    seen[queue] = last
+                    if news:
+                        yield Available(queue)
+                with self._link.errors():
+                    await client.xread({wanted[queue]: seen[queue] for queue in wanted}, count=1, block=max(1, wait))
+
+
+def _milliseconds(seconds: float) -> int:
+    if seconds > LONGEST_SECONDS:
+        raise MessagingError(
+            f"{seconds:g} seconds are more than Redis can hide a message for, {LONGEST_SECONDS:g}",
+            retryable=False,
+            hint="keep what is due later in the database",
+        )
+    return max(0, round(seconds * 1000))

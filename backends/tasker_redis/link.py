@@ -1,0 +1,100 @@
+"""The connection to the server, and the scripts that run there: each is one call, and nothing comes between its parts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.resources import files
+from typing import Any, cast
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, RedisError, TimeoutError
+
+from tasker.errors import BackendUnavailable, MessagingError
+from tasker_redis.settings import RedisSettings
+
+REPLY_SECONDS = 15.0
+"""How long the server may take to answer."""
+
+SCRIPTS = ("create", "delete", "send", "receive", "settle", "look", "stats")
+
+
+class Link:
+    """A bounded pool of connections. A lost one is made anew by the next call, which fails when that is not possible."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        self._settings = settings
+        self._redis: Redis | None = None
+        self._scripts: dict[str, Any] = {}
+
+    async def open(self) -> None:
+        """Connect; nothing happens when it is open. Raises `BackendUnavailable`."""
+        if self._redis is None:
+            client = self._client(self._settings.max_connections)
+            self._scripts = {name: client.register_script(_source(name)) for name in SCRIPTS}
+            with self.errors():
+                await client.ping()
+            self._redis = client
+
+    async def close(self) -> None:
+        """Disconnect."""
+        client, self._redis = self._redis, None
+        if client is not None:
+            await client.aclose()
+
+    @property
+    def redis(self) -> Redis:
+        """The client of the open connection."""
+        if self._redis is None:
+            raise BackendUnavailable("the connection to Redis is not open", hint="call open() first")
+        return self._redis
+
+    async def run(self, script: str, keys: list[str], *args: object) -> Any:
+        """What a script answers; None when its queue does not exist."""
+        client = self.redis
+        with self.errors():
+            return await self._scripts[script](keys, args, client)
+
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[Redis]:
+        """A client of its own, for a call that waits."""
+        assert self.redis
+        client = self._client(1)
+        try:
+            yield client
+        finally:
+            await client.aclose()
+
+    def _client(self, connections: int) -> Redis:
+        seconds = self._settings.connection_timeout_seconds
+        try:
+            pool = BlockingConnectionPool.from_url(
+                self._settings.url,
+                max_connections=connections,
+                timeout=REPLY_SECONDS,
+                socket_connect_timeout=seconds,
+                socket_timeout=REPLY_SECONDS,
+                retry=Retry(NoBackoff(), 1),  # once: the connection may have been lost while nobody looked
+            )
+        except ValueError as error:
+            hint = "it should look like redis://localhost:6379/0"
+            raise MessagingError(f"the address of Redis is not usable: {error}", retryable=False, hint=hint) from None
+        return Redis.from_pool(cast(Any, pool))
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turns what the client raises into `MessagingError`."""
+        try:
+            yield
+        except (ConnectionError, TimeoutError, OSError) as error:
+            hint = "check the server's address and that it is running; an open backend connects again by itself"
+            raise BackendUnavailable(f"Redis does not answer: {error}", hint=hint) from error
+        except RedisError as error:
+            raise MessagingError(f"Redis refused a call: {error}") from error
+
+
+def _source(name: str) -> str:
+    folder = files("tasker_redis") / "lua"
+    return "\n".join((folder / f"{part}.lua").read_text("utf-8") for part in ("queue", name))

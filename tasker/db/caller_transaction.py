@@ -1,0 +1,217 @@
+"""A transaction that belongs to the caller: SQLAlchemy's (connection or session, of either kind) or the driver's.
+
+SQLAlchemy is imported only when something other than a connection of the driver is given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+import psycopg
+
+from tasker.errors import DatabaseError, DatabaseUnavailable, SchemaOutdated, UsageError
+
+if TYPE_CHECKING:
+    import sqlalchemy
+
+T = TypeVar("T")
+Then = Callable[[], None]
+
+ACCEPTED = "a SQLAlchemy Connection, Session, AsyncConnection or AsyncSession, or a psycopg Connection"
+LOCK_NOT_AVAILABLE, NO_TRANSACTION = "55P03", "25P01"
+NOT_THERE = ("3F000", "42883", "42P01")
+
+
+class CallerTransaction(Protocol):
+    """The caller's transaction. Nothing here commits it or rolls it back."""
+
+    def value(self, statement: str, *arguments: str) -> Any:
+        """The first value of the first row; None without a row. `{}` in the statement stands for an argument."""
+        ...
+
+    def savepoint(self) -> AbstractContextManager[object]:
+        """Everything inside is undone when it raises; the transaction goes on."""
+        ...
+
+    def after_commit(self, then: Then) -> None:
+        """Call `then` when the transaction is about to be committed, never after a rollback."""
+        ...
+
+
+class DriverTransaction:
+    """On a synchronous connection of psycopg."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def value(self, statement: str, *arguments: str) -> Any:
+        """As `CallerTransaction.value`."""
+        row = self._connection.execute(statement.replace("{}", "%s").encode(), arguments).fetchone()
+        return row[0] if row else None
+
+    def savepoint(self) -> AbstractContextManager[object]:
+        """As `CallerTransaction.savepoint`. Raises `UsageError` outside of a transaction."""
+        if self._connection.autocommit and self._connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+            raise _no_transaction()
+        return self._connection.transaction()
+
+    def after_commit(self, then: Then) -> None:
+        """Refused: a connection of the driver does not tell when it commits."""
+        raise UsageError(
+            "this messaging backend sends after the commit, and a psycopg connection does not tell when it commits",
+            hint="give a SQLAlchemy connection or session, or use the pgmq backend, which sends in the transaction",
+        )
+
+
+class SqlalchemyTransaction:
+    """On a synchronous connection of SQLAlchemy, whichever PostgreSQL driver is below."""
+
+    def __init__(self, connection: sqlalchemy.Connection) -> None:
+        self._connection = connection
+
+    def value(self, statement: str, *arguments: str) -> Any:
+        """As `CallerTransaction.value`."""
+        from sqlalchemy import text
+
+        names = [f"argument_{number}" for number in range(len(arguments))]
+        query = text(statement.format(*(f":{name}" for name in names)))
+        return self._connection.execute(query, dict(zip(names, arguments, strict=True))).scalar()
+
+    def savepoint(self) -> AbstractContextManager[object]:
+        """As `CallerTransaction.savepoint`."""
+        return self._connection.begin_nested()
+
+    def after_commit(self, then: Then) -> None:
+        """As `CallerTransaction.after_commit`."""
+        _CommitHook.of(self._connection).then.append(then)
+
+
+class _CommitHook:
+    """What waits for the commit of a SQLAlchemy connection: one listener, however many wait."""
+
+    _hooks: WeakKeyDictionary[sqlalchemy.Connection, _CommitHook] = WeakKeyDictionary()
+
+    def __init__(self) -> None:
+        self.then: list[Then] = []
+
+    @classmethod
+    def of(cls, connection: sqlalchemy.Connection) -> _CommitHook:
+        hook = cls._hooks.get(connection)
+        if hook is None:
+            from sqlalchemy import event
+
+            hook = cls._hooks[connection] = cls()
+            event.listen(connection, "commit", hook.committing)
+            event.listen(connection, "rollback", hook.rolled_back)
+        return hook
+
+    def committing(self, connection: sqlalchemy.Connection) -> None:
+        then, self.then = self.then, []
+        for call in then:
+            call()
+
+    def rolled_back(self, connection: sqlalchemy.Connection) -> None:
+        self.then.clear()
+
+
+def caller_transaction(target: object) -> CallerTransaction:
+    """The transaction of a synchronous connection or session. Raises `UsageError` for anything else."""
+    if isinstance(target, psycopg.Connection):
+        return DriverTransaction(target)
+    import sqlalchemy
+    from sqlalchemy.orm import Session, scoped_session
+
+    if isinstance(target, scoped_session):
+        target = target()
+    if isinstance(target, Session):
+        target = target.connection()
+    if not isinstance(target, sqlalchemy.Connection):
+        raise UsageError(f"cannot submit in a {type(target).__name__}", hint=f"expected {ACCEPTED}")
+    if target.dialect.name != "postgresql":
+        raise UsageError(
+            f"the transaction belongs to a {target.dialect.name} database",
+            hint="tasks live in PostgreSQL: submit in a transaction of the database that holds the schema tasker",
+        )
+    return SqlalchemyTransaction(target)
+
+
+async def in_caller_transaction(target: Any, use: Callable[[CallerTransaction], T]) -> T:
+    """What `use` returns for the transaction of a connection or session of either kind. Raises as the other one."""
+    if isinstance(target, psycopg.Connection):
+        return use(DriverTransaction(target))
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+
+    if isinstance(target, async_scoped_session):
+        target = target()
+    if isinstance(target, AsyncConnection | AsyncSession):
+        return await target.run_sync(lambda inner: use(caller_transaction(inner)))
+    return use(caller_transaction(target))
+
+
+@contextmanager
+def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[None]:
+    """A savepoint in which nothing waits longer than `lock_timeout` seconds for a lock (rule 23).
+
+    Errors of the driver become Tasker's; whatever is raised, the caller's transaction can go on.
+    """
+    from_driver = _driver_errors()
+    try:
+        with transaction.savepoint():
+            before = transaction.value("select current_setting({})", "lock_timeout")
+            _limit_locks(transaction, f"{max(1, round(lock_timeout * 1000))}ms")
+            yield
+            _limit_locks(transaction, before)
+    except from_driver as error:
+        raise _translated(error, lock_timeout) from error
+
+
+def call_in(transaction: CallerTransaction, expression: str, args: str) -> dict[str, Any]:
+    """Call a function that takes and answers jsonb, e.g. `tasker.submit_v1({})`. `args` is JSON text."""
+    answer = transaction.value(f"select cast({expression} as text)", args)
+    found: dict[str, Any] = json.loads(answer)
+    return found
+
+
+def _limit_locks(transaction: CallerTransaction, value: str) -> None:
+    transaction.value("select set_config('lock_timeout', {}, true)", value)
+
+
+def _driver_errors() -> tuple[type[Exception], ...]:
+    import sys
+
+    if "sqlalchemy" not in sys.modules:
+        return (psycopg.Error,)
+    from sqlalchemy.exc import DBAPIError
+
+    return (psycopg.Error, DBAPIError)
+
+
+def _translated(error: Exception, lock_timeout: float) -> DatabaseError | UsageError:
+    cause = getattr(error, "orig", None) or error
+    state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None) or ""
+    if state == LOCK_NOT_AVAILABLE:
+        return DatabaseError(
+            f"another transaction held what this submission needs for longer than {lock_timeout:g} seconds",
+            hint="most likely it submits a task of the same identity: try again, or go on without",
+        )
+    if state == NO_TRANSACTION:
+        return _no_transaction()
+    if state in NOT_THERE:
+        return SchemaOutdated(
+            f"the database of this transaction lacks a part of the schema tasker: {cause}",
+            hint="run: tasker db upgrade --database-url URL",
+        )
+    if getattr(error, "connection_invalidated", False) or not state:
+        return DatabaseUnavailable(f"the connection of this transaction was lost: {cause}")
+    return DatabaseError(f"the database answered {state}: {cause}", metadata={"sqlstate": state})
+
+
+def _no_transaction() -> UsageError:
+    return UsageError(
+        "the connection is in autocommit mode: there is no transaction to take part in",
+        hint="begin one first; or use App.submit, which has one of its own",
+    )

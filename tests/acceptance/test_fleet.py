@@ -1,0 +1,120 @@
+"""Several real processes: nothing is lost or doubled when they are killed, frozen or stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tasker
+from tasker.services.submission import Request, Submitted
+from tests.support.fleet import ROOT, Fleet
+from tests.support.oracle import Oracle
+from tests.support.waiting import until
+
+SLOW = ROOT / "tests" / "chaos" / "workflow"
+
+
+@pytest.fixture
+def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    running = Fleet(database_url, tmp_path)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def oracle(database_url: str) -> Iterator[Oracle]:
+    judge = Oracle(database_url)
+    yield judge
+    judge.close()
+
+
+def submit(url: str, tasks: int, seconds: float) -> list[str]:
+    """Tasks of five steps each, most of which take `seconds`."""
+
+    async def create() -> list[str]:
+        async with tasker.App(url, work=False) as app:
+            requests = [Request({"seconds": seconds, "n": number}) for number in range(tasks)]
+            answers = await app.submit_many(SLOW, requests)
+            return [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+
+    return asyncio.run(create())
+
+
+@pytest.mark.parametrize("path", ["inline", "queued"])
+def test_a_killed_worker_loses_nothing_and_its_steps_run_again(
+    database_url: str, fleet: Fleet, oracle: Oracle, path: str
+) -> None:
+    if path == "queued":
+        fleet.orchestrator("orchestrator")
+    for name in ("one", "two"):
+        fleet.worker(name, str(SLOW), "--result-path", path, "--concurrency", "10")
+    tasks = submit(database_url, 40, 0.3)
+    until(lambda: oracle.finished() > 0, "work is under way")
+    fleet.kill("one")
+
+    oracle.wait_for_the_end(tasks)
+    oracle.check(dict.fromkeys(tasks, "complete"))
+    assert oracle.failures("worker_lost") == oracle.repairs()["lost_worker"] > 0
+
+
+def test_a_killed_orchestrator_is_replaced_by_the_next(database_url: str, fleet: Fleet, oracle: Oracle) -> None:
+    fleet.orchestrator("first")
+    fleet.worker("worker", str(SLOW), "--result-path", "queued")
+    tasks = submit(database_url, 40, 0.05)
+    until(lambda: oracle.finished() > 0, "work is under way")
+    fleet.kill("first")
+    fleet.orchestrator("second")
+
+    oracle.wait_for_the_end(tasks)
+    oracle.check(dict.fromkeys(tasks, "complete"))
+
+
+def test_a_frozen_workers_late_results_are_refused(database_url: str, fleet: Fleet, oracle: Oracle) -> None:
+    for name in ("frozen", "other"):
+        fleet.worker(name, str(SLOW), "--concurrency", "10")
+    tasks = submit(database_url, 30, 0.5)
+    until(lambda: oracle.finished() > 0, "work is under way")
+    fleet.signal("frozen", signal.SIGSTOP)
+    until(lambda: oracle.failures("worker_lost") > 0, "its lease has ended")
+    fleet.signal("frozen", signal.SIGCONT)
+
+    oracle.wait_for_the_end(tasks)
+    oracle.check(dict.fromkeys(tasks, "complete"))
+    more = submit(database_url, 10, 0.0)
+    oracle.wait_for_the_end(more)
+    oracle.check(dict.fromkeys(more, "complete"))
+
+
+def test_a_rolling_restart_uses_no_attempt_and_repairs_nothing(database_url: str, fleet: Fleet, oracle: Oracle) -> None:
+    for name in ("one", "two"):
+        fleet.worker(name, str(SLOW), "--shutdown-timeout", "5")
+    tasks = submit(database_url, 40, 0.1)
+    for name in ("one", "two"):
+        until(lambda: oracle.finished() > 0, "work is under way")
+        fleet.signal(name, signal.SIGTERM)
+        assert fleet.processes[name].wait(30) == 0, fleet.log(name)
+        fleet.restart(name)
+
+    oracle.wait_for_the_end(tasks)
+    oracle.check(dict.fromkeys(tasks, "complete"))
+    assert oracle.failures("worker_lost") == 0
+    assert not +oracle.repairs()
+
+
+def test_lost_doubled_and_late_messages_are_explained_by_repairs(
+    database_url: str, tmp_path: Path, oracle: Oracle
+) -> None:
+    fleet = Fleet(database_url, tmp_path, chaos="drop:0.05,dup:0.1,delay:0.1,seed:5")
+    try:
+        for name in ("one", "two"):
+            fleet.worker(name, str(SLOW))
+        tasks = submit(database_url, 20, 0.01)
+        oracle.wait_for_the_end(tasks)
+        oracle.check(dict.fromkeys(tasks, "complete"))
+        assert set(+oracle.repairs()) <= {"hint_lost"}
+    finally:
+        fleet.stop()

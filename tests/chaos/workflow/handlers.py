@@ -1,0 +1,34 @@
+"""Handlers that take a moment."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from tasker.errors import RetryableError
+from tasker.step_handler.functional import inputs, step_handler
+
+
+@step_handler("chaos.slow")
+@inputs("seconds")
+async def slow(seconds: float, context: Any) -> dict[str, Any]:
+    """Wait on the loop."""
+    await asyncio.sleep(seconds)
+    return {"step": str(context.step_uuid)}
+
+
+@step_handler("chaos.slow_sync")
+@inputs("seconds")
+def slow_sync(seconds: float, context: Any) -> dict[str, Any]:
+    """Wait in a thread."""
+    time.sleep(seconds)
+    return {"step": str(context.step_uuid)}
+
+
+@step_handler("chaos.flaky")
+async def flaky(context: Any) -> dict[str, Any]:
+    """Fail once in a while: the first run of every second step."""
+    if context.retry_count == 0 and context.step_uuid.int % 512 < 256:
+        raise RetryableError("not this time")
+    return {"step": str(context.step_uuid)}

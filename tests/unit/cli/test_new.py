@@ -1,0 +1,73 @@
+"""`tasker new`: what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasker.cli.run_order import RunOrder, prepare_order
+from tests.support.command_line import invoke
+
+FILES = ["handlers.py", "input.json", "test_hello.py", "workflow.yaml"]
+
+
+def test_it_makes_a_folder_and_says_what_to_do_next(tmp_path: Path) -> None:
+    result = invoke("new", "hello", "--dir", tmp_path)
+
+    assert result.exit_code == 0, result.output
+    assert sorted(file.name for file in (tmp_path / "hello").iterdir()) == FILES
+    assert f"tasker run {tmp_path}/hello\n" in result.stdout
+    assert f"pytest {tmp_path}/hello\n" in result.stdout
+
+
+def test_what_it_makes_is_valid_and_fits_together(tmp_path: Path) -> None:
+    invoke("new", "hello", "--dir", tmp_path)
+
+    prepared = prepare_order(RunOrder(str(tmp_path / "hello")))
+    assert prepared.plan
+    assert [step.name for step in prepared.plan.steps] == ["choose_words", "decorate", "greet"]
+    assert invoke("template", "validate", tmp_path / "hello", "--handlers", tmp_path / "hello").output == ""
+
+
+def test_every_key_of_the_template_is_explained(tmp_path: Path) -> None:
+    invoke("new", "hello", "--dir", tmp_path)
+
+    text = (tmp_path / "hello" / "workflow.yaml").read_text(encoding="utf-8")
+    assert text.count("#") >= 10
+    assert "@NAME@" not in "".join(file.read_text(encoding="utf-8") for file in (tmp_path / "hello").iterdir())
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "hello").mkdir()
+
+    result = invoke("new", "hello", "--dir", tmp_path)
+
+    assert result.exit_code == 2
+    assert "hello exists; nothing was written" in result.stderr
+    assert list((tmp_path / "hello").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("Hello-World", "try hello_world"), ("a/b", "try b with --dir"), ("class", ""), ("1st", ""), ("", "")],
+)
+def test_a_name_that_python_cannot_import_is_refused(name: str, hint: str, tmp_path: Path) -> None:
+    result = invoke("new", name, "--dir", tmp_path)
+
+    assert result.exit_code == 2
+    assert "cannot be the name of a workflow" in result.stderr
+    assert hint in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_test_that_it_writes_passes(tmp_path: Path) -> None:
+    invoke("new", "hello", "--dir", tmp_path)
+
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / "hello")]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    assert "3 passed" in found.stdout, found.stdout

@@ -1,0 +1,207 @@
+"""The views of a running task: lines, rows of the tree, and what they leave out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from typing import Any
+
+import click
+import pytest
+
+from tasker.cli.live import Feed, view_on
+from tasker.cli.live.plain import PlainView
+from tasker.cli.live.rows import ABSENT, Row, Tree, bar, fitted
+from tasker.cli.live.screen import Screen, picture
+from tasker.contracts.plan import Plan
+from tasker.services.progress import StepProgress, TaskProgress
+from tasker.template.compile import compile_text
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TEMPLATE = """
+name: shop
+namespace: shop
+version: 1.0.0
+steps:
+  - {name: begin, handler: h}
+  - {name: left, dependencies: [begin], handler: h}
+  - {name: plan, type: batchable, dependencies: [begin], handler: h}
+  - {name: work, type: batch_worker, dependencies: [plan], handler: h}
+  - {name: collect, type: deferred_convergence, dependencies: [work], handler: h}
+  - {name: end, dependencies: [begin, left], handler: h}
+"""
+
+
+def after(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+def step(name: str, state: str, *, template_step: str | None = None, at: float = 0, **fields: Any) -> StepProgress:
+    return StepProgress(name, template_step or name, state, fields.pop("attempts", 1), 3, after(at), **fields)
+
+
+class Known(Feed):
+    """A feed that knows these steps."""
+
+    def __init__(self, *steps: StepProgress, finished: bool = False) -> None:
+        self.steps = {step.name: step for step in steps}
+        self.task = TaskProgress("steps_in_process", finished, len(steps), 0, 0, NOON, steps)
+
+    def now(self) -> datetime:
+        return after(10)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    (found,) = compile_text(TEMPLATE).plans
+    return found
+
+
+def rows(plan: Plan, *steps: StepProgress, finished: bool = False, height: int = 100) -> dict[str, Row]:
+    found = Tree(plan).rows({step.name: step for step in steps}, after(10), finished=finished, height=height)
+    return {row.name: row for row in found}
+
+
+def lines(*looks: list[StepProgress]) -> list[str]:
+    """What the plain view writes, without colours and times of day."""
+    written: list[str] = []
+    view = PlainView(written.append)
+    for look in looks:
+        view.show(Known(*look), look)
+    return [click.unstyle(line).partition("  ")[2] for line in written]
+
+
+# --- rows of the tree
+
+
+def test_a_step_that_runs_shows_for_how_long(plan: Plan) -> None:
+    row = rows(plan, step("begin", "in_progress", started_at=after(8)))["begin"]
+
+    assert (row.state, row.attempt, row.time) == ("in_progress", "1/3", "2.0 s")
+
+
+def test_a_step_that_is_complete_shows_how_long_it_took(plan: Plan) -> None:
+    row = rows(plan, step("begin", "complete", at=0.25, started_at=NOON))["begin"]
+
+    assert (row.state, row.time) == ("complete", "250 ms")
+
+
+def test_a_step_that_waits_for_a_retry_counts_down_and_says_why(plan: Plan) -> None:
+    error = {"type": "network_error", "message": "the line\nis dead", "attempt": 2}
+    row = rows(plan, step("begin", "waiting_for_retry", attempts=2, due_at=after(11.5), error=error))["begin"]
+
+    assert (row.attempt, row.time, row.note) == ("2/3", "in 1.5 s", "network_error: the line is dead")
+
+
+def test_a_step_that_joins_branches_says_what_it_waits_for(plan: Plan) -> None:
+    assert rows(plan, step("end", "pending", attempts=0))["end"].note == "after begin + left"
+
+
+def test_the_instances_of_a_batch_worker_are_one_row_with_a_bar(plan: Plan) -> None:
+    found = rows(
+        plan,
+        step("work_001", "complete", template_step="work", at=4, started_at=after(1)),
+        step("work_002", "in_progress", template_step="work", started_at=after(2), items_processed=30),
+        step("work_003", "in_progress", template_step="work", started_at=after(2), items_processed=5),
+        step("work_004", "enqueued", template_step="work", attempts=0),
+    )
+
+    row = found["work x 4"]
+    assert (row.state, row.attempt, row.time) == ("in_progress", "1/4", "9.0 s")
+    assert row.note == "███░░░░░░░░░ · 2 in_progress · 35 items"
+
+
+def test_a_failed_instance_speaks_for_its_batch(plan: Plan) -> None:
+    error = {"type": "validation_error", "message": "row 7", "attempt": 1}
+    steps = [step(f"work_{n:03}", "complete", template_step="work", started_at=NOON) for n in range(1, 9)]
+    row = rows(plan, *steps, step("work_009", "error", template_step="work", error=error))["work x 9"]
+
+    assert row.state == "error"
+    assert row.note == f"{bar(8, 9)} · 1 error · validation_error: row 7"
+
+
+def test_a_step_that_was_never_created_is_said_at_the_end_only(plan: Plan) -> None:
+    running, ended = rows(plan)["collect"], rows(plan, finished=True)["collect"]
+
+    assert (running.state, running.note) == (ABSENT, "")
+    assert (ended.state, ended.note) == (ABSENT, "not created")
+
+
+def test_what_does_not_fit_is_counted_and_what_is_urgent_stays(plan: Plan) -> None:
+    many = [Row("", f"s{n}", "complete") for n in range(8)] + [Row("", "bad", "error"), Row("", "run", "in_progress")]
+
+    found = fitted(many, 4)
+
+    assert [row.name for row in found] == ["s0", "bad", "run", "and 7 steps more: 7 complete"]
+    assert fitted(many, 10) == many
+
+
+# --- the screen
+
+
+@pytest.mark.parametrize("width", [30, 60, 100])
+def test_no_line_is_wider_than_the_screen(width: int) -> None:
+    from rich.console import Console
+
+    out = StringIO()
+    many = [Row("└─ ", "a_step_with_a_very_long_name", "waiting_for_retry", "1/3", "in 1.0 s", "x" * 200)]
+    Console(file=out, width=width).print(picture([*many, Row("", "and 3 steps more: 3 complete", "")], width))
+
+    assert all(len(line) <= width for line in out.getvalue().splitlines())
+    assert "and 3 steps more" in out.getvalue()
+
+
+def test_the_screen_shows_the_tree_and_gives_it_back_without_the_footer(plan: Plan) -> None:
+    out = StringIO()
+    screen = Screen(out, plan)
+
+    screen.show(Known(step("begin", "in_progress", started_at=NOON)), [])
+    screen.say("stopping")
+    screen.close()
+
+    assert "begin" in out.getvalue()
+    assert "stopping" not in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("terminal", "term", "kind"), [(True, "xterm", Screen), (True, "dumb", PlainView), (False, "xterm", PlainView)]
+)
+def test_a_terminal_gets_a_tree_and_everything_else_gets_lines(
+    terminal: bool, term: str, kind: type, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    monkeypatch.setenv("TERM", term)
+
+    assert isinstance(view_on(stream, plan), kind)
+
+
+# --- lines
+
+
+def test_each_change_is_one_line_and_its_way_there_is_none() -> None:
+    assert lines(
+        [step("a", "enqueued", attempts=0), step("b", "pending", attempts=0)],
+        [step("a", "in_progress", at=1, started_at=after(1))],
+        [step("a", "in_progress", at=1, started_at=after(1))],
+        [step("a", "complete", at=3, started_at=after(1))],
+    ) == ["a: ▶ in_progress", "a: ✔ complete  2.0 s"]
+
+
+def test_a_retry_says_its_attempt_its_delay_and_the_reason() -> None:
+    error = {"type": "network_error", "message": "down", "attempt": 1}
+    waiting = step("a", "waiting_for_retry", at=1, started_at=NOON, due_at=after(3), error=error)
+
+    assert lines([waiting]) == ["a: ↻ waiting_for_retry 1/3  1.0 s, again in 2.0 s, network_error: down"]
+
+
+def test_lines_are_in_the_order_of_time() -> None:
+    late, early = step("a", "complete", at=2, started_at=NOON), step("b", "complete", at=1, started_at=NOON)
+
+    assert [line[0] for line in lines([late, early])] == ["b", "a"]
+
+
+def test_items_of_a_running_step_are_told_now_and_then() -> None:
+    looks = [[step("a", "in_progress", at=second, items_processed=second)] for second in range(12)]
+
+    assert lines(*looks) == ["a: ▶ in_progress", "a: ▶ in_progress  5 items", "a: ▶ in_progress  10 items"]

@@ -1,0 +1,75 @@
+"""`tasker task`: mistakes that need no database, and how tasks are shown."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tasker.cli.render_tasks import history_text, list_text
+from tests.support.command_line import invoke
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def transition(to: str, origin: str | None, at: float, **fields: Any) -> dict[str, Any]:
+    given = {"kind": "step", "step": "pay", "worker": None, "attempt": 1, "metadata": None, "execution_time_ms": None}
+    return given | {"from_state": origin, "to_state": to, "at": NOON + timedelta(seconds=at), "sort_key": 1} | fields
+
+
+@pytest.mark.parametrize("command", [("task", "list"), ("task", "show", "01a1fad7"), ("template", "list")])
+def test_where_nothing_has_run_nothing_is_made(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+
+    result = invoke(*command)
+
+    assert result.exit_code == 2
+    assert "there is no database in .tasker/postgres" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    result = invoke("task", "list", "--status", "done")
+
+    assert result.exit_code == 2
+    assert "'waiting_for_retry'" in result.stderr
+
+
+def test_a_list_says_how_far_each_task_is() -> None:
+    row = {
+        "task_uuid": "01a1fad7", "namespace": "shop", "template": "checkout", "version": "1.0.0", "status": "error",
+        "priority": 0, "total": 4, "done": 2, "failed": 1, "created_at": NOON,
+        "completed_at": NOON + timedelta(seconds=2),
+    }  # fmt: skip
+
+    line = click.unstyle(list_text([row])).splitlines()[1]
+
+    assert line.startswith("01a1fad7  shop/checkout:1.0.0  ✖ error  2/4, 1 failed")
+    assert line.endswith("2.0 s")
+    assert list_text([]) == "no tasks"
+
+
+def test_the_history_shows_the_time_between_transitions_and_who_did_what() -> None:
+    rows = [
+        transition("pending", None, 0, attempt=0),
+        transition("in_progress", "enqueued", 1.5, worker="01a1fad7-4acb-79cd-a60e-246c450eefa7"),
+        transition("complete", "enqueued_for_orchestration", 1.52, execution_time_ms=12),
+        transition(
+            "complete", "evaluating_results", 1.52, kind="task", step=None, metadata={"actor": "me", "reason": ""}
+        ),
+    ]
+
+    lines = [" ".join(line.split()[1:]) for line in click.unstyle(history_text(rows)).splitlines()[1:]]
+
+    assert lines == [
+        "pay · pending",
+        "+1.5 s pay enqueued ▶ in_progress 1 worker 450eefa7",
+        "+20 ms pay enqueued_for_orchestration ✔ complete 1 12 ms",
+        "task evaluating_results ✔ complete 1 actor: me",
+    ]
