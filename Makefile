@@ -19,6 +19,9 @@ run: $(STAMP)  ## run an example workflow on the database that Tasker brings alo
 test: check  ## run every check and every test (ARGS=... for pytest)
 	@$(BIN)/pytest -n auto $(ARGS)
 
+test-chaos: $(STAMP)  ## kill processes and the database under hundreds of tasks (minutes; TASKER_CHAOS_SEED, TASKER_CHAOS_TASKS)
+	@$(BIN)/pytest -s tests/chaos $(ARGS)
+
 check: $(STAMP)  ## lint, formatting, types, import layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .

@@ -20,6 +20,7 @@ import pytest
 
 from tasker.db import migrate
 from tasker.db.embedded import EmbeddedServer
+from tests.support import brokers
 
 VARIABLE = "TASKER_TEST_DATABASE_URL"
 LOCAL_URL = "postgresql://postgres@127.0.0.1:5432/postgres"
@@ -73,8 +74,8 @@ def pytest_report_header() -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if not SECOND_URL:
-        terminalreporter.write_line(ABSENT, yellow=True, bold=True)
+    for line in [*([] if SECOND_URL else [ABSENT]), *brokers.absent()]:
+        terminalreporter.write_line(line, yellow=True, bold=True)
 
 
 @pytest.fixture(scope="session")

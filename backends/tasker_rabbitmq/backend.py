@@ -7,11 +7,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 
-from aiormq.exceptions import ChannelNotFoundEntity
-
 from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
-from tasker_rabbitmq.link import ADMIN, RECEIVE, REPLY_SECONDS, Link
+from tasker_rabbitmq.link import REPLY_SECONDS, Link
+from tasker_rabbitmq.polling import poll
 from tasker_rabbitmq.received import Feed, HeldMessages, Receipt, new_ids, receipt_of
 from tasker_rabbitmq.sending import publish
 from tasker_rabbitmq.settings import RabbitmqSettings
@@ -19,8 +18,6 @@ from tasker_rabbitmq.topology import Topology
 
 TICK_SECONDS = 0.5
 """How often overdue messages are looked for."""
-STRAGGLER_SECONDS = 0.2
-"""How long a poll waits for messages that the broker has announced; a competitor may get them."""
 FREE_RETURNS = 5
 """A message that was received more often is not given back at once but with a growing delay (E-17)."""
 
@@ -153,30 +150,10 @@ class RabbitmqBackend:
         return receipts
 
     async def _polled(self, queue: str, limit: int) -> list[Receipt]:
-        """One message by `basic_get`, which tells how many are left; those come in one burst."""
-        channel = await self._link.channel(RECEIVE)
-        with self._link.errors():
-            try:
-                found = await channel.basic_get(self._topology.name(queue), timeout=REPLY_SECONDS)
-            except ChannelNotFoundEntity as error:
-                raise self._missing(queue) from error
-        if found.delivery_tag is None:
-            return []
-        rest = min(limit - 1, found.message_count or 0)
-        return [receipt_of(found, self._ids), *(await self._burst(queue, rest) if rest else ())]
-
-    async def _burst(self, queue: str, count: int) -> list[Receipt]:
-        news = asyncio.Event()
-        feed = Feed(self._link, self._topology.name(queue), self._ids)
-        feed.listeners.add(news)
-        await feed.start(min(count, 65535))
-        with suppress(TimeoutError):
-            while feed.running and len(feed.waiting) < count:
-                await asyncio.wait_for(news.wait(), STRAGGLER_SECONDS)
-                news.clear()
-        receipts = feed.take(count)
-        await feed.stop()
-        return receipts
+        try:
+            return await poll(self._link, self._topology.name(queue), self._ids, limit)
+        except KeyError as error:
+            raise self._missing(queue) from error
 
     async def _hold(self, queue: str, receipt: Receipt, visibility_timeout: float) -> QueuedMessage:
         receipt.deadline = self._clock.monotonic() + visibility_timeout
@@ -259,9 +236,8 @@ class RabbitmqBackend:
 
     async def _oldest(self, queue: str, here: Sequence[Receipt]) -> float | None:
         """Age of the oldest message in sight. With none here, the first of the queue is looked at and put back."""
-        channel = await self._link.channel(ADMIN)
-        with self._link.errors():
-            if not here:
+        if not here:
+            async with self._link.alone() as channel:
                 found = await channel.basic_get(self._topology.name(queue), timeout=REPLY_SECONDS)
                 here = [receipt_of(found, self._ids)] if found.delivery_tag is not None else []
                 for receipt in here:
@@ -294,8 +270,7 @@ class RabbitmqBackend:
         feed = self._feeds.setdefault(queue, Feed(self._link, self._topology.name(queue), self._ids))
         feed.listeners.add(news)
         try:
-            if not feed.running:
-                await feed.start(self._settings.prefetch_count)
+            await feed.start(self._settings.prefetch_count)
             yield feed
         finally:
             feed.listeners.discard(news)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from urllib.parse import urlsplit
 
 import aio_pika
@@ -33,6 +33,7 @@ class Link:
         self._connection: aio_pika.abc.AbstractRobustConnection | None = None
         self._channels: dict[str, Channel] = {}
         self._lock = asyncio.Lock()
+        self._admin = asyncio.Lock()
         self.consuming = asyncio.Lock()
         """Held while a consumer and its limit are set up."""
 
@@ -73,6 +74,13 @@ class Link:
                 assert isinstance(made, Channel)
                 self._channels[purpose] = found = made
             return found
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncGenerator[Channel, None]:
+        """A channel for one caller at a time: asking for a missing queue closes it, with all that is under way."""
+        async with self._admin:
+            with self.errors():
+                yield await self.channel(ADMIN)
 
     def _transport(self) -> AbstractConnection:
         transport = self._connection.transport if self._connection else None

@@ -138,13 +138,15 @@ class Feed:
         return bool(self.waiting) and time.monotonic() - self._touched > LINGER_SECONDS
 
     async def start(self, prefetch: int) -> None:
-        """Let the broker push up to `prefetch` unsettled messages. The queue must exist."""
+        """Let the broker push up to `prefetch` unsettled messages, unless it does. The queue must exist."""
         channel = await self._link.channel(RECEIVE)
         with self._link.errors():
             async with self._link.consuming:  # the limit holds for the consumer that is made after it
+                if self.running:
+                    return
                 await channel.basic_qos(prefetch_count=prefetch, timeout=REPLY_SECONDS)
                 reply = await channel.basic_consume(self._name, self._arrived, timeout=REPLY_SECONDS)
-        self._channel, self._tag = channel, reply.consumer_tag or ""
+                self._channel, self._tag = channel, reply.consumer_tag or ""
         channel.closing.add_done_callback(lambda _: self._tell())
 
     async def _arrived(self, delivered: DeliveredMessage) -> None:

@@ -8,7 +8,7 @@ from aiormq.abc import AbstractChannel
 from aiormq.exceptions import ChannelNotFoundEntity
 from pamqp.common import FieldTable
 
-from tasker_rabbitmq.link import ADMIN, REPLY_SECONDS, Link
+from tasker_rabbitmq.link import REPLY_SECONDS, Link
 from tasker_rabbitmq.settings import RabbitmqSettings
 
 DEAD_LETTERS_KEPT = 10_000
@@ -30,8 +30,7 @@ class Topology:
 
     async def counts(self, queue: str) -> tuple[int, int] | None:
         """(ready messages, consumers), or None when there is no such queue."""
-        channel = await self._link.channel(ADMIN)
-        with self._link.errors():
+        async with self._link.alone() as channel:
             try:
                 declared = await channel.queue_declare(self.name(queue), passive=True, timeout=REPLY_SECONDS)
             except ChannelNotFoundEntity:
@@ -40,24 +39,23 @@ class Topology:
 
     async def create(self, queue: str) -> None:
         """Make a quorum queue with dead letters. An existing one stays as it is."""
-        if await self.counts(queue) is None:
-            channel = await self._link.channel(ADMIN)
-            dead = self.name("dead.letters")
-            with self._link.errors():
-                await channel.exchange_declare(dead, exchange_type="fanout", durable=True, timeout=REPLY_SECONDS)
-                await _declare(channel, dead, {"x-max-length": DEAD_LETTERS_KEPT})
-                await channel.queue_bind(dead, dead, timeout=REPLY_SECONDS)
-                limits: FieldTable = {"x-delivery-limit": self._limit, "x-dead-letter-exchange": dead}
-                await _declare(channel, self.name(queue), limits)
-                # A broker that is killed within seconds of making a quorum queue never serves it again: what it knows
-                # of the newest one is still in a write buffer (seen with 3.10). Making another one writes it out.
-                await _declare(channel, self.name("the.newest"), {})
-                await channel.queue_delete(self.name("the.newest"), timeout=REPLY_SECONDS)
+        if await self.counts(queue) is not None:
+            return
+        dead, newest = self.name("dead.letters"), self.name("the.newest")
+        limits: FieldTable = {"x-delivery-limit": self._limit, "x-dead-letter-exchange": dead}
+        async with self._link.alone() as channel:
+            await channel.exchange_declare(dead, exchange_type="fanout", durable=True, timeout=REPLY_SECONDS)
+            await _declare(channel, dead, {"x-max-length": DEAD_LETTERS_KEPT})
+            await channel.queue_bind(dead, dead, timeout=REPLY_SECONDS)
+            await _declare(channel, self.name(queue), limits)
+            # A broker that is killed within seconds of making a quorum queue never serves it again: what it knows of
+            # the newest one is still in a write buffer (seen with 3.10). Making another one writes it out.
+            await _declare(channel, newest, {})
+            await channel.queue_delete(newest, timeout=REPLY_SECONDS)
 
     async def delete(self, queue: str) -> None:
         """Remove the queue and the delay queues that were used for it here."""
-        channel = await self._link.channel(ADMIN)
-        with self._link.errors():
+        async with self._link.alone() as channel:
             for name in [queue, *self._delays.pop(queue, ())]:
                 await channel.queue_delete(self.name(name), timeout=REPLY_SECONDS)
 
@@ -68,7 +66,6 @@ class Topology:
         """
         milliseconds = rounded_up(seconds)
         delayed = f"{queue}.delay.{milliseconds}"
-        channel = await self._link.channel(ADMIN)
         limits: FieldTable = {
             "x-message-ttl": milliseconds,
             "x-expires": milliseconds + IDLE_MS,
@@ -77,7 +74,7 @@ class Topology:
             "x-dead-letter-strategy": "at-least-once",
             "x-overflow": "reject-publish",
         }
-        with self._link.errors():
+        async with self._link.alone() as channel:
             await _declare(channel, self.name(delayed), limits)
         self._delays.setdefault(queue, set()).add(delayed)
         return delayed

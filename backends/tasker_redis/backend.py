@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
@@ -30,7 +30,7 @@ BEGINNING = b"0-0"
 class RedisBackend:
     """`Backend` on Redis streams, with the server's clock.
 
-    A received message stays in the group's list of pending entries until it is settled. The name of the consumer and the
+    A received message stays among the group's pending entries until it is settled. The name of the consumer and the
     count of deliveries tell whether it is still ours.
     """
 
@@ -88,7 +88,8 @@ class RedisBackend:
     async def list_queues(self) -> list[str]:
         """Names of all queues under this prefix, sorted."""
         with self._link.errors():
-            return sorted(name.decode() for name in await self._link.redis.smembers(self._key("queues")))
+            names = await self._link.redis.smembers(self._key("queues"))
+        return sorted(name.decode() for name in cast("set[bytes]", names))
 
     def _keys(self, queue: str) -> list[str]:
         name = check_queue_name(queue)

@@ -1,4 +1,4 @@
-"""The connection to the server, and the scripts that run there: each is one call, and nothing comes between its parts."""
+"""The connection to the server, and the scripts that run there: nothing comes between the parts of one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCRIPTS = ("create", "delete", "send", "receive", "settle", "look", "stats")
 
 
 class Link:
-    """A bounded pool of connections. A lost one is made anew by the next call, which fails when that is not possible."""
+    """A bounded pool of connections. A lost one is made anew by the next call, which fails when it cannot be."""
 
     def __init__(self, settings: RedisSettings) -> None:
         self._settings = settings
@@ -60,7 +60,6 @@ class Link:
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[Redis]:
         """A client of its own, for a call that waits."""
-        assert self.redis
         client = self._client(1)
         try:
             yield client

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tasker.app.after_commit import AfterCommit
 from tasker.app.bootstrap import Ground, prepare
 from tasker.app.configured import UNCONFIGURED, Configured
+from tasker.app.dead_workers import end_dead_leases
 from tasker.app.runtime import Runtime
 from tasker.app.system import new_task_uuid
 from tasker.app.waiting import Waiters
 from tasker.contracts.messaging import BackendSettings
 from tasker.contracts.plan import Plan
+from tasker.db.caller_transaction import CallerTransaction, in_caller_transaction
 from tasker.db.connection import Connection
-from tasker.db.queries import query
-from tasker.errors import DuplicateTask, UsageError
+from tasker.errors import DuplicateTask
+from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
 from tasker.handler import HandlerRegistry
 from tasker.orchestration.sweep import SweepSettings
+from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
+from tasker.services.client_views import ClientViews
 from tasker.services.engine import Engine
 from tasker.services.handlers import add_handlers_beside, load_handlers, require_handlers
 from tasker.services.plans import PlanStore
 from tasker.services.reports import TaskReport
 from tasker.services.steps import Steps
 from tasker.services.submission import Request, Submitted, Submitter
+from tasker.services.targets import choose_plan, registered_name
 from tasker.services.tasks import Tasks
 from tasker.services.templates import load_plans
 
@@ -39,7 +43,7 @@ class App:
     Parameters: `database_url` of a PostgreSQL server (default: the embedded one, data under `data_dir`); `handlers` are
     modules, files or folders with handlers, `registry` is one that is loaded already; `environment` chooses the
     templates' overrides; `backend` is the messaging backend; `work` False submits and waits only. `configuration` gives
-    everything that is not given here (see `tasker.app.configured`).
+    everything that is not given here (see `tasker.app.configured`); `runner` makes what runs the handlers.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class App:
         sweeps: SweepSettings | None = None,
         configuration: Configured = UNCONFIGURED,
         backend_settings: BackendSettings | None = None,
+        runner: Callable[..., AttemptRunner] = AttemptRunner,
     ) -> None:
         self._configuration = configuration
         self._url, self._data_dir = database_url or configuration.database_url, data_dir
@@ -68,7 +73,7 @@ class App:
             settings or configuration.worker,
             sweeps or configuration.sweeps,
         )
-        self._registry = registry
+        self._registry, self._runner = registry, runner
         self._plans_by_target: dict[tuple[str, str | None], tuple[Plan, ...]] = {}
 
     async def __aenter__(self) -> Self:
@@ -94,7 +99,7 @@ class App:
         await self._ground.open()
         self._connection = Connection(self._ground.url, name="tasker app")
         self._engine = Engine(self._connection, self._ground.messaging, self._settings.rules)
-        self.tasks = Tasks(self._engine)
+        self.tasks, self.views = Tasks(self._engine), ClientViews(self._engine)
         self.plans = PlanStore(self._connection)
         self.steps = Steps(self._engine, self.plans)
         self._submitter = Submitter(
@@ -106,6 +111,7 @@ class App:
         )
         self.registry: HandlerRegistry = self._registry or load_handlers(self._sources)
         self._waiters = Waiters(self._connection, watches=self._work)
+        self._after_commit = AfterCommit(self._connection, self._ground.messaging, self._wake)
         self._runtime: Runtime | None = None
         if self._work:
             self._runtime = Runtime(
@@ -115,17 +121,19 @@ class App:
                 [],
                 settings=self._settings,
                 sweeps=self._sweeps,
+                runner=self._runner,
                 on_finished=lambda task, state: self._waiters.ended(task),
                 on_elsewhere=lambda task: self._waiters.look_again(),
             )
             if self._ground.server is not None:
-                await self._bury_the_dead()
+                await end_dead_leases(self._engine)
             await self._runtime.start()
 
     async def stop(self, grace_seconds: float = 10.0) -> None:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""
         await self.stop_working(grace_seconds)
         await self._waiters.close()
+        await self._after_commit.close()
         await self._connection.close()
         await self._ground.messaging.close()
         self._ground.close()
@@ -139,6 +147,11 @@ class App:
     def database_url(self) -> str:
         """The database in use."""
         return self._ground.url
+
+    @property
+    def runtime(self) -> Runtime | None:
+        """The worker of this app; None with `work=False`."""
+        return self._runtime
 
     async def submit(
         self,
@@ -170,6 +183,44 @@ class App:
         submitted = await self._submitter.submit_many(plan, requests, force=True)
         self._wake()
         return submitted
+
+    async def submit_in(
+        self,
+        connection: Any,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None = None,
+        *,
+        lock_timeout: float = LOCK_TIMEOUT_SECONDS,
+        **options: Any,
+    ) -> Submitted:
+        """Create a task in the caller's own transaction: it exists if, and only if, the caller commits (rule 23).
+
+        `connection` is a SQLAlchemy AsyncConnection, AsyncSession, Connection or Session on this app's database, or a
+        psycopg Connection; nothing is committed here. `lock_timeout` is in seconds, `options` are those of `submit`.
+        After any error the transaction can go on. Raises as `submit`, `UsageError` for what is no transaction of this
+        database, and `DatabaseError` when a lock was not to be had in time.
+        """
+        submit = await self.prepare_submission(target, context, **options)
+        return await in_caller_transaction(connection, lambda transaction: submit(transaction, lock_timeout))
+
+    async def prepare_submission(
+        self,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None = None,
+        *,
+        template: str | None = None,
+        environment: str | None = None,
+        **options: Any,
+    ) -> Callable[[CallerTransaction, float], Submitted]:
+        """All of `submit_in` but the writing: the template is registered, in a transaction of its own."""
+        plan = await self.plan(target, template=template, environment=environment)
+        await self.plans.register(plan, force=True)
+        request = Request(context or {}, **options)
+        send = None if self._engine.transactional else self._after_commit.send
+        submission = CallerSubmission(self._submitter.drafts, self._ground.messaging.backend, send=send)
+        return lambda transaction, lock_timeout: submission.submit(
+            transaction, plan, request, lock_timeout=lock_timeout
+        )
 
     async def run(
         self,
@@ -226,42 +277,9 @@ class App:
                     path, environment, self._configuration.retry
                 )
                 add_handlers_beside(self.registry, path)
-            return _choose(plans, template, target)
-        namespace, separator, rest = target.partition("/")
-        if not separator or "/" in rest or rest.endswith((".yaml", ".yml")):
-            raise UsageError(
-                f"{target} does not exist",
-                hint="expected a template file, a folder with workflow.yaml, or namespace/name",
-            )
-        name, _, version = rest.partition(":")
-        return (await self.plans.find(namespace, name, version or None)).plan
+            return choose_plan(plans, template, target)
+        return (await self.plans.find(*registered_name(target))).plan
 
     def _wake(self) -> None:
         if self._runtime is not None:
             self._runtime.wake()
-
-    async def _bury_the_dead(self) -> None:
-        """On the embedded server every worker is of this machine: end the leases of processes that are gone."""
-        rows = await self._connection.execute(query("tasks", "dead_local_workers"), {"host": socket.gethostname()})
-        for worker, pid in rows:
-            if not _alive(pid):
-                await self._engine.read("worker", {"action": "stop", "worker": worker, "lease_ms": 0})
-
-
-def _choose(plans: Sequence[Plan], name: str | None, target: str) -> Plan:
-    found = [plan for plan in plans if name in (None, plan.name)]
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(plan.name for plan in plans)
-    problem = f"has no template {name!r}" if name else "holds several templates"
-    raise UsageError(f"{target} {problem}; it has: {names}", hint="choose one with --template NAME")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -46,7 +46,7 @@ class Runtime:
 
     `on_finished(task_uuid, state)` hears of every task that ends by what this process does; `on_elsewhere(task_uuid)`
     of tasks that others ended or cancelled. With the result path `queued`, `consume` says whether this process ends
-    parked results as well.
+    parked results as well. `runner` makes what runs the handlers.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Runtime:
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
         consume: bool = True,
+        runner: Callable[..., AttemptRunner] = AttemptRunner,
         on_finished: Callable[[str, str], None] = lambda task, state: None,
         on_elsewhere: Callable[[str], None] = lambda task: None,
     ) -> None:
@@ -75,7 +76,7 @@ class Runtime:
         self.plans = PlanStore(self._connections["upkeep"])
         self._upkeep_engine = upkeep
         self._processor = Processor(results, random)
-        self._runner = AttemptRunner(
+        self._runner = runner(
             registry=registry,
             clock=self._clock,
             default_timeout=self.settings.timeout_ms / 1000,

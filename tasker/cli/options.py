@@ -17,19 +17,22 @@ from tasker.errors import UsageError
 
 DEFAULT_BACKEND = "pgmq"
 URL_VARIABLE = "DATABASE_URL"
+BACKEND_VARIABLE = "TASKER_MESSAGING_BACKEND"
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
     """Where a command finds its tasks. `url` None means the embedded server of `data_dir`.
 
-    `url_given` tells a URL of the command line from one of the environment.
+    `url_given` tells a URL of the command line from one of the environment, `backend_given` one that was named from the
+    default, above which a configuration counts.
     """
 
     url: str | None = None
     backend: str = DEFAULT_BACKEND
     data_dir: Path | None = None
     url_given: bool = False
+    backend_given: bool = False
 
     def arguments(self) -> str:
         """The options that name the same database in another command, with a space before each; no password."""
@@ -46,8 +49,10 @@ def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_database(*args: Any, database_url: str | None, data_dir: Path | None, backend: str, **rest: Any) -> Any:
         if database_url and data_dir:
             raise UsageError("--data-dir is for the embedded database, and --database-url names another one")
-        source = click.get_current_context().get_parameter_source("database_url")
-        database = Database(database_url, backend, data_dir, source is ParameterSource.COMMANDLINE)
+        source_of = click.get_current_context().get_parameter_source
+        url_given = source_of("database_url") is ParameterSource.COMMANDLINE
+        backend_given = source_of("backend") is not ParameterSource.DEFAULT
+        database = Database(database_url, backend, data_dir, url_given, backend_given)
         return command(*args, database=database, **rest)
 
     for option in reversed(_OPTIONS):
@@ -68,7 +73,14 @@ _OPTIONS = (
         type=click.Path(file_okay=False, path_type=Path),
         help="The embedded database's folder.  [default: .tasker/postgres]",
     ),
-    click.option("--backend", default=DEFAULT_BACKEND, show_default=True, help="The messaging backend."),
+    click.option(
+        "--backend",
+        default=DEFAULT_BACKEND,
+        show_default=True,
+        envvar=BACKEND_VARIABLE,
+        show_envvar=True,
+        help="The messaging backend.",
+    ),
 )
 
 

@@ -13,6 +13,7 @@ from tasker.cli.run_input import TaskInput, read_input
 from tasker.errors import InputInvalid, UsageError
 
 if TYPE_CHECKING:
+    from tasker.app.configured import Configured
     from tasker.contracts.plan import Plan
     from tasker.handler import HandlerRegistry
     from tasker.template.schema_check import Problem
@@ -42,11 +43,12 @@ class RunOrder:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What was found: handlers, input, tags to keep, and the plan unless it lies in the database."""
+    """What was found: handlers, input, tags, configuration, and the plan unless it lies in the database."""
 
     registry: HandlerRegistry
     input: TaskInput
     tags: Sequence[str]
+    configuration: Configured
     plan: Plan | None
 
 
@@ -66,18 +68,20 @@ def check_order(order: RunOrder) -> None:
 def prepare_order(order: RunOrder) -> Prepared:
     """Read the template, its handlers and the input, and check that they fit together.
 
-    Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`.
+    Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`, `ConfigurationError`.
     """
+    from tasker.app.configured import from_environment
     from tasker.services.handlers import load_handlers, require_handlers
 
+    configuration = from_environment()
     path = existing_path(order.target)
     task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
-    plan = _compiled(path, order) if path and order.resume is None else None
+    plan = _compiled(path, order, configuration) if path and order.resume is None else None
     registry = load_handlers(order.handlers, beside=path) if order.resume is None else load_handlers(())
     if plan is not None:
         require_handlers(registry, plan)
         require_fitting(plan, task_input)
-    return Prepared(registry, task_input, _tags(path, order.handlers), plan)
+    return Prepared(registry, task_input, _tags(path, order.handlers), configuration, plan)
 
 
 def require_fitting(plan: Plan, given: TaskInput) -> None:
@@ -120,10 +124,10 @@ def kept_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
     return (paths[0] if paths else None), handlers
 
 
-def _compiled(path: Path, order: RunOrder) -> Plan:
+def _compiled(path: Path, order: RunOrder, configuration: Configured) -> Plan:
     from tasker.services.templates import load_plans
 
-    plans = load_plans(path, order.environment)
+    plans = load_plans(path, order.environment or configuration.environment, configuration.retry)
     found = [plan for plan in plans if order.template in (None, plan.name)]
     if len(found) == 1:
         return found[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from tasker.cli.live import Feed, View
 from tasker.cli.run_order import Prepared, RunOrder, kept_sources, require_fitting
 from tasker.cli.run_signals import Interruption, interruption
 from tasker.cli.task_lookup import find_task
-from tasker.errors import HandlerNotFound, ResolutionError
+from tasker.errors import DatabaseError, DatabaseUnavailable, HandlerNotFound, ResolutionError
 
 if TYPE_CHECKING:
     from tasker.app import App
@@ -27,6 +27,8 @@ STOPPING = {
     "interrupted": "stopping, Ctrl-C again to quit at once",
     "timeout": "the time is up, stopping",
 }
+NO_ANSWER = "the database does not answer, waiting for it"
+ANSWERS_AGAIN = "the database answers again"
 BUSY_SHARE = 10
 """The view waits this many times as long as its query took: watching must not slow down what is watched."""
 
@@ -85,16 +87,19 @@ async def _run(app: App, order: RunOrder, prepared: Prepared, interrupted: Inter
 
 def _app(order: RunOrder, prepared: Prepared) -> App:
     from tasker.app import App
-    from tasker.execution.settings import WorkerSettings
 
-    settings = WorkerSettings(concurrency=order.concurrency) if order.concurrency else WorkerSettings()
+    given, configuration = order.database, prepared.configuration
+    if given.data_dir:  # names the embedded database, whatever a file says
+        configuration = replace(configuration, database_url=None)
+    worker = configuration.worker
     return App(
-        order.database.url,
+        given.url,
         registry=prepared.registry,
         environment=order.environment,
-        backend=order.database.backend,
-        data_dir=order.database.data_dir,
-        settings=settings,
+        backend=given.backend if given.backend_given else None,
+        data_dir=given.data_dir,
+        settings=replace(worker, concurrency=order.concurrency) if order.concurrency else worker,
+        configuration=configuration,
     )
 
 
@@ -146,23 +151,35 @@ def _add_handlers(registry: HandlerRegistry, path: Path | None, sources: Sequenc
 
 
 async def _watch(app: App, begun: Begun, order: RunOrder, interrupted: Interruption, hooks: Hooks) -> Ended:
-    feed = Feed(app.tasks, begun.task_uuid)
+    resume = f"tasker run --resume {begun.task_uuid}{order.database.arguments()}"
+    interrupted.last_words = f"Quit. To go on: {resume}"
     view = hooks.on_begin(begun)
-    interrupted.last_words = f"Quit. To go on: tasker run --resume {begun.task_uuid}{order.database.arguments()}"
+    try:
+        stopped = await _follow(app, begun, view, order.timeout, interrupted.asked)
+        report = await app.tasks.report(begun.task_uuid)
+    except DatabaseError as error:
+        raise DatabaseUnavailable(
+            f"task {begun.task_uuid} is not finished: {error.message}", hint=f"when the database is back: {resume}"
+        ) from error
+    return Ended(report, None if report.finished else stopped)
+
+
+async def _follow(app: App, begun: Begun, view: View, timeout: float | None, asked: asyncio.Event) -> str | None:
+    """Show the task until it ends or is to be stopped, and stop it then; why it was stopped."""
+    feed = Feed(app.tasks, begun.task_uuid)
     showing = asyncio.create_task(_show(feed, view))
     try:
-        stopped = await _first(app.wait(begun.task_uuid), interrupted.asked, order.timeout)
+        stopped = await _first(app.wait(begun.task_uuid), asked, timeout)
         if stopped is not None:
             view.say(STOPPING[stopped])
             await app.stop_working(STOP_GRACE_SECONDS)
+        return stopped
     finally:
         showing.cancel()
         await asyncio.gather(showing, return_exceptions=True)
-        with contextlib.suppress(Exception):  # an error that is on its way counts, not this
+        with contextlib.suppress(DatabaseError):  # the error that ended the wait is on its way
             view.show(feed, await feed.poll())
         view.close()
-    report = await app.tasks.report(begun.task_uuid)
-    return Ended(report, None if report.finished else stopped)
 
 
 async def _first(waiting: Coroutine[Any, Any, Any], asked: asyncio.Event, timeout: float | None) -> str | None:
@@ -183,9 +200,16 @@ async def _first(waiting: Coroutine[Any, Any, Any], asked: asyncio.Event, timeou
 
 async def _show(feed: Feed, view: View) -> None:
     loop = asyncio.get_running_loop()
+    answered = True
     while True:
         began = loop.time()
-        changed = await feed.poll()
-        took = loop.time() - began
-        view.show(feed, changed)
-        await asyncio.sleep(max(view.interval, took * BUSY_SHARE))
+        try:
+            view.show(feed, await feed.poll())
+            if not answered:
+                view.say(ANSWERS_AGAIN)
+            answered = True
+        except DatabaseError:
+            if answered:
+                view.say(NO_ANSWER)
+            answered = False
+        await asyncio.sleep(max(view.interval, (loop.time() - began) * BUSY_SHARE))

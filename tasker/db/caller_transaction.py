@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -55,8 +55,10 @@ class DriverTransaction:
 
     def savepoint(self) -> AbstractContextManager[object]:
         """As `CallerTransaction.savepoint`. Raises `UsageError` outside of a transaction."""
-        if self._connection.autocommit and self._connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
-            raise _no_transaction()
+        if self._connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+            if self._connection.autocommit:
+                raise _no_transaction()
+            self._connection.execute("select")  # begins the caller's transaction; else the block below would commit it
         return self._connection.transaction()
 
     def after_commit(self, then: Then) -> None:
@@ -93,7 +95,7 @@ class SqlalchemyTransaction:
 class _CommitHook:
     """What waits for the commit of a SQLAlchemy connection: one listener, however many wait."""
 
-    _hooks: WeakKeyDictionary[sqlalchemy.Connection, _CommitHook] = WeakKeyDictionary()
+    _hooks: ClassVar[WeakKeyDictionary[sqlalchemy.Connection, _CommitHook]] = WeakKeyDictionary()
 
     def __init__(self) -> None:
         self.then: list[Then] = []
@@ -170,7 +172,7 @@ def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[Non
 
 
 def call_in(transaction: CallerTransaction, expression: str, args: str) -> dict[str, Any]:
-    """Call a function that takes and answers jsonb, e.g. `tasker.submit_v1({})`. `args` is JSON text."""
+    """Call a function that answers jsonb, e.g. `tasker.submit_v1(cast({} as jsonb))`. `args` is JSON text."""
     answer = transaction.value(f"select cast({expression} as text)", args)
     found: dict[str, Any] = json.loads(answer)
     return found

@@ -10,7 +10,11 @@ from typing import Any
 from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.contracts.plan import StepPlan
 from tasker.lifecycle.retry import Fail, decide_failure
+from tasker.lifecycle.storable import NotStorable, encode
 from tasker.services.graph import Growth
+
+DETAIL_LIMIT = 100_000
+"""Characters that are kept of a failure that cannot be stored as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +99,13 @@ def _failed(step: StepPlan, attempt: int, failure: Failure, random: float) -> tu
 
 
 def _error_text(error: dict[str, Any]) -> str:
-    """The failure as JSON that can always be stored: what is not JSON becomes text, NUL and surrogates are escaped."""
-    text = json.dumps(error, default=str, ensure_ascii=True).replace("NaN", "null").replace("Infinity", "null")
-    return text if "\\u0000" not in text and "\\ud" not in text.lower() else _scrubbed(error)
-
-
-def _scrubbed(error: dict[str, Any]) -> str:
-    """Slow path: printable text only."""
-    plain = json.dumps(error, default=str, ensure_ascii=False)
-    return json.dumps(
-        {**error, "metadata": {}, "message": _printable(str(error["message"])), "detail": _printable(plain)}
-    )
+    """The failure as JSON that can always be stored: when something in it cannot, all of it becomes printable text."""
+    try:
+        return encode(error).text
+    except NotStorable:
+        texts = {key: _printable(value) if isinstance(value, str) else value for key, value in error.items()}
+        detail = _printable(json.dumps(error, default=str, ensure_ascii=False))[:DETAIL_LIMIT]
+        return json.dumps({**texts, "metadata": {}, "detail": detail})
 
 
 def _printable(text: str) -> str:

@@ -43,8 +43,8 @@ class Processor:
 
     async def _write(self, results: Sequence[Result], caller: Caller, advanced: Advanced, wait: bool) -> None:
         changes = [self._change(result) for result in results]
-        delays = [change.delay_ms for change in changes if change.delay_ms is not None]
-        advanced.retry_in_ms = min(delays) if delays else None
+        delays = (advanced.retry_in_ms, *(change.delay_ms for change in changes))
+        advanced.retry_in_ms = min((ms for ms in delays if ms is not None), default=None)
         try:
             answer = await self.apply(changes, caller, slots=caller.slots - len(advanced.claims), wait=wait)
         except DataRefused as error:

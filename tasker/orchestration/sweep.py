@@ -101,7 +101,7 @@ class Sweeper:
         repairs["hint_lost"] += await self._hint(found.get("unhinted", ()))
         if tasks := found.get("unfinished"):
             answer = await self._engine.call("settle", {"tasks": tasks})
-            repairs["not_finished"] += len(answer.get("finished") or {})
+            repairs["not_finished"] += answer.get("settled") or 0
             advanced.add(answer)
 
     async def _lost(self, orphan: Found) -> Change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from tasker.errors import DuplicateTask, InputInvalid
 from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
 from tasker.services.engine import Engine
-from tasker.services.plans import PlanStore, Registered
+from tasker.services.plans import PlanStore
 from tasker.template.schema_check import check_input
 
 CONTEXT_LIMIT_BYTES = 4 * 1024 * 1024
@@ -41,60 +41,35 @@ class Submitted:
     step_count: int
 
 
-class Submitter:
-    """Creates tasks. `new_id` gives fresh task identifiers (uuid text whose last 24 bits are zero)."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A task about to be created: its id, and itself as JSON text."""
+
+    task_uuid: str
+    text: str
+
+
+class Drafts:
+    """Requests checked and written down as the engine takes them.
+
+    `new_id` gives fresh task identifiers (uuid text whose last 24 bits are zero), `window` is how many steps of a
+    namespace may be enqueued.
+    """
 
     def __init__(
         self,
-        engine: Engine,
-        plans: PlanStore,
         new_id: Callable[[], str],
         *,
         window: int = 2000,
         context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
     ) -> None:
-        self._engine = engine
-        self._plans = plans
         self._new_id = new_id
         self._window = window
         self._limit = context_limit_bytes
 
-    async def submit(self, plan: Plan, request: Request, *, force: bool = False) -> Submitted:
-        """Create one task. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`."""
-        result = (await self.submit_many(plan, [request], force=force))[0]
-        if isinstance(result, DuplicateTask):
-            raise result
-        return result
-
-    async def submit_many(
-        self, plan: Plan, requests: Sequence[Request], *, force: bool = False
-    ) -> list[Submitted | DuplicateTask]:
-        """Create many tasks of one template in one transaction; the answers are in the order of the requests.
-
-        A duplicate is answered with `DuplicateTask` and holds up nothing else; an invalid input raises before anything
-        is created.
-        """
-        entries = [self._entry(plan, request) for request in requests]
-        registered = await self._plans.register(plan, force=force)
-        answer = await self._engine.call("submit", self._args(registered, entries))
-        created = set(answer["created"])
-        return [self._answer(task_id, created, answer) for task_id, _ in entries]
-
-    def prepare(self, registered: Registered, requests: Sequence[Request]) -> tuple[str, list[str]]:
-        """The arguments of `tasker.submit_v1` as JSON text, and the new ids: for a transaction of the caller's own."""
-        entries = [self._entry(registered.plan, request) for request in requests]
-        return self._args(registered, entries), [task_id for task_id, _ in entries]
-
-    def _args(self, registered: Registered, entries: Sequence[tuple[str, str]]) -> str:
-        tasks = ",".join(text for _, text in entries)
-        return f'{{"template":{registered.template_id},"window":{self._window},"tasks":[{tasks}]}}'
-
-    def _entry(self, plan: Plan, request: Request) -> tuple[str, str]:
-        if problems := check_input(plan, request.context):
-            lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
-            raise InputInvalid(
-                f"the input does not fit the template {plan.namespace}/{plan.name}:\n{lines}", problems=problems
-            )
+    def draft(self, plan: Plan, request: Request) -> Draft:
+        """One task that can be created. Raises `InputInvalid`, `NotStorable`, `IdentityError`."""
+        _check_context(plan, request)
         task_id = self._new_id()
         context = encode(dict(request.context), limit_bytes=self._limit)
         identity = identity_hash(
@@ -115,13 +90,65 @@ class Submitter:
             "reason": request.reason,
             "tags": list(request.tags),
         }
-        return task_id, f'{json.dumps(rest)[:-1]},"context":{context.text}}}'
+        return Draft(task_id, f'{json.dumps(rest)[:-1]},"context":{context.text}}}')
 
-    @staticmethod
-    def _answer(task_id: str, created: set[str], answer: Mapping[str, Any]) -> Submitted | DuplicateTask:
-        if task_id in created:
-            return Submitted(task_id, answer["steps"])
-        return DuplicateTask(
-            "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
-            hint="change the input or give a new idempotency key",
+    def args(self, template_id: int, drafts: Sequence[Draft]) -> str:
+        """The arguments of `tasker.submit_v1` as JSON text."""
+        tasks = ",".join(draft.text for draft in drafts)
+        return f'{{"template":{template_id},"window":{self._window},"tasks":[{tasks}]}}'
+
+
+class Submitter:
+    """Creates tasks in a transaction of its own. Parameters as `Drafts`, which are kept as `drafts`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        plans: PlanStore,
+        new_id: Callable[[], str],
+        *,
+        window: int = 2000,
+        context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
+    ) -> None:
+        self._engine = engine
+        self._plans = plans
+        self.drafts = Drafts(new_id, window=window, context_limit_bytes=context_limit_bytes)
+
+    async def submit(self, plan: Plan, request: Request, *, force: bool = False) -> Submitted:
+        """Create one task. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`."""
+        result = (await self.submit_many(plan, [request], force=force))[0]
+        if isinstance(result, DuplicateTask):
+            raise result
+        return result
+
+    async def submit_many(
+        self, plan: Plan, requests: Sequence[Request], *, force: bool = False
+    ) -> list[Submitted | DuplicateTask]:
+        """Create many tasks of one template in one transaction; the answers are in the order of the requests.
+
+        A duplicate is answered with `DuplicateTask` and holds up nothing else; an invalid input raises before anything
+        is created.
+        """
+        drafts = [self.drafts.draft(plan, request) for request in requests]
+        registered = await self._plans.register(plan, force=force)
+        answer = await self._engine.call("submit", self.drafts.args(registered.template_id, drafts))
+        created = set(answer["created"])
+        return [submitted(draft, created, answer) for draft in drafts]
+
+
+def submitted(draft: Draft, created: Container[str], answer: Mapping[str, Any]) -> Submitted | DuplicateTask:
+    """What became of a draft, from what `tasker.submit_v1` answered."""
+    if draft.task_uuid in created:
+        return Submitted(draft.task_uuid, answer["steps"])
+    return DuplicateTask(
+        "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
+        hint="change the input or give a new idempotency key",
+    )
+
+
+def _check_context(plan: Plan, request: Request) -> None:
+    if problems := check_input(plan, request.context):
+        lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
+        raise InputInvalid(
+            f"the input does not fit the template {plan.namespace}/{plan.name}:\n{lines}", problems=problems
         )

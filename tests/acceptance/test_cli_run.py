@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,18 @@ def test_nothing_but_the_object_reaches_standard_output(database_url: str, tmp_p
     assert code == 0, run.told
     assert json.loads(output)["status"] == "complete"
     assert {text in run.told for text in ("by a handler", "by a program", "by a process")} == {True}
+
+
+@pytest.mark.slow
+def test_a_run_imports_nothing_that_it_does_not_need(database_url: str) -> None:
+    """Start-up is most of the time of a small workflow (rule 25)."""
+    code = (
+        "import sys; from click.testing import CliRunner; from tasker.cli.main import cli; "
+        f"result = CliRunner().invoke(cli, ['run', {str(LINEAR)!r}, '--database-url', {database_url!r}]); "
+        "print(result.exit_code, *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    exit_code, *modules = done.stdout.split()
+    assert exit_code == "0", done.stderr
+    assert {"rich", "sqlalchemy", "alembic", "httpx", "structlog"} & set(modules) == set()

@@ -1,6 +1,6 @@
 """`make bench`: latency, throughput, memory and start-up, as a table and as JSON.
 
-Usage: python -m tests.benchmarks.run [--database-url URL] [--json FILE] [--only NAME ...] [--quick]
+Usage: python -m tests.benchmarks.run [--database-url URL] [--backend NAME] [--json FILE] [--only NAME ...] [--quick]
 The machine is shared and noisy: compare figures of one run with each other, not with those of another day.
 """
 
@@ -75,10 +75,11 @@ def start_up(data_dir: Path) -> dict[str, float]:
     return {"first": times[0], "seconds": min(times[1:])}
 
 
-async def measure(url: str, only: Sequence[str], quick: bool) -> dict[str, Any]:
+async def measure(url: str, only: Sequence[str], quick: bool, backend: str = "pgmq") -> dict[str, Any]:
     """All figures that need a running worker."""
     figures: dict[str, Any] = {}
-    app = tasker.App(url, settings=WorkerSettings(concurrency=200))
+    prefix = {} if backend in ("pgmq", "memory") else {"prefix": f"bench_{time.time_ns()}_"}
+    app = tasker.App(url, settings=WorkerSettings(concurrency=200), backend=backend, backend_settings=prefix)
     async with app:
         adopt(app.registry)
         for name, plan in SHAPES.items():
@@ -117,6 +118,7 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database-url")
+    parser.add_argument("--backend", default="pgmq", help="a broker is found by its usual variable or default address")
     parser.add_argument("--json", type=Path, default=ROOT / ".benchmarks" / "latest.json")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--quick", action="store_true")
@@ -128,7 +130,7 @@ def main() -> None:
 
             server = EmbeddedServer.start(Path(folder) / "postgres", linger_seconds=2)
             url = server.url
-        figures = asyncio.run(measure(url, options.only, options.quick))
+        figures = asyncio.run(measure(url, options.only, options.quick, options.backend))
         if not options.only or "start_up" in options.only:
             figures["start_up"] = start_up(Path(folder) / "first")
         if server:

@@ -224,6 +224,27 @@ async def test_stats_count_what_is_delayed_and_who_consumes(rabbitmq: RabbitmqBa
         assert (await rabbitmq.queue_stats("q")).consumers == 1
 
 
+async def test_queues_made_at_the_same_time_do_not_disturb_each_other(rabbitmq: RabbitmqBackend) -> None:
+    async def make_and_send(queue: str) -> None:
+        await rabbitmq.create_queue(queue)
+        await rabbitmq.send_message(queue, b"{}")
+
+    names = ["a", "a", "b", "c", "c", "d"]
+    await asyncio.gather(*(make_and_send(name) for name in names), *(rabbitmq.queue_exists(f"no{n}") for n in range(5)))
+    assert [(await rabbitmq.queue_stats(name)).depth for name in "abcd"] == [2, 1, 2, 1]
+
+
+async def test_a_queue_has_one_consumer_however_many_subscribe_and_receive_at_once(rabbitmq: RabbitmqBackend) -> None:
+    await rabbitmq.create_queue("q")
+    async with aclosing(rabbitmq.subscribe_many(["q"])) as one, aclosing(rabbitmq.subscribe_many(["q"])) as two:
+        asks = [asyncio.ensure_future(anext(one)), asyncio.ensure_future(anext(two))]
+        while "q" not in rabbitmq._feeds:
+            await asyncio.sleep(0)
+        await asyncio.gather(*asks, *(rabbitmq.receive_messages("q", 1, 30) for _ in range(3)))
+        assert (await rabbitmq.queue_stats("q")).consumers == 1
+    assert (await rabbitmq.queue_stats("q")).consumers == 0
+
+
 async def test_prefixes_keep_queues_of_one_name_apart(rig: Rig) -> None:
     other = Rig(rig.url)
     await other.backend.open()

@@ -105,3 +105,211 @@ class TestRedis(MessagingContract):
     async def restart(self, backend: Backend) -> None:
         server: brokers.PrivateServer = self.request.getfixturevalue("private_broker")
         await asyncio.to_thread(server.restart)
+
+
+@pytest.fixture
+def backend(rig: Rig) -> RedisBackend:
+    return rig.backend
+
+
+async def test_a_message_that_came_back_and_went_to_a_rival_is_no_longer_ours(
+    backend: RedisBackend, rival: RedisBackend
+) -> None:
+    await backend.create_queue("q")
+    message_id = await backend.send_message("q", b"{}")
+    await backend.receive_messages("q", 1, 0.0)
+    (theirs,) = await rival.receive_messages("q", 1, 60.0)
+    assert (theirs.message_id, theirs.read_count) == (message_id, 2)
+    assert await backend.extend_visibility("q", message_id, 60.0) is False
+    assert await backend.ack_message("q", message_id) is False
+    assert await rival.ack_message("q", message_id) is True
+
+
+async def test_two_processes_get_disjoint_messages(backend: RedisBackend, rival: RedisBackend) -> None:
+    await backend.create_queue("q")
+    ids = await backend.send_messages("q", [b"{}"] * 60)
+    batches = await asyncio.gather(*(one.receive_messages("q", 10, 60.0) for one in (backend, rival) * 3))
+    assert sorted(message.message_id for batch in batches for message in batch) == ids
+
+
+async def test_the_stream_does_not_grow_with_what_was_settled(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    await rig.backend.send_messages("q", [b"{}"] * 20)
+    for message in await rig.backend.receive_messages("q", 20, 60.0):
+        await rig.backend.ack_message("q", message.message_id)
+    assert await rig.server.xlen(rig.stream("q")) == 0
+    assert (await rig.server.xpending(rig.stream("q"), GROUP))["pending"] == 0
+
+
+async def test_new_messages_and_those_that_come_back_take_turns(backend: RedisBackend) -> None:
+    await backend.create_queue("q")
+    await backend.send_messages("q", [b"poison", b"1", b"2", b"3"])
+    seen = []
+    for _ in range(8):
+        (message,) = await backend.receive_messages("q", 1, 60.0)
+        seen.append(message.payload)
+        await backend.nack_message("q", message.message_id)
+    assert {b"poison", b"1", b"2", b"3"} == {*seen}
+
+
+async def test_what_came_back_is_found_behind_a_thousand_messages_in_other_hands(
+    rig: Rig, rival: RedisBackend
+) -> None:
+    await rig.backend.create_queue("q")
+    *_, last = await rig.backend.send_messages("q", [b"{}"] * 1500)
+    for _ in range(2):
+        await rival.receive_messages("q", 1000, 3600.0)
+    await rival.nack_message("q", last)
+    found = [message for _ in range(20) for message in await rig.backend.receive_messages("q", 1, 60.0)]
+    assert [message.message_id for message in found] == [last]
+
+
+async def test_a_delayed_message_is_pushed_when_it_is_due_and_keeps_its_id(backend: RedisBackend) -> None:
+    await backend.create_queue("q")
+    async with aclosing(backend.subscribe_many(["q"])) as notifications:
+        await anext(notifications)
+        message_id = await backend.send_message_with_delay("q", b"later:\x00", 0.05)
+        assert await asyncio.wait_for(anext(notifications), 10) == Available("q")
+    (message,) = await backend.receive_messages("q", 1, 30)
+    assert (message.message_id, message.payload, message.read_count) == (message_id, b"later:\x00", 1)
+
+
+async def test_a_message_that_was_given_back_is_pushed(
+    backend: RedisBackend, rival: RedisBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasker_redis.backend.WAIT_MS", 20)
+    await backend.create_queue("q")
+    await backend.send_message("q", b"{}")
+    (message,) = await backend.receive_messages("q", 1, 60.0)
+    async with aclosing(rival.subscribe_many(["q"])) as notifications:
+        await anext(notifications)
+        await backend.nack_message("q", message.message_id, 0.05)
+        assert await asyncio.wait_for(anext(notifications), 10) == Available("q")
+
+
+async def test_many_messages_are_one_notification(backend: RedisBackend) -> None:
+    await backend.create_queue("q")
+    async with aclosing(backend.subscribe_many(["q"])) as notifications:
+        await anext(notifications)
+        await backend.send_messages("q", [b"{}"] * 50)
+        await asyncio.wait_for(anext(notifications), 10)
+        await backend.receive_messages("q", 50, 60.0)
+        again = asyncio.ensure_future(anext(notifications))
+        await backend.create_queue("other")
+        assert not again.done()
+        await backend.send_message("q", b"{}")
+        assert await asyncio.wait_for(again, 10) == Available("q")
+
+
+async def test_consumers_of_dead_processes_are_removed_once_they_hold_nothing(
+    rig: Rig, rival: RedisBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = rig.backend
+    await backend.create_queue("q")
+    await backend.send_message("q", b"{}")
+    await backend.receive_messages("q", 1, 0.0)
+    monkeypatch.setattr("tasker_redis.backend.FORGOTTEN_MS", -1)
+    await rival.create_queue("q")
+    assert (await backend.queue_stats("q")).consumers == 1
+    (message,) = await rival.receive_messages("q", 1, 60.0)
+    assert (await backend.queue_stats("q")).consumers == 2
+    await rival.create_queue("q")
+    assert (await backend.queue_stats("q")).consumers == 1
+    assert await rival.ack_message("q", message.message_id) is True
+
+
+async def test_queues_are_made_again_when_the_server_came_back_without_its_data(
+    rig: Rig, rival: RedisBackend
+) -> None:
+    for one in (rig.backend, rival):
+        await one.create_queue("shared")
+    await rig.backend.create_queue("ours")
+    before = await rig.backend.send_message("ours", b"{}")
+    await rig.server.delete(*await rig.server.keys(f"{rig.prefix}*"))
+    await rival.create_queue("shared")
+    after = await rig.backend.send_message("ours", b"{}")
+    assert after > before
+    assert await rig.backend.list_queues() == ["ours", "shared"]
+    assert await rig.backend.ack_message("ours", before) is False
+
+
+async def test_a_queue_that_another_process_deleted_stays_deleted(backend: RedisBackend, rival: RedisBackend) -> None:
+    await backend.create_queue("q")
+    await rival.delete_queue("q")
+    with pytest.raises(MessagingError, match="'q' does not exist"):
+        await backend.send_message("q", b"{}")
+    assert not await backend.queue_exists("q")
+
+
+async def test_stats_count_what_is_delayed(backend: RedisBackend) -> None:
+    await backend.create_queue("q")
+    await backend.send_message_with_delay("q", b"{}", 60)
+    stats = await backend.queue_stats("q")
+    assert (stats.depth, stats.oldest_seconds, stats.consumers) == (1, None, 0)
+
+
+async def test_prefixes_keep_queues_of_one_name_apart(rig: Rig) -> None:
+    other = Rig(rig.url)
+    await other.backend.open()
+    for one, payload in ((rig.backend, b"mine"), (other.backend, b"theirs")):
+        await one.create_queue("q")
+        await one.send_message("q", payload)
+    (message,) = await other.backend.receive_messages("q", 10, 30)
+    assert message.payload == b"theirs"
+    await other.clean()
+
+
+async def test_a_strangers_message_is_received_with_an_id_of_ours(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    await rig.server.xadd(rig.stream("q"), {"payload": b"hello"})
+    await rig.server.xadd(rig.stream("q"), {"something": b"else"})
+    first, second = await rig.backend.receive_messages("q", 10, 30)
+    assert (first.payload, second.payload) == (b"hello", b"")
+    assert await rig.backend.ack_message("q", first.message_id) is True
+    assert await rig.backend.ack_message("q", second.message_id) is True
+
+
+async def test_a_delay_that_cannot_be_kept_is_refused(backend: RedisBackend) -> None:
+    await backend.create_queue("q")
+    with pytest.raises(MessagingError, match="more than Redis can hide a message for"):
+        await backend.send_message_with_delay("q", b"{}", 31 * 24 * 3600)
+
+
+async def test_subscribing_to_a_missing_queue_is_an_error(backend: RedisBackend) -> None:
+    with pytest.raises(MessagingError, match="'q' does not exist"):
+        await anext(backend.subscribe_many(["q"]))
+
+
+async def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
+    backend = create({"url": f"redis://:secret@127.0.0.1:{brokers.free_port()}/0"})
+    with pytest.raises(BackendUnavailable, match=r"Redis does not answer.*127\.0\.0\.1:\d+") as caught:
+        await backend.open()
+    assert "secret" not in str(caught.value) + str(caught.value.hint)
+    with pytest.raises(BackendUnavailable):
+        await backend.open()
+    await backend.close()
+
+
+async def test_a_backend_that_is_not_open_says_so() -> None:
+    backend = create({})
+    with pytest.raises(BackendUnavailable, match="is not open"):
+        await backend.send_message("q", b"{}")
+    assert await backend.health_check() is False
+
+
+@pytest.mark.parametrize("settings", [{"urls": "redis://localhost"}, {"url": "http://localhost"}])
+async def test_settings_that_make_no_sense_are_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(MessagingError, match=r"no setting urls|address of Redis") as caught:
+        await create(settings).open()
+    assert caught.value.retryable is False
+
+
+def test_the_engines_database_is_passed_over() -> None:
+    assert create({"channel": object()}).provider_name() == "redis"
+
+
+def test_held_messages_are_bounded_and_the_oldest_gives_way() -> None:
+    held = HeldMessages(limit=2)
+    for message_id in (1, 2, 3):
+        held.put("q", message_id, Receipt(b"1-0", 1))
+    assert [held.get("q", message_id) is None for message_id in (1, 2, 3)] == [True, False, False]

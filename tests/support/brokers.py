@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 from uuid import uuid4
 
-import aio_pika
 import pytest
 
 from tasker.messaging import MessagingService, installed_backends
@@ -276,6 +275,8 @@ async def remove_queues(messaging: MessagingService, settings: Mapping[str, Any]
     for queue in await messaging.list_queues():
         await messaging.delete_queue(queue)
     if messaging.provider_name() == "rabbitmq":
+        import aio_pika
+
         async with await aio_pika.connect(settings["url"]) as connection:
             channel = await connection.channel()
             await channel.queue_delete(f"{settings['prefix']}dead.letters")

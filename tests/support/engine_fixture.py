@@ -147,6 +147,15 @@ class Lab:
         assert {claim["task"] for claim in claims} <= {task}, "the queue held other tasks' steps"
         return task, {claim["name"]: claim for claim in claims}
 
+    def running_claims(self, task: str) -> dict[str, Item]:
+        """Every step of the task that runs, claimed now or before, as claims by name."""
+        self.one.claim()
+        return {
+            name: {"step": str(row.workflow_step_uuid), "task": task, "name": name, "token": row.claim_token}
+            for name, row in self.steps(task).items()
+            if row.state == "in_progress"
+        }
+
     def task(self, task: str) -> Any:
         return self.observer.rows("select * from tasker.tasks where task_uuid = %s", task)[0]
 

@@ -213,21 +213,45 @@ class World:
 
     def finish(self, worker: Worker, attempts: Sequence[Attempt], *, answer_lost: bool = False, wait: bool = True) -> None:
         """The worker brings these attempts in one batch over the path `inline`."""
+        if not attempts:
+            return
         advanced = self.run(self.processor.process(self._results(attempts), self._caller(worker), wait=wait))
         assert not advanced.again
         self.check()
         if not answer_lost:
-            self._drop(worker, attempts)
+            self._drop(worker, *attempts)
         self._hold(worker, {"claims": advanced.claims}, answer_lost)
+
+    def race(self, mine: tuple[Worker, Attempt], other: tuple[Worker, Attempt] | None = None) -> None:
+        """Between planning what one step creates and writing it, another step of the task decides; or it is cancelled."""
+        worker, attempt = mine
+        if other:
+            results, caller = self._results([other[1]]), self._caller(other[0], 0)
+            intruder: Callable[[], Awaitable[object]] = lambda: self.processor.process(results, caller)  # noqa: E731
+        else:
+            intruder = lambda: self.tasks.cancel(attempt.key[0])  # noqa: E731
+        self.engine.intruder = ("graph", intruder)
+        self.finish(worker, [attempt])
+        if other and self.engine.intruder is None:
+            self._drop(*other)
+        self.engine.intruder = None
+
+    def meet(self, worker: Worker, attempt: Attempt, sweeper: Worker) -> None:
+        """A sweep looks for what is lost; before it takes anything away, this result arrives."""
+        results, caller = self._results([attempt]), self._caller(worker, 0)
+        self.sweep(sweeper, lambda: self.processor.process(results, caller))
+        self._drop(worker, attempt)
 
     def park(self, worker: Worker, attempts: Sequence[Attempt], *, answer_lost: bool = False) -> None:
         """The same over the path `queued`: stored, and left to an orchestrator."""
+        if not attempts:
+            return
         for attempt in attempts:
             attempt.parked = True
         self.run(self.parking.process(self._results(attempts), self._caller(worker)))
         self.check()
         if not answer_lost:
-            self._drop(worker, attempts)
+            self._drop(worker, *attempts)
 
     def orchestrate(self, messages: Sequence[dict[str, Any]]) -> None:
         """An orchestrator takes these messages of the results queue."""
@@ -270,7 +294,7 @@ class World:
         changes = [simple_change("release", a.row["step"], a.key[0], a.row["token"]) for a in attempts]
         self.run(self.processor.apply(changes, self._caller(worker, 0)))
         self.check()
-        self._drop(worker, attempts)
+        self._drop(worker, *attempts)
 
     def reconcile(self, worker: Worker) -> None:
         """The worker gives back what the engine says it holds and it does not."""
@@ -426,7 +450,7 @@ class World:
             found = self.run(self.engine.read("inputs", {"steps": [row["step"] for row in rows]}))
             check_inputs(self.model, self.names, {**found, "claims": rows})
 
-    def _drop(self, worker: Worker, attempts: Sequence[Attempt]) -> None:
+    def _drop(self, worker: Worker, *attempts: Attempt) -> None:
         self.spent += [(worker, attempt) for attempt in attempts if attempt in worker.running]
         worker.running = [attempt for attempt in worker.running if attempt not in attempts]
 

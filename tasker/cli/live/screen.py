@@ -35,13 +35,13 @@ class Screen:
         self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
         self._tree = Tree(plan)
         self._picture = Group()
+        self._counts = "starting"
         self._began = time.monotonic()
         self._advice = "Ctrl-C stops, the task can be resumed"
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
         """Draw the tree anew."""
         assert feed.task is not None
-        self._live.start()
         finished = feed.task.finished
         # The last picture stays and may scroll; one that is redrawn must fit the screen.
         height = 10_000 if finished else max(3, self._console.height - OTHER_LINES)
@@ -49,23 +49,24 @@ class Screen:
         if finished:
             self._live.vertical_overflow = "visible"
         self._picture = picture(rows, self._console.width)
-        self._live.update(Group(self._picture, self._footer(feed)), refresh=True)
+        self._counts = f"{feed.task.done}/{feed.task.total} steps · {feed.task.status}"
+        self._draw()
 
     def say(self, text: str) -> None:
         """Show the text below the tree from now on."""
         self._advice = text
+        self._draw()
 
     def close(self) -> None:
         """Leave the last tree on the screen and give the cursor back."""
         self._live.update(self._picture, refresh=self._live.is_started)
         self._live.stop()
 
-    def _footer(self, feed: Feed) -> Text:
-        assert feed.task is not None
+    def _draw(self) -> None:
         elapsed = duration((time.monotonic() - self._began) * 1000)
-        counts = f"{feed.task.done}/{feed.task.total} steps"
-        text = f"{counts} · {elapsed} · {feed.task.status} · {self._advice}"
-        return Text(text, style="dim", no_wrap=True, overflow="ellipsis")
+        text = f"{self._counts} · {elapsed} · {self._advice}"
+        self._live.start()
+        self._live.update(Group(self._picture, Text(text, "dim", no_wrap=True, overflow="ellipsis")), refresh=True)
 
 
 def picture(rows: Sequence[Row], width: int) -> Group:

@@ -1,5 +1,6 @@
 -- Evaluates tasks again without any move: the sweep's repair of a task whose steps are all final and which is not.
--- Recounts the counters from the rows under the task's lock. p_args: {tasks: [uuid...], on_blocked}. Answer: {finished}.
+-- Recounts the counters from the rows under the task's lock. p_args: {tasks: [uuid...], on_blocked}.
+-- Answer: {settled: how many, finished}.
 create or replace function tasker.settle_v1(p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -13,7 +14,7 @@ begin
   if v_tasks is null then
     return '{}';
   end if;
-  return jsonb_strip_nulls(jsonb_build_object('finished', (
+  return jsonb_strip_nulls(jsonb_build_object('settled', cardinality(v_tasks), 'finished', (
     select tasker.evaluate_tasks(array_agg(n.task_uuid), array_agg(n.done), array_agg(n.failed), array_agg(n.cancelled),
       array_agg(n.active), array_agg(n.retrying), array_agg(n.held), array_agg(0),
       coalesce(p_args->>'on_blocked', 'give_up'), null, '{"sweep": true}', tasker.now())

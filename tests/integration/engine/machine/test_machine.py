@@ -9,19 +9,19 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tasker.contracts.plan import RetryPolicy
-from tests.support.model import ENDED, PARKED, RUNS, Ending, Step
+from tests.support.model import ENDED, PARKED, Ending, Step
 from tests.support.model_graph import CHOOSERS
-from tests.support.random_plans import Scenario, scenarios
+from tests.support.random_plans import Scenario
 from tests.support.world import Attempt, Worker, World
+from tests.support.world_settling import Settling, hold_both, rivals
+from tests.support.world_templates import NAMESPACES, templates
 
 LONG = os.environ.get("TASKER_PROPERTY") == "long"
 PROFILE = settings(
@@ -29,17 +29,9 @@ PROFILE = settings(
     stateful_step_count=60 if LONG else 35, suppress_health_check=list(HealthCheck), derandomize=not LONG,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, *([] if os.environ.get('TASKER_NOSHRINK') else [Phase.shrink])],
 )  # fmt: skip
-NAMESPACES = ("alpha", "beta")
 TASKS = 5
 NO_OUTCOME = {"value": "said nothing of what to create"}
 
-POLICIES = st.builds(
-    RetryPolicy,
-    retryable=st.sampled_from([True, True, True, False]),
-    max_attempts=st.integers(0, 4),
-    backoff=st.sampled_from(["exponential", "fixed", "none"]),
-    backoff_base_ms=st.sampled_from([100, 1000, 20_000]),
-)
 FAILURES = st.builds(
     Ending,
     failed=st.just(True),
@@ -48,43 +40,20 @@ FAILURES = st.builds(
 )
 
 
-class Template(Scenario):
-    """A scenario that a reader of a failure can take in."""
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self))
-
-    def __repr__(self) -> str:
-        steps = (
-            f"{s.name}:{s.type}({','.join(s.depends_on)}) {s.retry.max_attempts if s.retry.retryable else 'once'}"
-            f" {s.retry.backoff} {s.retry.backoff_base_ms} {s.on_worker_lost}"
-            for s in self.plan.steps
-        )
-        return f"{self.plan.namespace} {'; '.join(steps)} -> {dict(self.results)}"
-
-
-@st.composite
-def templates(draw: st.DrawFn) -> Template:
-    """A random scenario in one of the namespaces, with random policies."""
-    scenario = draw(scenarios(max_steps=8, max_batches=3))
-    policies = draw(st.lists(POLICIES, min_size=1, max_size=3))
-    lost = draw(st.sampled_from([("retry",), ("retry", "retry", "fail")]))
-    steps = tuple(
-        replace(step, retry=policies[n % len(policies)], on_worker_lost=lost[n % len(lost)])
-        for n, step in enumerate(scenario.plan.steps)
-    )
-    return Template(replace(scenario.plan, steps=steps, namespace=draw(st.sampled_from(NAMESPACES))), scenario.results)
-
-
 class Machine(RuleBasedStateMachine):
     """Rules: what users, workers, operators, time and misfortune do. After each one the world compares itself."""
 
     world: World
     counts: Counter[str]
 
-    @initialize(window=st.sampled_from([1, 2, 5, 2000]), slots=st.lists(st.integers(1, 4), min_size=3, max_size=3))
-    def begin(self, window: int, slots: list[int]) -> None:
+    @initialize(
+        window=st.sampled_from([1, 2, 5, 2000]),
+        slots=st.lists(st.integers(1, 4), min_size=3, max_size=3),
+        seed=st.integers(0, 2**16),
+    )
+    def begin(self, window: int, slots: list[int], seed: int) -> None:
         self.world.begin(window, NAMESPACES, slots)
+        self.random = Random(seed)
         self.results: dict[str, Scenario] = {}
         self.keys = 0
 
@@ -134,11 +103,11 @@ class Machine(RuleBasedStateMachine):
         world.claim(worker, world.mail.hints[: max(1, worker.slots - len(worker.running))])
         attempts = [attempt for attempt in worker.running if not attempt.parked]
         for attempt in attempts:
-            attempt.ending = attempt.ending or data.draw(self.endings(self.model.step(attempt.key)))
+            self.end(attempt, data)
         if attempts:
             (world.park if queued else world.finish)(worker, attempts)
 
-    @precondition(lambda self: any(worker.running for worker in self.world.workers))
+    @precondition(lambda self: self.running())
     @rule(data=st.data(), how=st.sampled_from(["inline"] * 4 + ["queued"] * 3 + ["inline, lost", "queued, lost"]))
     def finish(self, data: st.DataObject, how: str) -> None:
         worker = data.draw(st.sampled_from([worker for worker in self.world.workers if worker.running]))
@@ -146,7 +115,7 @@ class Machine(RuleBasedStateMachine):
         if data.draw(st.integers(0, 5)) == 0:
             attempts += self._brought_again(data)
         for attempt in attempts:
-            attempt.ending = attempt.ending or data.draw(self.endings(self.model.step(attempt.key)))
+            self.end(attempt, data)
         lost = how.endswith("lost")
         self.world.faults["answer lost"] += lost
         path = self.world.park if how.startswith("queued") else self.world.finish
@@ -161,16 +130,16 @@ class Machine(RuleBasedStateMachine):
     def bring_again(self, data: st.DataObject) -> None:
         """A result that was stored already, or of a worker that had died."""
         worker, attempt = data.draw(st.sampled_from(self.world.spent))
-        attempt.ending = attempt.ending or data.draw(self.endings(self.model.step(attempt.key)))
+        self.end(attempt, data)
         (self.world.park if attempt.parked else self.world.finish)(worker, [attempt])
 
-    @precondition(lambda self: any(worker.running for worker in self.world.workers))
+    @precondition(lambda self: self.running())
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
         worker = data.draw(st.sampled_from([worker for worker in self.world.workers if worker.running]))
         self.world.release(worker, data.draw(st.lists(st.sampled_from(worker.running), min_size=1, max_size=2, unique=True)))
 
-    @precondition(lambda self: any(worker.running for worker in self.world.workers))
+    @precondition(lambda self: self.running())
     @rule(data=st.data(), cursor=st.integers(0, 9))
     def checkpoint(self, data: st.DataObject, cursor: int) -> None:
         attempts = [a for worker in self.world.workers for a in worker.running] + [a for _, a in self.world.spent]
@@ -234,48 +203,35 @@ class Machine(RuleBasedStateMachine):
         self.world.faults["result message"] += 1
         (self.world.mail.results.remove if lost else self.world.mail.results.append)(message)
 
-    @precondition(lambda self: any(worker.running for worker in self.world.workers))
+    @precondition(lambda self: self.running())
     @rule(n=st.integers(0, 2))
     def die(self, n: int) -> None:
         self.world.faults["died"] += 1
         self.world.die(self.world.workers[n])
 
-    @precondition(lambda self: any(worker.running for worker in self.world.workers))
+    @precondition(lambda self: self.running())
     @rule(n=st.integers(0, 2))
     def fall_silent(self, n: int) -> None:
         """The worker goes on, its beats do not arrive."""
         self.world.faults["silent"] += 1
         self.world.workers[n].alive = False
 
-    @precondition(lambda self: _rivals(self.world))
-    @rule(data=st.data())
-    def race(self, data: st.DataObject) -> None:
-        """Between planning what one step creates and writing it, another one of the task decides, or it is cancelled."""
-        mine, other = data.draw(st.sampled_from(_rivals(self.world)))
-        for _, attempt in (mine, other):
-            attempt.ending = attempt.ending or data.draw(self.endings(self.model.step(attempt.key)))
-        world = self.world
-        if data.draw(st.integers(0, 4)):
-            results, caller = world._results([other[1]]), world._caller(other[0], 0)
-            world.engine.intruder = ("graph", lambda: world.processor.process(results, caller))
-        else:
-            world.engine.intruder = ("graph", lambda: world.tasks.cancel(mine[1].key[0]))
-        world.finish(mine[0], [mine[1]])
-        world.engine.intruder = None
+    @precondition(lambda self: rivals(self.world))
+    @rule(data=st.data(), n=st.integers(0, 2), cancelled=st.sampled_from([False] * 4 + [True]))
+    def race(self, data: st.DataObject, n: int, cancelled: bool) -> None:
+        held = hold_both(self.world, self.world.workers[n], data.draw(st.sampled_from(rivals(self.world))))
+        if len(held) == 2:
+            for _, attempt in held:
+                self.end(attempt, data)
+            mine, other = data.draw(st.permutations(held))
+            self.world.race(mine, None if cancelled else other)
 
-    @precondition(lambda self: any(worker.running for worker in self.world.workers))
+    @precondition(lambda self: self.running("inline"))
     @rule(data=st.data(), n=st.integers(0, 2))
     def result_meets_sweep(self, data: st.DataObject, n: int) -> None:
-        """A sweep finds a step lost, and before it can take it away its result arrives."""
-        worker = data.draw(st.sampled_from([worker for worker in self.world.workers if worker.running]))
-        attempt = data.draw(st.sampled_from(worker.running))
-        if attempt.parked:
-            return
-        attempt.ending = attempt.ending or data.draw(self.endings(self.model.step(attempt.key)))
-        world = self.world
-        results, caller = world._results([attempt]), world._caller(worker, 0)
-        world.sweep(world.workers[n], lambda: world.processor.process(results, caller))
-        world._drop(worker, [attempt])
+        worker, attempt = data.draw(st.sampled_from(self.running("inline")))
+        self.end(attempt, data)
+        self.world.meet(worker, attempt, self.world.workers[n])
 
     # --- endings -----------------------------------------------------------------------------------------------------
 
@@ -289,11 +245,26 @@ class Machine(RuleBasedStateMachine):
         silent = st.just(Ending(NO_OUTCOME)) if step.plan.type in CHOOSERS else good
         return st.integers(0, 9).flatmap(lambda n: good if n < 6 else FAILURES if n < 9 else silent)
 
+    def end(self, attempt: Attempt, data: st.DataObject) -> None:
+        """Its handler returns; what it came to never changes afterwards."""
+        attempt.ending = attempt.ending or data.draw(self.endings(self.model.step(attempt.key)))
+
+    def settled(self, step: Step, random: Random) -> Ending:
+        """At the end handlers fail less often."""
+        good = self.good(step)
+        bad = [Ending(failed=True), Ending(failed=True), Ending(failed=True, retryable=False)]
+        return random.choice([*[good] * 12, *bad, Ending(NO_OUTCOME) if step.plan.type in CHOOSERS else good])
+
+    def running(self, path: str | None = None) -> list[tuple[Worker, Attempt]]:
+        """What the workers hold; only what is not to be parked with `path` inline."""
+        held = [(worker, attempt) for worker in self.world.workers for attempt in worker.running]
+        return [(worker, attempt) for worker, attempt in held if path is None or not attempt.parked]
+
     def teardown(self) -> None:
         """No more misfortune: every task must come to its end."""
         if not self.world.sound:
             return
-        self._settle()
+        Settling(self.world, self.random, self.settled).run()
         assert not self.model.steps("in_progress", "enqueued", "waiting_for_retry", *PARKED)
         assert all(task.state != "open" for task in self.model.tasks.values())
         assert all(step.accepted <= 1 for step in self.model.steps())
@@ -315,61 +286,9 @@ class Machine(RuleBasedStateMachine):
             deep=sum(step.plan.type in CHOOSERS for step in created), failed=sum(step.failures for step in steps),
         )  # fmt: skip
 
-    def _settle(self) -> None:
-        world = self.world
-        for worker in world.workers:
-            worker.alive, worker.unserved = True, set()
-            if world.model.leases[worker.identity] < world.model.now or worker.running and not worker.alive:
-                world.die(worker)
-        for turn in range(300):
-            for worker in world.workers:
-                self._turn(worker)
-            if world.mail.results:
-                world.orchestrate(list(world.mail.results))
-            if all(task.state != "open" for task in world.model.tasks.values()):
-                return
-            world.sweep(world.workers[turn % 3])
-            if not world.mail.hints and not any(worker.running for worker in world.workers):
-                world.tick(self._pause())
-        raise AssertionError("the tasks never come to an end")
-
-    def _turn(self, worker: Worker) -> None:
-        world = self.world
-        world.reconcile(worker)
-        if self.model.due():
-            world.promote(worker)
-        if self.model.held():
-            world.release_held(worker, list(world.namespaces.values()))
-        if world.mail.hints:
-            world.claim(worker, world.mail.hints[: worker.slots])
-        if worker.running:
-            for attempt in worker.running:
-                attempt.ending = attempt.ending or self.good(self.model.step(attempt.key))
-            parked = [attempt for attempt in worker.running if attempt.parked]
-            world.finish(worker, [attempt for attempt in worker.running if not attempt.parked])
-            if parked:
-                world.park(worker, parked)
-
-    def _pause(self) -> int:
-        """Until the next retry is due; otherwise long enough for the sweep to miss something."""
-        waiting = [step.due for step in self.model.steps("waiting_for_retry")]
-        return max(1, min(waiting) - self.model.now) if waiting else 6_000
-
 
 def _key(step: Step) -> tuple[str, str, bool]:
     return (*step.key, step.state in ENDED)
-
-
-def _rivals(world: World) -> list[tuple[tuple[Worker, Attempt], tuple[Worker, Attempt]]]:
-    """Pairs of attempts of decision or batchable steps of one task."""
-    running = [
-        (worker, attempt)
-        for worker in world.workers
-        for attempt in worker.running
-        if not attempt.parked and world.model.step(attempt.key).plan.type in CHOOSERS
-        and world.model.step(attempt.key).state == RUNS
-    ]  # fmt: skip
-    return [(a, b) for a in running for b in running if a is not b and a[1].key[0] == b[1].key[0] and a[1].key != b[1].key]
 
 
 @pytest.fixture

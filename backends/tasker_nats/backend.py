@@ -1,0 +1,271 @@
+"""The backend: what JetStream lacks (a timeout for each message, delays, announcements) is added here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
+
+from nats.aio.msg import Msg
+from nats.errors import Error
+
+from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.errors import MessagingError
+from tasker_nats.held import HeldMessages, Receipt
+from tasker_nats.link import Link
+from tasker_nats.settings import NatsSettings
+from tasker_nats.streams import CONSUMER, Streams
+
+BURST = 500
+"""Messages that are sent before their confirmations are awaited, and received in one call."""
+TICK_SECONDS = 0.5
+"""How often overdue messages are looked for."""
+FREE_RETURNS = 3
+"""A message that was received more often is not given back at once but with a growing delay (E-17)."""
+DELAY = "Tasker-Delay-Ms"
+
+
+class NatsBackend:
+    """`Backend` on NATS JetStream.
+
+    The server hides a received message for `ack_wait_seconds`; this process renews that until the visibility timeout
+    ends, and gives the message back then. When the process dies, the server does so after `ack_wait_seconds`.
+    """
+
+    capabilities = Capabilities(push=True, native_delay=True, ack_extend=True, fallback_polling=True)
+
+    def __init__(self, settings: NatsSettings) -> None:
+        self._settings, self._clock = settings, settings.clock
+        self._link = Link(settings)
+        self._streams = Streams(self._link, settings)
+        self._held = HeldMessages()
+        self._ticker: asyncio.Task[None] | None = None
+
+    def provider_name(self) -> str:
+        """`nats`."""
+        return "nats"
+
+    async def open(self) -> None:
+        """Connect. Raises `BackendUnavailable`."""
+        await self._link.open()
+        self._ticker = self._ticker or asyncio.create_task(self._tick(), name="nats visibility timeouts")
+
+    async def close(self) -> None:
+        """Disconnect. What was received and not settled comes back after `ack_wait_seconds`."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+            self._ticker = None
+        await self._link.close()
+
+    async def health_check(self) -> bool:
+        """True when JetStream answers."""
+        try:
+            return await self._link.api("INFO") is not None
+        except MessagingError:
+            return False
+
+    # Queues
+
+    async def create_queue(self, queue: str) -> None:
+        """Make the queue if it does not exist."""
+        await self._streams.create(check_queue_name(queue))
+
+    async def delete_queue(self, queue: str) -> None:
+        """Remove the queue and its messages."""
+        await self._streams.delete(check_queue_name(queue))
+
+    async def queue_exists(self, queue: str) -> bool:
+        """True when the server has it."""
+        return await self._streams.state(check_queue_name(queue)) is not None
+
+    async def list_queues(self) -> list[str]:
+        """Names of all queues under this prefix, sorted."""
+        return await self._streams.queues()
+
+    # Sending
+
+    async def send_message(self, queue: str, payload: bytes) -> int:
+        """Send; returns once the server has confirmed that it keeps the message."""
+        return (await self._send(queue, [payload]))[0]
+
+    async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
+        """Send in order. When it raises, some may have been sent."""
+        ids: list[int] = []
+        for start in range(0, len(payloads), BURST):
+            ids += await self._send(queue, payloads[start : start + BURST])
+        return ids
+
+    async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
+        """Send a message that says when it is due: whoever receives it before then puts it off, unseen."""
+        return (await self._send(queue, [payload], {DELAY: str(max(0, round(delay_seconds * 1000)))}))[0]
+
+    async def _send(self, queue: str, payloads: Sequence[bytes], headers: dict[str, str] | None = None) -> list[int]:
+        ids = await self._link.publish(self._streams.subject(check_queue_name(queue)), payloads, headers)
+        if ids is None:
+            raise _missing(queue)
+        await self._link.tell(self._streams.ready(queue))
+        return ids
+
+    # Receiving
+
+    async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
+        """Up to `limit` messages, at most 500."""
+        stream = self._streams.name(check_queue_name(queue))
+        await self._return_ended()
+        limit = min(limit, BURST, self._held.room())
+        received: list[QueuedMessage] = []
+        while len(received) < limit:
+            began = asyncio.get_running_loop().time()
+            messages = await self._link.pull(stream, CONSUMER, limit - len(received))
+            if messages is None:
+                raise _missing(queue)
+            kept = [message for message in messages if not await self._put_aside(queue, message)]
+            received += [self._hold(queue, message, visibility_timeout, began) for message in kept]
+            if len(kept) == len(messages):
+                break
+        return received
+
+    async def _put_aside(self, queue: str, message: Msg) -> bool:
+        """Put off what is not due, and bury what came too often. A delayed message is put off once in any case, so
+        that its count is always one more than what its receivers see."""
+        deliveries, headers = message.metadata.num_delivered, message.headers or {}
+        if deliveries > self._settings.delivery_limit:
+            await self._link.publish(await self._streams.dead_letters(queue), [message.data])
+            return await self._link.confirm(message.reply, b"+TERM")
+        if DELAY not in headers:
+            return False
+        age = (self._clock.now() - message.metadata.timestamp).total_seconds()
+        remaining = int(headers[DELAY]) / 1000 - age
+        return (deliveries == 1 or remaining > 0) and await self._link.confirm(message.reply, _nak(remaining))
+
+    def _hold(self, queue: str, message: Msg, visibility_timeout: float, began: float) -> QueuedMessage:
+        message_id = message.metadata.sequence.stream
+        reads = message.metadata.num_delivered - (DELAY in (message.headers or {}))
+        deadline = self._clock.monotonic() + visibility_timeout
+        self._held.put(queue, message_id, Receipt(message.reply, reads, deadline, began, self._link.generation))
+        return QueuedMessage(queue, message_id, message.data, reads)
+
+    async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
+        """Not possible here (`fetch_by_id` is not claimed): raises `MessagingError`."""
+        raise MessagingError("a consumer gives its messages in order only", retryable=False, hint="use receive_messages")
+
+    # Settling
+
+    async def ack_message(self, queue: str, message_id: int) -> bool:
+        """Remove it. False also when the connection that it came by was lost."""
+        return await self._settle(queue, message_id, b"+ACK")
+
+    async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
+        """Give it back. One that comes back often waits longer each time, and ends with the dead letters."""
+        receipt = self._ours(queue, message_id)
+        delay = max(delay_seconds, _forced_delay(receipt.reads) if receipt else 0.0)
+        given_back = await self._settle(queue, message_id, _nak(delay))
+        if given_back and delay <= 0:
+            await self._link.tell(self._streams.ready(queue))
+        return given_back
+
+    async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
+        """Move its deadline."""
+        receipt = self._ours(queue, message_id)
+        if receipt is not None:
+            receipt.deadline = self._clock.monotonic() + seconds
+        return receipt is not None
+
+    def _ours(self, queue: str, message_id: int) -> Receipt | None:
+        receipt = self._held.get(check_queue_name(queue), message_id)
+        lost = receipt is None or receipt.generation != self._link.generation or self._taken_back(receipt)
+        return None if lost else receipt
+
+    def _taken_back(self, receipt: Receipt) -> bool:
+        """The server has not heard of it for so long that somebody else may have it."""
+        return asyncio.get_running_loop().time() - receipt.confirmed > self._settings.ack_wait_seconds
+
+    async def _settle(self, queue: str, message_id: int, verdict: bytes) -> bool:
+        receipt = self._ours(queue, message_id)
+        settled = receipt is not None and await self._link.confirm(receipt.reply, verdict)
+        self._held.forget(queue, message_id)
+        return settled
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            with suppress(MessagingError):
+                await self._return_ended()
+                await self._renew()
+
+    async def _return_ended(self) -> None:
+        ended = self._held.take_ended(self._clock.monotonic(), self._link.generation)
+        verdicts = [self._link.confirm(one.reply, _nak(0.0)) for one in ended if not self._taken_back(one)]
+        await asyncio.gather(*verdicts)
+
+    async def _renew(self) -> None:
+        """Tell the server what is still worked on, long before it takes it back."""
+        now, third = asyncio.get_running_loop().time(), self._settings.ack_wait_seconds / 3
+        due = [one for one in self._held.all() if one.confirmed + third < now and not self._taken_back(one)]
+        for receipt in due:
+            await self._link.tell(receipt.reply, b"+WPI")
+        if due:
+            await self._link.flush()
+        for receipt in due:
+            receipt.confirmed = now
+
+    # Watching
+
+    async def queue_stats(self, queue: str) -> QueueStats:
+        """Depth with hidden and delayed messages, and the age of the first one."""
+        state = await self._streams.state(check_queue_name(queue))
+        if state is None:
+            raise _missing(queue)
+        depth, first = state
+        age = None if first is None else max(0.0, (self._clock.now() - first).total_seconds())
+        return QueueStats(queue, depth, age)
+
+    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
+        """One notification for each queue, after each send to it, and for all of them when the connection is back.
+
+        Announcements are plain messages that follow the stored one; nobody sends them again, so poll as well.
+        """
+        wanted = sorted({check_queue_name(queue) for queue in queues})
+        waiting, news = dict.fromkeys(wanted), asyncio.Event()
+
+        async def announced(message: Msg) -> None:
+            waiting[message.subject.rpartition(".")[2]] = None
+            news.set()
+
+        def reconnected() -> None:
+            waiting.update(dict.fromkeys(wanted))
+            news.set()
+
+        for queue in wanted:
+            await self.queue_stats(queue)  # refuses a missing queue
+        with self._link.errors():
+            subscriptions = [await self._link.client.subscribe(self._streams.ready(q), cb=announced) for q in wanted]
+        self._link.on_reconnect.add(reconnected)
+        try:
+            await self._link.flush()
+            while True:
+                for queue in list(waiting):
+                    del waiting[queue]
+                    yield Available(queue)
+                await news.wait()
+                news.clear()
+        finally:
+            self._link.on_reconnect.discard(reconnected)
+            for subscription in subscriptions:
+                with suppress(Error):
+                    await subscription.unsubscribe()
+
+
+def _nak(delay_seconds: float) -> bytes:
+    nanoseconds = max(0, round(delay_seconds * 1e9))
+    return b"-NAK " + json.dumps({"delay": nanoseconds}).encode() if nanoseconds else b"-NAK"
+
+
+def _forced_delay(reads: int) -> float:
+    """Seconds before a message that was received `reads` times is visible again: 0, then 0.5 doubled up to 32."""
+    return 0.0 if reads <= FREE_RETURNS else 0.5 * 2.0 ** min(6, reads - FREE_RETURNS - 1)
+
+
+def _missing(queue: str) -> MessagingError:
+    return MessagingError(f"queue {queue!r} does not exist", hint="create it first")

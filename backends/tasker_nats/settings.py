@@ -1,0 +1,61 @@
+"""What can be set about the backend."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any
+
+from tasker.contracts.clock import Clock
+from tasker.errors import MessagingError
+
+LENT = "channel"
+"""The engine's database is lent to every backend; this one has no use for it."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The current time in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class NatsSettings:
+    """Where the server is and how it is used."""
+
+    url: str = "nats://localhost:4222"
+    """Address; several servers of a cluster are separated by commas."""
+    prefix: str = "tasker"
+    """First part of every name, letters, digits and `_`: several of the engine's databases can share one server."""
+    connection_timeout_seconds: float = 10.0
+    """How long `open` waits for the server."""
+    ack_wait_seconds: float = 30.0
+    """After how long the server takes back what a process held that is gone. The same for all processes."""
+    delivery_limit: int = 1000
+    """How often a message may be received before it is moved to the dead letters."""
+    replicas: int = 1
+    """Servers of a cluster that keep each new queue, 1 to 5."""
+    clock: Clock = field(default_factory=SystemClock)
+    """Measures visibility timeouts, and ages against the server's time stamps."""
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> NatsSettings:
+        """The settings in a mapping. Raises `MessagingError` for unknown keys and a prefix that names cannot hold."""
+        known = [item.name for item in fields(cls)]
+        if unknown := sorted({*given} - {*known, LENT}):
+            hint = f"there are: {', '.join(known)}"
+            raise MessagingError(f"nats has no setting {', '.join(unknown)}", retryable=False, hint=hint)
+        settings = cls(**{key: value for key, value in given.items() if key != LENT})
+        if not re.fullmatch(r"[A-Za-z0-9_]+", settings.prefix, re.ASCII):
+            hint = "use letters, digits and '_'"
+            raise MessagingError(f"nats cannot use the prefix {settings.prefix!r}", retryable=False, hint=hint)
+        return settings

@@ -1,0 +1,164 @@
+"""`App` for programs that are not asynchronous: the same methods, each of which waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+
+from tasker.app.embedded_app import App
+from tasker.app.loop_thread import LoopThread
+from tasker.contracts.plan import Plan
+from tasker.db.caller_transaction import caller_transaction
+from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS
+from tasker.services.client_views import ClientViews
+from tasker.services.plans import PlanStore
+from tasker.services.steps import Steps
+from tasker.services.submission import Submitted
+from tasker.services.tasks import Tasks
+
+A = TypeVar("A")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Twin(Generic[A]):
+    """An object whose methods wait for the asynchronous ones of `original`, which run in the loop's thread."""
+
+    def __init__(self, loop: LoopThread, original: A) -> None:
+        self._loop, self._original = loop, original
+
+
+def waiting(method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Twin[A], P], T]:
+    """The method of a twin for an asynchronous method: same name, parameters and documentation."""
+
+    @wraps(method)
+    def wait(twin: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return twin._loop.wait(method(twin._original, *args, **kwargs))
+
+    return wait
+
+
+class SyncTasks(Twin[Tasks]):
+    """`Tasks`, waiting."""
+
+    report = waiting(Tasks.report)
+    state = waiting(Tasks.state)
+    progress = waiting(Tasks.progress)
+    template_id = waiting(Tasks.template_id)
+    starting_with = waiting(Tasks.starting_with)
+    list = waiting(Tasks.list)
+    history = waiting(Tasks.history)
+    cancel = waiting(Tasks.cancel)
+
+
+class SyncSteps(Twin[Steps]):
+    """`Steps`, waiting."""
+
+    reset = waiting(Steps.reset)
+    resolve = waiting(Steps.resolve)
+    complete = waiting(Steps.complete)
+
+
+class SyncPlans(Twin[PlanStore]):
+    """`PlanStore`, waiting."""
+
+    register = waiting(PlanStore.register)
+    get = waiting(PlanStore.get)
+    find = waiting(PlanStore.find)
+    registered = waiting(PlanStore.registered)
+
+
+class SyncViews(Twin[ClientViews]):
+    """`ClientViews`, waiting."""
+
+    task = waiting(ClientViews.task)
+    tasks = waiting(ClientViews.tasks)
+    steps = waiting(ClientViews.steps)
+    step = waiting(ClientViews.step)
+    audit = waiting(ClientViews.audit)
+    health = waiting(ClientViews.health)
+
+
+class SyncApp(Twin[App]):
+    """Submits tasks and works on them. Use it as `with tasker.SyncApp() as app:`; parameters as `App`.
+
+    The engine runs in a thread of its own, so this works in a notebook as well, where a loop runs already. Ctrl-C ends
+    the waiting; leaving the `with` block gives back what runs, and the task can be resumed.
+    """
+
+    def __init__(self, database_url: str | None = None, **options: Any) -> None:
+        super().__init__(LoopThread("tasker app"), App(database_url, **options))
+
+    def __enter__(self) -> Self:
+        """Connect, bring the schema up to date and start working."""
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop; steps that run are given `stop`'s grace."""
+        self.stop()
+
+    def start(self) -> None:
+        """Connect, bring the schema up to date and start working."""
+        self._loop.start()
+        try:
+            self._loop.wait(self._original.start())
+        except BaseException:
+            self._loop.stop()
+            raise
+        self.tasks = SyncTasks(self._loop, self._original.tasks)
+        self.steps = SyncSteps(self._loop, self._original.steps)
+        self.plans = SyncPlans(self._loop, self._original.plans)
+        self.views = SyncViews(self._loop, self._original.views)
+
+    def stop(self, grace_seconds: float = 10.0) -> None:
+        """Stop working (see `stop_working`) and let go of the database. May be called twice."""
+        if not self._loop.running:
+            return
+        try:
+            self._loop.wait(self._original.stop(grace_seconds))
+        finally:
+            self._loop.stop()
+
+    def submit_in(
+        self,
+        connection: Any,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None = None,
+        *,
+        lock_timeout: float = LOCK_TIMEOUT_SECONDS,
+        **options: Any,
+    ) -> Submitted:
+        """As `App.submit_in`, for a synchronous connection or session; it is used in the caller's thread."""
+        transaction = caller_transaction(connection)
+        return self.prepare_submission(target, context, **options)(transaction, lock_timeout)
+
+    @property
+    def database_url(self) -> str:
+        """The database in use."""
+        return self._original.database_url
+
+    @property
+    def original(self) -> App:
+        """The asynchronous app; its coroutines run through `wait_for`."""
+        return self._original
+
+    def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine of the asynchronous app returns."""
+        return self._loop.wait(coroutine)
+
+    # mypy: `self` might be among the `**options`
+    submit = waiting(App.submit)  # type: ignore[arg-type]
+    submit_many = waiting(App.submit_many)  # type: ignore[arg-type]
+    prepare_submission = waiting(App.prepare_submission)  # type: ignore[arg-type]
+    run = waiting(App.run)  # type: ignore[arg-type]
+    wait = waiting(App.wait)
+    finished = waiting(App.finished)
+    plan = waiting(App.plan)
+    plan_of = waiting(App.plan_of)
+    stop_working = waiting(App.stop_working)

@@ -1,0 +1,132 @@
+"""What a worker does, told to the event bridge and counted."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tasker.contracts.execution import Failure, Outcome
+from tasker.errors import StepExecutionError
+from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
+from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, Finished
+from tasker.step_handler.checkpoint import CheckpointYield
+from tasker.types import StepError, StepExecutionResult
+from tasker.types.legacy_event import event_for
+
+WAITING_EVENTS = 1_000
+JOIN_SECONDS = 5.0
+
+Publish = Callable[[], None]
+
+
+class StepAnnouncer:
+    """An `Observer` of attempts. Without a listener an event costs a look-up.
+
+    Listeners run in a thread of their own, one event after the other, so that a slow one never holds up the worker;
+    when 1,000 events wait, further ones are dropped and counted (D-171, B-106).
+    """
+
+    def __init__(self, bridge: EventBridge) -> None:
+        self.processed = self.succeeded = self.failed = self.running = self.dropped = 0
+        self._bridge = bridge
+        self._worker_id = ""
+        self._waiting: queue.Queue[Publish | None] = queue.Queue(WAITING_EVENTS)
+        self._thread: threading.Thread | None = None
+
+    def start(self, worker_id: str) -> None:
+        """Begin to deliver."""
+        self._worker_id = worker_id
+        self._thread = threading.Thread(target=self._deliver, name="tasker events", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Deliver what waits, within five seconds, and end. May be called twice."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._waiting.put(None)
+            thread.join(JOIN_SECONDS)
+
+    def received(self, attempt: Attempt) -> None:
+        """A handler is about to be called."""
+        self.running += 1
+        if self._listens(EventNames.STEP_EXECUTION_RECEIVED):
+            self._publish(EventNames.STEP_EXECUTION_RECEIVED, lambda: (_event(attempt),))
+
+    def saved(self, attempt: Attempt, position: Checkpoint) -> None:
+        """A handler yielded at this position."""
+        if self._listens(EventNames.STEP_CHECKPOINT_YIELD):
+            stop = CheckpointYield(position.cursor, position.items_processed, position.accumulated_results)
+            self._publish(EventNames.STEP_CHECKPOINT_YIELD, lambda: (attempt.claim.step_uuid, stop))
+
+    def ended(self, attempt: Attempt, end: AttemptEnd) -> None:
+        """An attempt ended; one that was cancelled, lost or given back is not announced."""
+        self.running -= 1
+        if not isinstance(end, Finished):
+            return
+        self.processed += 1
+        outcome, failure = end.outcome, end.outcome.failure
+        if failure is None:
+            self.succeeded += 1
+        else:
+            self.failed += 1
+            if self._listens(EventNames.HANDLER_ERROR):
+                self._publish(EventNames.HANDLER_ERROR, lambda: (_event(attempt), _exception(failure)))
+        if self._listens(EventNames.STEP_COMPLETION_SENT):
+            self._publish(EventNames.STEP_COMPLETION_SENT, lambda: (_report(outcome, self._worker_id),))
+
+    def _listens(self, event: str) -> bool:
+        return self._bridge.is_active and self._bridge.listener_count(event) > 0
+
+    def _publish(self, event: str, arguments: Callable[[], tuple[Any, ...]]) -> None:
+        try:
+            self._waiting.put_nowait(lambda: self._bridge.publish(event, *arguments()))
+        except queue.Full:
+            self.dropped += 1
+
+    def _deliver(self) -> None:
+        while (publish := self._waiting.get()) is not None:
+            publish()
+
+
+def _event(attempt: Attempt) -> AnnouncedStep:
+    plan = attempt.plan
+    template = (plan.namespace, plan.name, plan.version)
+    made = event_for(attempt.claim, template, attempt.step, attempt.task_context, attempt.dependency_results)
+    return AnnouncedStep(**dict(made))
+
+
+def _exception(failure: Failure) -> StepExecutionError:
+    return StepExecutionError(
+        failure.message,
+        failure.error_type,
+        failure.retryable,
+        error_code=failure.error_code,
+        metadata=dict(failure.metadata),
+    )
+
+
+def _report(outcome: Outcome, worker_id: str) -> StepExecutionResult:
+    claim, failure = outcome.claim, outcome.failure
+    who: dict[str, Any] = {
+        "step_uuid": claim.step_uuid,
+        "task_uuid": claim.task_uuid,
+        "execution_time_ms": outcome.duration_ms,
+        "worker_id": worker_id,
+        "correlation_id": claim.correlation_id,
+    }
+    if failure is None:
+        return StepExecutionResult.success_result(result=outcome.result, metadata=dict(outcome.metadata), **who)
+    return StepExecutionResult.failure_result(error=step_error(failure), **who)
+
+
+def step_error(failure: Failure) -> StepError:
+    """A failure in the published form."""
+    return StepError(
+        error_type=failure.error_type,
+        message=failure.message,
+        stack_trace=failure.metadata.get("traceback"),
+        retryable=failure.retryable,
+        metadata=dict(failure.metadata),
+    )

@@ -1,0 +1,125 @@
+"""What runs in a process with a worker: the app, and whoever looks on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasker.app.configured import Configured, from_environment
+from tasker.app.sync_app import SyncApp
+from tasker.bootstrap.announcer import StepAnnouncer
+from tasker.errors import WorkerNotInitializedError
+from tasker.event_bridge import EventBridge
+from tasker.execution.attempt.observed import ObservedRunner
+from tasker.handler import HandlerRegistry
+from tasker.services.handlers import add_handlers_beside
+from tasker.services.templates import find_templates, load_plans
+from tasker.template_discovery import TemplatePath
+from tasker.types import BootstrapConfig, BootstrapResult, WorkerState
+
+if TYPE_CHECKING:
+    from tasker.app.runtime import Runtime
+
+
+@dataclass(slots=True)
+class SystemSlot:
+    """Where a process keeps its system."""
+
+    system: System | None = None
+
+
+@dataclass(slots=True)
+class System:
+    """A running worker. Make it with `start`."""
+
+    app: SyncApp
+    announcer: StepAnnouncer
+    result: BootstrapResult
+    draining: bool = field(default=False, init=False)
+
+    @classmethod
+    def start(cls, config: BootstrapConfig, *, handle_id: str) -> System:
+        """Start a worker for this configuration. Raises what `App.start` and loading templates raise."""
+        configured = _configured(config)
+        announcer = StepAnnouncer(EventBridge.instance())
+        app = SyncApp(
+            os.environ.get("DATABASE_URL") or None,
+            configuration=configured,
+            registry=HandlerRegistry.instance(),
+            runner=partial(ObservedRunner, observer=announcer),
+        )
+        app.start()
+        try:
+            system = cls(app, announcer, _result(config, app, handle_id))
+            announcer.start(system.result.worker_id)
+            for namespace in sorted({config.namespace, *_register_templates(app, configured)}):
+                app.wait_for(system.runtime.serve(namespace))
+        except BaseException:
+            announcer.stop()
+            app.stop()
+            raise
+        return system
+
+    @property
+    def runtime(self) -> Runtime:
+        """The worker's runtime."""
+        runtime = self.app.original.runtime
+        if runtime is None:
+            raise WorkerNotInitializedError("this app runs no worker")
+        return runtime
+
+    @property
+    def namespaces(self) -> list[str]:
+        """What the worker serves."""
+        return list(self.runtime.namespaces)
+
+    @property
+    def environment(self) -> str | None:
+        """The environment that the process runs in (`TASKER_ENV`)."""
+        return os.environ.get("TASKER_ENV")
+
+    def drain(self) -> None:
+        """Claim nothing more. Returns when running steps have ended or were given back."""
+        self.draining = True
+        self.app.stop_working()
+
+    def stop(self) -> None:
+        """Stop everything."""
+        self.app.stop()
+        self.announcer.stop()
+
+
+def _configured(config: BootstrapConfig) -> Configured:
+    named = {"TASKER_CONFIG_PATH": config.config_path} if config.config_path else {}
+    return from_environment(environ={**os.environ, **named})
+
+
+def _result(config: BootstrapConfig, app: SyncApp, handle_id: str) -> BootstrapResult:
+    runtime = app.original.runtime
+    identity = runtime.worker.identity if runtime else ""
+    return BootstrapResult(
+        success=True,
+        handle_id=handle_id,
+        worker_id=config.worker_id or identity,
+        status=WorkerState.RUNNING,
+        message=f"worker {identity} runs on {'the embedded database' if app.embedded else 'its database'}",
+    )
+
+
+def _register_templates(app: SyncApp, configured: Configured) -> set[str]:
+    """Register the templates of the usual folder, load the handlers beside them; their namespaces."""
+    folder = TemplatePath.find_template_config_directory()
+    namespaces = set()
+    for file in find_templates(folder) if folder and _has_templates(folder) else []:
+        add_handlers_beside(app.original.registry, file)
+        for plan in load_plans(file, configured.environment, configured.retry):
+            app.plans.register(plan)
+            namespaces.add(plan.namespace)
+    return namespaces
+
+
+def _has_templates(folder: Path) -> bool:
+    return bool(TemplatePath.discover_template_files(folder))

@@ -1,0 +1,69 @@
+-- Tasks and steps as clients see them. Each query is named and takes its parameters as %(name)s.
+
+-- name: page
+-- The identifiers of one page of tasks, the newest first.
+select t.task_uuid::text
+from tasker.tasks t
+join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+where (%(namespace)s::text is null or ns.name = %(namespace)s)
+  and (%(status)s::text is null or t.state = %(status)s)
+order by t.task_uuid desc limit %(limit)s offset %(offset)s
+
+-- name: count
+-- How many tasks all pages have.
+select count(*)
+from tasker.tasks t
+join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+where (%(namespace)s::text is null or ns.name = %(namespace)s)
+  and (%(status)s::text is null or t.state = %(status)s)
+
+-- name: tasks
+-- The tasks of these identifiers as documents, the newest first.
+select to_jsonb(v) from (
+  select t.task_uuid, nt.name, ns.name as namespace, nt.version, t.state as status, t.created_at, t.updated_at,
+    t.completed_at, d.context, d.initiator, d.source_system, d.reason, t.priority, d.tags, d.correlation_id,
+    d.parent_correlation_id, t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held
+  from tasker.tasks t
+  join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+  join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
+  join tasker.task_details d on d.task_uuid = t.task_uuid
+  where t.task_uuid = any (%(tasks)s::uuid[])) v
+order by v.task_uuid desc
+
+-- name: steps
+-- The steps of a task as documents, in topological order; or one of them.
+select to_jsonb(v) from (
+  select s.workflow_step_uuid as step_uuid, s.task_uuid, ts.named_step_uuid, s.name, s.state as current_state,
+    s.created_at, s.updated_at, r.created_at as completed_at, r.result as results, s.unmet, s.attempts, s.max_attempts,
+    s.retryable, s.started_at as last_attempted_at, s.due_at as next_retry_at,
+    s.due_at is null or s.due_at <= tasker.now() as due, ts.ordinal,
+    (select count(*) from tasker.workflow_step_edges e
+      where e.task_uuid = s.task_uuid and e.to_step_uuid = s.workflow_step_uuid) as total_parents,
+    (select max(f.created_at) from tasker.step_failures f
+      where f.task_uuid = s.task_uuid and f.workflow_step_uuid = s.workflow_step_uuid) as last_failure_at
+  from tasker.workflow_steps s
+  join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+  left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
+    and r.workflow_step_uuid = s.workflow_step_uuid
+  where s.task_uuid = %(task)s::uuid and (%(step)s::uuid is null or s.workflow_step_uuid = %(step)s)) v
+order by v.ordinal, v.step_uuid
+
+-- name: audit
+-- Who stored which result of a step, as documents, the newest first (B-87). The transition is the one into the state
+-- in which a result is parked.
+select to_jsonb(v) from (
+  select a.workflow_step_result_audit_uuid as audit_uuid, a.workflow_step_uuid,
+    md5('step' || l.id || ':1')::uuid as transition_uuid, a.task_uuid, a.recorded_at, a.worker_uuid, a.correlation_id,
+    a.success, a.execution_time_ms, case when a.success then r.result end as result, s.name as step_name,
+    split_part(l.path, '>', 1) as from_state, split_part(l.path, '>', 2) as to_state
+  from tasker.workflow_step_result_audit a
+  join tasker.step_transition_log l on l.id = a.step_transition_id and l.task_uuid = a.task_uuid
+  join tasker.workflow_steps s on s.workflow_step_uuid = a.workflow_step_uuid
+  left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
+    and r.workflow_step_uuid = s.workflow_step_uuid
+  where a.task_uuid = %(task)s::uuid and a.workflow_step_uuid = %(step)s::uuid) v
+order by v.recorded_at desc, v.audit_uuid desc
+
+-- name: health
+-- The database's clock, when it answers.
+select tasker.now()

@@ -1,0 +1,99 @@
+"""Submitting inside the caller's own transaction: the task exists if, and only if, the caller commits (rule 23)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tasker.contracts.messaging import Backend, TransactionalBackend
+from tasker.contracts.plan import Plan
+from tasker.db.caller_transaction import CallerTransaction, call_in, guarded
+from tasker.errors import DuplicateTask, UsageError
+from tasker.services.submission import Drafts, Request, Submitted, submitted
+
+LOCK_TIMEOUT_SECONDS = 5.0
+
+Hints = Sequence[Mapping[str, Any]]
+Send = Callable[[str, Hints], None]
+"""Gets the transaction's id and the hints when it is about to be committed: sends them once it is."""
+
+FIND = """select cast(t.plan as text) from tasker.named_tasks n join tasker.task_namespaces s using (namespace_id)
+  join tasker.templates t using (template_id)
+  where s.name = {} and n.name = {} and n.version = coalesce(nullif({}, ''), n.version)
+  order by n.updated_at desc limit 1"""
+
+
+class CallerSubmission:
+    """Creates tasks in transactions that are not ours.
+
+    `send` delivers the hints of backends that cannot send in the transaction. `register` stores a template that the
+    database lacks in the caller's transaction; without it that is an error: the database is not the one of the app.
+    """
+
+    def __init__(self, drafts: Drafts, backend: Backend, *, send: Send | None = None, register: bool = False) -> None:
+        self._drafts, self._send, self._register = drafts, send, register
+        self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
+
+    def submit(
+        self,
+        transaction: CallerTransaction,
+        plan: Plan,
+        request: Request,
+        *,
+        lock_timeout: float = LOCK_TIMEOUT_SECONDS,
+    ) -> Submitted:
+        """Create one task. After any error the transaction can go on.
+
+        Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `UsageError` for a transaction that cannot be used, and
+        `DatabaseError` when a lock was not to be had within `lock_timeout` seconds.
+        """
+        draft = self._drafts.draft(plan, request)
+        with guarded(transaction, lock_timeout):
+            args = self._drafts.args(self._template_id(transaction, plan), [draft])
+            answer = call_in(transaction, self._expression(), args)
+            self._arrange_sending(transaction, answer.get("send") or ())
+        result = submitted(draft, answer["created"], answer)
+        if isinstance(result, DuplicateTask):
+            raise result
+        return result
+
+    def _expression(self) -> str:
+        call = f"{self._joined.call}('submit_v1', " if self._joined else "tasker.submit_v1("
+        return f"{call}cast({{}} as jsonb))"
+
+    def _arrange_sending(self, transaction: CallerTransaction, hints: Hints) -> None:
+        if send := self._send:
+            number = transaction.value("select cast(pg_current_xact_id() as text)")
+            if hints:
+                transaction.after_commit(lambda: send(number, hints))
+
+    def _template_id(self, transaction: CallerTransaction, plan: Plan) -> int:
+        """By content, and asked of the caller's database: an identifier of another one would be another template."""
+        found = transaction.value("select template_id from tasker.templates where hash = {}", plan.hash)
+        if found is None and self._register:
+            found = self._registered(transaction, plan)
+        if found is None:
+            raise UsageError(
+                f"the database of this transaction has no template {plan.namespace}/{plan.name} {plan.version}",
+                hint="give a transaction on the app's own database (App.database_url)",
+            )
+        return int(found)
+
+    @staticmethod
+    def _registered(transaction: CallerTransaction, plan: Plan) -> int:
+        args = f'{{"hash": "{plan.hash}", "plan": {plan.to_json()}, "force": true}}'
+        answer = call_in(transaction, "tasker.register_template_v1(cast({} as jsonb))", args)
+        return int(answer["template"])
+
+
+def registered_plan(transaction: CallerTransaction, namespace: str, name: str, version: str | None) -> Plan:
+    """The registered template, without a version the one registered last. Raises `UsageError` when there is none."""
+    with guarded(transaction, LOCK_TIMEOUT_SECONDS):
+        text = transaction.value(FIND, namespace, name, version or "")
+    if text is None:
+        suffix = f" version {version}" if version else ""
+        raise UsageError(
+            f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
+        )
+    return Plan.from_dict(json.loads(text))

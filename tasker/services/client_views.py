@@ -1,0 +1,154 @@
+"""Tasks and steps as plain data, in the form that clients have known: flat, with progress, times as ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tasker.db.queries import query
+from tasker.errors import StepNotFound, TaskerError, TaskNotFound, UsageError
+from tasker.lifecycle.evaluate import (
+    StepCounts,
+    completion_percentage,
+    execution_status,
+    health_status,
+    recommended_action,
+)
+from tasker.lifecycle.step_machine import StepState
+from tasker.services.engine import Engine
+from tasker.services.tasks import checked
+
+View = dict[str, Any]
+
+COUNTS = ("total", "done", "failed", "cancelled", "active", "retrying", "held")
+
+
+class ClientViews:
+    """Reads for clients. Identifiers are text; a malformed one is a `UsageError`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def task(self, task_uuid: str) -> View:
+        """One task with its steps. Raises `TaskNotFound`."""
+        tasks = await self._tasks([checked(task_uuid)])
+        if not tasks:
+            raise TaskNotFound(f"no task {task_uuid} in this database")
+        return {**tasks[0], "steps": [_readiness(step) for step in await self.steps(task_uuid)]}
+
+    async def tasks(
+        self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
+    ) -> View:
+        """A page of tasks without their steps, the newest first: `tasks` and `pagination`."""
+        if limit < 1 or offset < 0:
+            raise UsageError(f"limit {limit} and offset {offset}", hint="limit is at least 1, offset at least 0")
+        wanted = {"namespace": namespace, "status": status}
+        page = [row[0] for row in await self._query("page", limit=limit, offset=offset, **wanted)]
+        ((count,),) = await self._query("count", **wanted)
+        return {"tasks": await self._tasks(page), "pagination": _pagination(limit, offset, count)}
+
+    async def steps(self, task_uuid: str) -> list[View]:
+        """The steps of a task in topological order. Raises `TaskNotFound`."""
+        return await self._steps(task_uuid, None)
+
+    async def step(self, task_uuid: str, step_uuid: str) -> View:
+        """One step of a task. Raises `TaskNotFound`, `StepNotFound`."""
+        return (await self._steps(task_uuid, checked(step_uuid)))[0]
+
+    async def audit(self, task_uuid: str, step_uuid: str) -> list[View]:
+        """Who stored which result of a step, the newest first (B-87). Raises `TaskNotFound`, `StepNotFound`."""
+        await self.step(task_uuid, step_uuid)
+        rows = await self._query("audit", task=checked(task_uuid), step=checked(step_uuid))
+        return [_with_utc(row) for (row,) in rows]
+
+    async def health(self) -> View:
+        """Whether the database and the messaging backend answer: `healthy`, `status`, `timestamp`, `components`."""
+        components = {"database": "unhealthy", "messaging": "unhealthy"}
+        now = datetime.now(UTC)
+        try:
+            ((now,),) = await self._query("health")
+            components["database"] = "healthy"
+            components["messaging"] = "healthy" if await self._engine.messaging.health_check() else "unhealthy"
+        except TaskerError as error:
+            components["error"] = str(error)
+        healthy = set(components.values()) == {"healthy"}
+        status = "healthy" if healthy else "unhealthy"
+        return {"healthy": healthy, "status": status, "timestamp": _iso(now), "components": components}
+
+    async def _tasks(self, tasks: Sequence[str]) -> list[View]:
+        return [_task(row) for (row,) in await self._query("tasks", tasks=list(tasks))]
+
+    async def _steps(self, task_uuid: str, step_uuid: str | None) -> list[View]:
+        task = checked(task_uuid)
+        rows = await self._query("steps", task=task, step=step_uuid)
+        if not rows:
+            if not await self._tasks([task]):
+                raise TaskNotFound(f"no task {task_uuid} in this database")
+            raise StepNotFound(f"task {task_uuid} has no step {step_uuid}")
+        return [_step(row) for (row,) in rows]
+
+    async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
+        return await self._engine.connection.execute(query("client", name), params)
+
+
+def _task(row: View) -> View:
+    total, done, failed, cancelled, active, retrying, held = (row.pop(name) for name in COUNTS)
+    counts = StepCounts(total, done, failed, cancelled, active, retrying, held)
+    return {
+        **_with_utc(row),
+        "total_steps": total,
+        "pending_steps": total - done - failed - cancelled - active - retrying,
+        "in_progress_steps": active,
+        "completed_steps": done,
+        "failed_steps": failed,
+        "ready_steps": held,
+        "execution_status": str(execution_status(counts)),
+        "recommended_action": recommended_action(counts),
+        "completion_percentage": completion_percentage(counts),
+        "health_status": health_status(counts),
+    }
+
+
+def _step(row: View) -> View:
+    unmet, due, retryable, _ = (row.pop(name) for name in ("unmet", "due", "retryable", "ordinal"))
+    waits = row["current_state"] in (StepState.PENDING, StepState.WAITING_FOR_RETRY)
+    eligible = row["attempts"] == 0 or (retryable and row["attempts"] < row["max_attempts"])
+    return {
+        **_with_utc(row),
+        "dependencies_satisfied": unmet == 0,
+        "completed_parents": row["total_parents"] - unmet,
+        "retry_eligible": eligible,
+        "ready_for_execution": waits and unmet == 0 and due and eligible,
+    }
+
+
+def _readiness(step: View) -> View:
+    """A step inside its task: the result stays with the step."""
+    rest = {key: value for key, value in step.items() if key not in ("step_uuid", "results", "completed_at")}
+    return {"workflow_step_uuid": step["step_uuid"], **rest}
+
+
+def _pagination(limit: int, offset: int, count: int) -> View:
+    page, pages = offset // limit, -(-count // limit)
+    return {
+        "page": page,
+        "per_page": limit,
+        "total_count": count,
+        "total_pages": pages,
+        "has_next": offset + limit < count,
+        "has_previous": offset > 0,
+    }
+
+
+def _with_utc(row: View) -> View:
+    """The document with its times in UTC, whatever the session's time zone."""
+    return {key: _utc(value) if key.endswith("_at") else value for key, value in row.items()}
+
+
+def _utc(time: str | None) -> str | None:
+    return None if time is None else _iso(datetime.fromisoformat(time))
+
+
+def _iso(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat()

@@ -1,0 +1,82 @@
+"""The worker of a process as one object, under its published name (D-163)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import ClassVar
+
+from tasker.bootstrap import bootstrap_worker, is_worker_running, stop_worker
+from tasker.errors import WorkerAlreadyRunningError, WorkerNotInitializedError
+from tasker.event_bridge import EventBridge
+from tasker.handler import HandlerRegistry
+from tasker.types import BootstrapConfig, BootstrapResult
+
+
+class Worker:
+    """A running worker; `Worker.start()` makes it, `stop()` ends it. There is one in a process."""
+
+    _instance: ClassVar[Worker | None] = None
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self) -> None:
+        self._result: BootstrapResult | None = None
+
+    @classmethod
+    def start(
+        cls, handler_packages: list[str] | None = None, config: BootstrapConfig | None = None
+    ) -> Worker:
+        """Load the handlers of these packages and start to work; returns at once.
+
+        The event bridge is started as well. Raises `HandlerLoadError`, and what `bootstrap_worker` raises.
+        """
+        with cls._lock:
+            if is_worker_running():
+                raise WorkerAlreadyRunningError("a worker runs in this process already", hint="stop it first")
+            _load_handlers(handler_packages or ())
+            EventBridge.instance().start()
+            worker = cls()
+            worker._result = bootstrap_worker(config)
+            cls._instance = worker
+            return worker
+
+    def stop(self) -> None:
+        """Stop working; steps that run are given ten seconds, then given back. May be called twice."""
+        if self._result is not None and type(self)._instance is self:
+            stop_worker()
+            EventBridge.instance().stop()
+            type(self)._instance = None
+
+    @classmethod
+    def instance(cls) -> Worker | None:
+        """The worker that runs, if one does."""
+        return cls._instance
+
+    @classmethod
+    def reset_instance(cls) -> None:
+        """Stop and forget the worker (D-173)."""
+        if (worker := cls._instance) is not None:
+            worker.stop()
+
+    @property
+    def worker_id(self) -> str:
+        """Who it is in the history of steps."""
+        return self.bootstrap_result.worker_id
+
+    @property
+    def is_running(self) -> bool:
+        """True between `start` and `stop`."""
+        return type(self)._instance is self and is_worker_running()
+
+    @property
+    def bootstrap_result(self) -> BootstrapResult:
+        """What starting answered. Raises `WorkerNotInitializedError` for a worker made without `start`."""
+        if self._result is None:
+            raise WorkerNotInitializedError("this worker was never started", hint="use Worker.start()")
+        return self._result
+
+
+def _load_handlers(packages: Sequence[str]) -> None:
+    registry = HandlerRegistry.instance()
+    for package in packages:
+        registry.discover_handlers(package)

@@ -1,0 +1,119 @@
+"""What the settings say is what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+
+import tasker
+from tasker.app.configured import configured
+from tasker.services.templates import load_plans
+from tasker.settings.check import check
+from tasker.settings.layering import nested
+from tasker.settings.single_process import SINGLE_PROCESS
+
+ROOT = Path(__file__).parents[3]
+
+Write = Callable[[str, str], Path]
+
+
+async def test_an_app_obeys_its_configuration(database_url: str, tmp_path: Path) -> None:
+    settings = check(
+        nested(
+            {
+                **SINGLE_PROCESS,
+                "common.database.url": database_url,
+                "common.execution.on_blocked": "wait",
+                "common.execution.result_limit_bytes": 1024,
+                "orchestration.decision_points.max_decision_depth": 2,
+            }
+        )
+    ).settings
+    assert settings is not None
+    (tmp_path / "workflow.yaml").write_text(
+        "name: big\nnamespace: sizes\nversion: 1.0.0\nsteps:\n  - name: make\n    handler: sizes.make\n"
+    )
+    (tmp_path / "handlers.py").write_text(
+        "from tasker.step_handler.functional import step_handler\n\n\n@step_handler('sizes.make')\ndef make(context):\n"
+        "    return {'text': 'x' * 2000}\n"
+    )
+    async with tasker.App(configuration=configured(settings)) as app:
+        submitted = await app.submit(tmp_path, {})
+        async with asyncio.timeout(30):
+            while (await app.tasks.state(submitted.task_uuid))[0] not in ("blocked_by_failures", "error"):
+                pass
+        report = await app.tasks.report(submitted.task_uuid)
+    assert app.database_url == database_url
+    assert report.status == "blocked_by_failures"
+    assert "1,024 allowed" in str(report)
+
+
+async def test_an_app_obeys_the_limits_of_decisions(database_url: str) -> None:
+    table = "orchestration.decision_points"
+    limits = {f"{table}.max_decision_depth": 1, f"{table}.warn_threshold_depth": 1}
+    settings = check(nested({**SINGLE_PROCESS, "common.database.url": database_url, **limits})).settings
+    assert settings is not None
+    folder = ROOT / "workflows" / "nested_approval"
+    async with tasker.App(configuration=configured(settings)) as app:
+        report = await app.run(folder, json.loads((folder / "input.json").read_text()), timeout=60)
+    assert report.status == "error"
+    assert "the limit is 1" in str(report)
+
+
+def test_steps_that_say_nothing_about_retries_take_the_configured_policy(write: Write) -> None:
+    file = write(
+        "workflow.yaml",
+        "name: n\nnamespace: n\nversion: 1.0.0\nsteps:\n"
+        "  - {name: silent, handler: h}\n"
+        "  - {name: spoken, handler: h, retry: {max_attempts: 5}}\n"
+        "  - {name: decide, type: decision, handler: h}\n",
+    )
+    settings = check(
+        nested({"common.backoff.max_backoff_seconds": 60, "common.backoff.backoff_multiplier": 3.0})
+    ).settings
+    assert settings is not None
+    (plan,) = load_plans(file, None, configured(settings).retry)
+    policies = [step.retry for name in ("silent", "spoken", "decide") for step in [plan.by_name[name]]]
+    assert [(each.max_backoff_ms, each.multiplier, each.jitter) for each in policies] == [
+        (60_000, 3.0, 0.15),
+        (30_000, 2.0, 0.0),
+        (60_000, 3.0, 0.15),
+    ]
+    assert [each.max_attempts for each in policies] == [3, 5, 1]
+
+
+def tasker_run(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("TASKER_", "DATABASE_URL"))}
+    return subprocess.run(
+        [sys.executable, "-m", "tasker", "run", str(ROOT / "workflows" / "linear_math"), *arguments],
+        env={**environ, "TASKER_CONFIG_PATH": str(config)},
+        cwd=config.parent,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_run_takes_its_database_from_the_file_and_a_command_line_option_wins(database_url: str, write: Write) -> None:
+    file = write("merged.toml", f'[common.database]\nurl = "{database_url}"\n[common.queues]\nbackend = "memory"\n')
+    done = tasker_run(file)
+    assert done.returncode == 0, done.stderr
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("select count(*) from tasker.tasks").fetchone() == (1,)
+    refused = tasker_run(file, "--backend", "nonsense")
+    assert refused.returncode == 1
+    assert "no messaging backend 'nonsense'" in refused.stderr
+
+
+def test_run_does_not_start_with_a_configuration_that_is_not_valid(write: Write) -> None:
+    file = write("merged.toml", "[worker.lease]\nlease_ms = 1\n")
+    done = tasker_run(file)
+    assert done.returncode == 1
+    assert f"Validation Error: worker.lease.lease_ms\nValue: 1  ({file}:2)\n" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,72 @@
+"""The engine's Python side on the lab's database: over real connections, with the default messaging backend."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.plan import Plan
+from tasker.db.connection import Connection
+from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.results import Processor
+from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.services.engine import Engine
+from tasker.services.exchange import Caller, Result
+from tasker.services.plans import PlanStore
+from tests.support.engine_fixture import Item, Lab
+
+AT_ONCE = SweepSettings(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0)
+"""A sweep without patience: whatever is not exactly right at this moment would be found."""
+
+
+@dataclass(frozen=True)
+class Orchestra:
+    """What a process runs beside its workers, on one connection."""
+
+    lab: Lab
+    engine: Engine
+    processor: Processor
+    sweeper: Sweeper
+
+    def caller(self, slots: int = 0) -> Caller:
+        return Caller(self.lab.one.worker, slots, [self.lab.namespace_id], window=self.lab.window)
+
+    async def sweep(self) -> Counter[str]:
+        """The repairs of one sweep, by kind; kinds without a repair are left out."""
+        return +(await self.sweeper.sweep(self.caller()))[0]
+
+    async def process(self, *results: Result, slots: int = 0, wait: bool = True) -> Any:
+        return await self.processor.process(results, self.caller(slots), wait=wait)
+
+
+@pytest.fixture
+async def orchestra(lone_lab: Lab) -> AsyncIterator[Orchestra]:
+    connection = Connection(lone_lab.url)
+    engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
+    processor = Processor(engine, random.Random(1))
+    yield Orchestra(
+        lone_lab, engine, processor, Sweeper(engine, processor, PlanStore(connection), random.Random(2), AT_ONCE)
+    )
+    await connection.close()
+
+
+def result_of(plan: Plan, claim: Item, result: Any = None, *, failure: Failure | None = None) -> Result:
+    """What a worker brings to the processor for a claim."""
+    step = plan.steps[claim["ordinal"]]
+    held = Claim(
+        step_uuid=claim["step"], task_uuid=claim["task"], name=claim["name"], template_step=step.name,
+        template_hash=plan.hash, namespace=plan.namespace, token=claim["token"], attempt=claim["attempt"],
+        max_attempts=step.retry.max_attempts, correlation_id=claim["task"],
+    )
+    if failure is not None:
+        return Result(Outcome(held, 5, failure=failure), plan)
+    value = {"by": claim["name"]} if result is None else result
+    return Result(Outcome(held, 5, value), plan, json.dumps(value))

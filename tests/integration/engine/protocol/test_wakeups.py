@@ -1,0 +1,187 @@
+"""Rule 7: no wake-up is lost in either order, and nobody is notified who does not sleep."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import psycopg
+
+from tasker.db.connection import Connection
+from tasker.execution.claiming import Claimer
+from tasker.execution.slots import Slots
+from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+from tasker.services.engine import Engine
+from tests.support.engine_fixture import Lab, Session
+from tests.support.random_plans import Spec
+
+
+def listener(lab: Lab) -> psycopg.Connection[Any]:
+    connection = lab.session().connection
+    connection.execute("listen tasker_work")
+    return connection
+
+
+def heard(connection: psycopg.Connection[Any]) -> list[str]:
+    """What was sent so far. A round trip brings everything that was committed before it."""
+    connection.execute("select 1")
+    return [notification.payload for notification in connection.notifies(timeout=0)]
+
+
+def mark(session: Session, action: str) -> None:
+    session.core("worker", {"action": action, "worker": session.worker, "lease_ms": 30_000})
+
+
+def wake(session: Session) -> int:
+    return int(session.value("select tasker.wake_v1(%s)", [session.lab.namespace]))
+
+
+def test_a_worker_that_sleeps_before_the_commit_is_notified_after_it(lab: Lab) -> None:
+    _, claims = lab.running(lab.chain())
+    lab.two.start_worker()
+    ears = listener(lab)
+    mark(lab.two, "sleep")
+
+    lab.one.finish(claims["s0"])
+
+    assert wake(lab.one) == 1
+    assert heard(ears) == [lab.two.worker]
+
+
+def test_a_worker_that_falls_asleep_after_the_sender_looked_finds_the_work_itself(lab: Lab) -> None:
+    _, claims = lab.running(lab.chain())
+    lab.two.start_worker()
+    assert not lab.two.claim()
+
+    lab.one.finish(claims["s0"])
+    assert wake(lab.one) == 0
+    mark(lab.two, "sleep")
+
+    assert len(lab.two.claim()) == 1, "it looks again after the mark"
+
+
+def test_a_mark_that_is_not_committed_yet_is_not_seen_and_need_not_be(lab: Lab) -> None:
+    """The narrowest case: the sender looks for sleepers between the mark and its commit."""
+    _, claims = lab.running(lab.chain())
+    lab.two.start_worker()
+
+    with lab.transaction(lab.two):
+        mark(lab.two, "sleep")
+        lab.one.finish(claims["s0"])
+        assert wake(lab.one) == 0
+
+    assert len(lab.two.claim()) == 1
+
+
+def test_work_that_is_not_committed_yet_is_followed_by_a_wake_up(lab: Lab) -> None:
+    """The other narrow case: the worker looks between the sender's write and its commit."""
+    _, claims = lab.running(lab.chain())
+    lab.two.start_worker()
+    ears = listener(lab)
+
+    with lab.transaction(lab.one):
+        lab.one.finish(claims["s0"])
+        mark(lab.two, "sleep")
+        assert not lab.two.claim()
+
+    assert wake(lab.one) == 1
+    assert heard(ears) == [lab.two.worker]
+
+
+def test_nobody_is_notified_while_nobody_sleeps(lab: Lab) -> None:
+    _, claims = lab.running(lab.chain())
+    lab.two.start_worker()
+    ears = listener(lab)
+    mark(lab.two, "sleep")
+    mark(lab.two, "wake")
+
+    lab.one.finish(claims["s0"])
+
+    assert wake(lab.one) == 0
+    assert heard(ears) == []
+
+
+def test_only_living_workers_of_the_namespace_are_woken(lab: Lab) -> None:
+    gone, stopped, other = lab.session(), lab.session(), lab.session()
+    for session in (gone, stopped, other):
+        session.start_worker(lease_ms=-1 if session is gone else 30_000)
+        mark(session, "sleep")
+    mark(stopped, "stop")
+    namespaces = {"action": "serve", "worker": other.worker, "lease_ms": 30_000, "namespaces": ["elsewhere"]}
+    other.core("worker", namespaces)
+
+    assert wake(lab.one) == 0
+
+
+def test_submitting_notifies_by_its_commit_and_never_by_a_rollback(lab: Lab) -> None:
+    plan = lab.chain(1)
+    lab.submit(plan)
+    ears = listener(lab)
+
+    with lab.one.connection.transaction(force_rollback=True):
+        lab.one.submit(plan, {})
+    assert heard(ears) == []
+    with lab.transaction(lab.one):
+        lab.one.submit(plan, {})
+        assert heard(ears) == [], "not before the commit"
+    assert heard(ears) == [f"@{lab.namespace}"]
+
+
+def test_a_submission_that_enqueues_nothing_notifies_nobody(lab: Lab) -> None:
+    plan = lab.chain(1)
+    lab.submit(plan)
+    lab.window = 0
+    ears = listener(lab)
+
+    lab.submit(plan)
+
+    assert heard(ears) == []
+
+
+class LateWork(Engine):
+    """Submits a task at the worst moment: after the worker's last look and before its mark."""
+
+    lab: Lab
+
+    async def read(self, function: str, args: dict[str, Any]) -> dict[str, Any]:
+        if args.get("action") == "sleep":
+            self.lab.one.submit(self.lab.chain(1), {})
+        return await super().read(function, args)
+
+
+async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
+    """No notification reaches it and its poll is an hour: only the second look can find the task."""
+    claimed = asyncio.get_running_loop().create_future()
+    connection = Connection(lab.url)
+    engine = LateWork(connection, MessagingService(load_backend("pgmq", {})))
+    engine.lab = lab
+    lab.two.start_worker()
+    lab.submit(lab.plan(Spec("first")))
+    lab.one.run_all()
+
+    async def offer(ask: Any) -> Any:
+        answer = await ask(5)
+        if answer.get("claims") and not claimed.done():
+            claimed.set_result(answer["claims"])
+        return answer
+
+    worker = SimpleNamespace(
+        identity=lab.two.worker, slots=Slots(5), namespace_ids=[lab.namespace_id], unserved=set(), offer=offer,
+        settings=SimpleNamespace(window=100, timeout_ms=1000, grace_ms=1000, drowse_ms=0, poll_ms=3_600_000),
+    )
+    async def never(*_: Any) -> Any:
+        raise AssertionError("nothing is held")
+
+    claimer = Claimer(engine, worker, [lab.namespace], random.Random(1), never, on_lost=lambda: None)  # type: ignore[arg-type]
+    running = asyncio.create_task(claimer.run())
+    try:
+        (claim,) = await asyncio.wait_for(claimed, 60)
+    finally:
+        claimer.drain()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await connection.close()
+    lab.two.finish(claim)

@@ -1,0 +1,118 @@
+"""Backends that are not transactional: hints are sent after the commit, and what is lost there is found."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+import pytest_asyncio
+
+import tasker
+from tasker.db.connection import Connection
+from tasker.errors import DatabaseUnavailable, MessagingError
+from tasker.messaging import MessagingService
+from tasker.services.engine import Engine
+from tasker.template import compile_text
+from tasker_memory import create
+from tests.support.brokers import free_port
+
+(PLAN,) = compile_text(
+    """
+name: pair
+namespace_name: hinted
+version: "1.0.0"
+steps:
+  - {name: left, handler: any.left}
+  - {name: right, handler: any.right}
+"""
+).plans
+QUEUE = "worker_hinted_queue"
+
+
+@pytest_asyncio.fixture
+async def app(database_url: str) -> AsyncIterator[tasker.App]:
+    """Submits, and works on nothing."""
+    async with tasker.App(database_url, backend="memory", work=False) as running:
+        yield running
+
+
+def engine_of(app: tasker.App) -> Engine:
+    return app._engine
+
+
+async def steps_of(engine: Engine) -> list[str]:
+    rows = await engine.connection.execute("select workflow_step_uuid::text from tasker.workflow_steps order by 1")
+    return [row[0] for row in rows]
+
+
+async def test_a_send_that_fails_does_not_hide_that_the_task_exists(
+    app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_of(app)
+
+    async def refuse(queue: str, payloads: Sequence[bytes]) -> list[int]:
+        raise MessagingError("the broker is away")
+
+    with monkeypatch.context() as away:
+        away.setattr(engine.messaging.backend, "send_messages", refuse)
+        submitted = await app.submit(PLAN)
+    assert (await app.tasks.state(submitted.task_uuid))[0] == "steps_in_process"
+    steps = await steps_of(engine)
+    assert await engine.missing_hints("hinted", steps) == steps
+    assert (await engine.call("hinted", {"steps": steps}))["sent"] == {"hinted": 2}
+    assert await engine.missing_hints("hinted", steps) == []
+
+
+async def test_no_more_hints_are_missing_than_the_queue_is_short_of(app: tasker.App) -> None:
+    engine = engine_of(app)
+    await app.submit(PLAN)
+    steps = await steps_of(engine)
+    assert await engine.missing_hints("hinted", steps) == []
+    (message, _) = await engine.messaging.receive_messages(QUEUE, 10, 30)
+    assert await engine.missing_hints("hinted", steps) == []  # received is not lost
+    await engine.messaging.ack_message(QUEUE, message.message_id)
+    assert len(await engine.missing_hints("hinted", steps)) == 1
+
+
+async def test_hints_whose_claim_failed_are_given_back_at_once() -> None:
+    messaging = MessagingService(create({}))
+    hint = {
+        "namespace": "hinted",
+        "step": "5b3f1d1e-7f5e-4d38-9f0d-000000000001",
+        "task": "5b3f1d1e-7f5e-4d38-9f0d-000000000000",
+    }
+    await messaging.send_hints([hint])
+    engine = Engine(Connection(f"postgresql://postgres@127.0.0.1:{free_port()}/none"), messaging)
+    with pytest.raises(DatabaseUnavailable):
+        await engine.claim({"namespaces": ["hinted"], "slots": 10})
+    assert len(await messaging.receive_step_messages("hinted", 10, 30)) == 1
+
+
+async def test_a_message_that_is_no_hint_is_set_aside_and_the_others_are_claimed(app: tasker.App) -> None:
+    engine = engine_of(app)
+    await app.submit(PLAN)
+    await engine.messaging.send_message(QUEUE, b"no hint")
+    args = {
+        "worker": "5b3f1d1e-7f5e-4d38-9f0d-00000000000a",
+        "slots": 10,
+        "namespaces": ["hinted"],
+        "namespace_ids": [],
+        "unserved": [],
+        "window": 2000,
+    }
+    answer = await engine.claim(args)
+    assert (answer["popped"], len(answer["claims"])) == (3, 2)
+    assert (await engine.messaging.queue_stats(QUEUE)).depth == 0
+    ((reason,),) = await engine.connection.execute("select reason from tasker.poison_messages")
+    assert "not JSON" in reason
+
+
+async def test_namespaces_take_turns_at_being_first(app: tasker.App) -> None:
+    messaging = MessagingService(create({}))
+    for namespace in ("one", "two"):
+        await messaging.backend.create_queue(f"worker_{namespace}_queue")
+        await messaging.backend.send_messages(f"worker_{namespace}_queue", [b"x"] * 5)
+    engine = Engine(Connection(app.database_url), messaging)
+    firsts = [(await engine._receive(["one", "two"], 1))[0].queue for _ in range(4)]
+    await engine.connection.close()
+    assert sorted(firsts) == ["worker_one_queue"] * 2 + ["worker_two_queue"] * 2
