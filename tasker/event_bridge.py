@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tasker.handler import HandlerRegistry
+from tasker.types import FfiStepEvent
 
 log = logging.getLogger("tasker.event_bridge")
 
@@ -36,6 +37,10 @@ SCHEMA = {
     EventNames.POLLER_METRICS: "FfiDispatchMetrics",
     EventNames.POLLER_ERROR: "exception",
 }
+
+
+class AnnouncedStep(FfiStepEvent):
+    """A step that this process's worker runs itself: there to be looked at, not to be run."""
 
 
 class EventBridge:

@@ -45,7 +45,6 @@ def get_worker_config() -> WorkerConfig:
         environment=system.environment,
         supported_namespaces=system.namespaces,
         polling_interval_ms=settings.poll_ms,
-        starvation_threshold_ms=settings.lease_ms,
         max_concurrent_handlers=settings.concurrency,
         handler_timeout_ms=settings.timeout_ms,
     )

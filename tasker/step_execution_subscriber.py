@@ -1,4 +1,7 @@
-"""Runs steps that arrive as events: for programs that embed a worker and for tests of handlers (D-159)."""
+"""Runs steps that arrive as events: for programs with their own source of steps, and for tests of handlers (D-159).
+
+The events of this process's worker are left alone: it runs those steps itself.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 from tasker.contracts.execution import Failure
 from tasker.errors import StepExecutionError
-from tasker.event_bridge import EventBridge, EventNames
+from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
 from tasker.handler import HandlerRegistry
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.step_handler.checkpoint import CheckpointYield
@@ -50,6 +53,8 @@ class StepExecutionSubscriber:
         return self._worker_id
 
     def _on_event(self, event: FfiStepEvent) -> None:
+        if isinstance(event, AnnouncedStep):
+            return
         started = time.monotonic()
         result: StepHandlerResult | Failure
         try:

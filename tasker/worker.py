@@ -23,9 +23,7 @@ class Worker:
         self._result: BootstrapResult | None = None
 
     @classmethod
-    def start(
-        cls, handler_packages: list[str] | None = None, config: BootstrapConfig | None = None
-    ) -> Worker:
+    def start(cls, handler_packages: list[str] | None = None, config: BootstrapConfig | None = None) -> Worker:
         """Load the handlers of these packages and start to work; returns at once.
 
         The event bridge is started as well. Raises `HandlerLoadError`, and what `bootstrap_worker` raises.
@@ -34,9 +32,9 @@ class Worker:
             if is_worker_running():
                 raise WorkerAlreadyRunningError("a worker runs in this process already", hint="stop it first")
             _load_handlers(handler_packages or ())
-            EventBridge.instance().start()
             worker = cls()
             worker._result = bootstrap_worker(config)
+            EventBridge.instance().start()
             cls._instance = worker
             return worker
 
@@ -60,7 +58,7 @@ class Worker:
 
     @property
     def worker_id(self) -> str:
-        """Who it is in the history of steps."""
+        """The name it was given, else who it is in the history of steps."""
         return self.bootstrap_result.worker_id
 
     @property

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from nats.aio.msg import Msg
-from nats.errors import Error
 
 from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
@@ -21,8 +22,8 @@ BURST = 500
 """Messages that are sent before their confirmations are awaited, and received in one call."""
 TICK_SECONDS = 0.5
 """How often overdue messages are looked for."""
-FREE_RETURNS = 3
-"""A message that was received more often is not given back at once but with a growing delay (E-17)."""
+QUIET_SECONDS = 2.0
+"""How long a subscription waits for announcements before it says that there may be something."""
 DELAY = "Tasker-Delay-Ms"
 
 
@@ -33,13 +34,14 @@ class NatsBackend:
     ends, and gives the message back then. When the process dies, the server does so after `ack_wait_seconds`.
     """
 
-    capabilities = Capabilities(push=True, native_delay=True, ack_extend=True, fallback_polling=True)
+    capabilities = Capabilities(push=True, native_delay=True, ack_extend=True)
 
     def __init__(self, settings: NatsSettings) -> None:
-        self._settings, self._clock = settings, settings.clock
+        self._settings = settings
         self._link = Link(settings)
         self._streams = Streams(self._link, settings)
         self._held = HeldMessages()
+        self._known: set[str] = set()
         self._ticker: asyncio.Task[None] | None = None
 
     def provider_name(self) -> str:
@@ -74,6 +76,7 @@ class NatsBackend:
     async def delete_queue(self, queue: str) -> None:
         """Remove the queue and its messages."""
         await self._streams.delete(check_queue_name(queue))
+        self._known.discard(queue)
 
     async def queue_exists(self, queue: str) -> bool:
         """True when the server has it."""
@@ -104,51 +107,62 @@ class NatsBackend:
         ids = await self._link.publish(self._streams.subject(check_queue_name(queue)), payloads, headers)
         if ids is None:
             raise _missing(queue)
-        await self._link.tell(self._streams.ready(queue))
+        await self._link.tell(self._streams.subject(queue, "ready"))
         return ids
 
     # Receiving
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` messages, at most 500."""
-        stream = self._streams.name(check_queue_name(queue))
+        """Up to `limit` messages, at most 500; those that came back go first."""
+        await self._must_exist(queue)
         await self._return_ended()
-        limit = min(limit, BURST, self._held.room())
         received: list[QueuedMessage] = []
-        while len(received) < limit:
-            began = asyncio.get_running_loop().time()
-            messages = await self._link.pull(stream, CONSUMER, limit - len(received))
-            if messages is None:
-                raise _missing(queue)
+        while len(received) < min(limit, BURST):
+            began = _loop_time()
+            messages = await self._pull(queue, min(limit, BURST) - len(received))
             kept = [message for message in messages if not await self._put_aside(queue, message)]
             received += [self._hold(queue, message, visibility_timeout, began) for message in kept]
             if len(kept) == len(messages):
                 break
         return received
 
+    async def _pull(self, queue: str, limit: int) -> list[Msg]:
+        try:
+            return await self._link.pull(self._streams.name(queue), CONSUMER, limit)
+        except MessagingError:
+            self._known.discard(queue)
+            await self._must_exist(queue)
+            raise
+
+    async def _must_exist(self, queue: str) -> None:
+        if check_queue_name(queue) not in self._known:
+            await self.queue_stats(queue)
+            self._known.add(queue)
+
     async def _put_aside(self, queue: str, message: Msg) -> bool:
-        """Put off what is not due, and bury what came too often. A delayed message is put off once in any case, so
-        that its count is always one more than what its receivers see."""
-        deliveries, headers = message.metadata.num_delivered, message.headers or {}
+        """Put off what is not due, and bury what came too often.
+
+        A delayed message is put off once in any case, so that it has always come once more than its receivers saw.
+        """
+        deliveries, delay = message.metadata.num_delivered, (message.headers or {}).get(DELAY)
         if deliveries > self._settings.delivery_limit:
-            await self._link.publish(await self._streams.dead_letters(queue), [message.data])
-            return await self._link.confirm(message.reply, b"+TERM")
-        if DELAY not in headers:
+            await self._streams.bury(queue, message.data)
+            return await self._verdict(message.reply, b"+TERM")
+        if delay is None:
             return False
-        age = (self._clock.now() - message.metadata.timestamp).total_seconds()
-        remaining = int(headers[DELAY]) / 1000 - age
-        return (deliveries == 1 or remaining > 0) and await self._link.confirm(message.reply, _nak(remaining))
+        remaining = int(delay) / 1000 - (self._now() - message.metadata.timestamp).total_seconds()
+        return (deliveries == 1 or remaining > 0) and await self._verdict(message.reply, _nak(remaining))
 
     def _hold(self, queue: str, message: Msg, visibility_timeout: float, began: float) -> QueuedMessage:
+        deadline = self._monotonic() + visibility_timeout
         message_id = message.metadata.sequence.stream
+        self._held.put((queue, message_id), Receipt(message.reply, deadline, began, self._link.generation))
         reads = message.metadata.num_delivered - (DELAY in (message.headers or {}))
-        deadline = self._clock.monotonic() + visibility_timeout
-        self._held.put(queue, message_id, Receipt(message.reply, reads, deadline, began, self._link.generation))
         return QueuedMessage(queue, message_id, message.data, reads)
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
         """Not possible here (`fetch_by_id` is not claimed): raises `MessagingError`."""
-        raise MessagingError("a consumer gives its messages in order only", retryable=False, hint="use receive_messages")
+        raise MessagingError("a consumer gives messages in order only", retryable=False, hint="use receive_messages")
 
     # Settling
 
@@ -157,35 +171,36 @@ class NatsBackend:
         return await self._settle(queue, message_id, b"+ACK")
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
-        """Give it back. One that comes back often waits longer each time, and ends with the dead letters."""
+        """Give it back; the server keeps the delay."""
+        return await self._settle(queue, message_id, _nak(delay_seconds))
+
+    async def _settle(self, queue: str, message_id: int, verdict: bytes) -> bool:
         receipt = self._ours(queue, message_id)
-        delay = max(delay_seconds, _forced_delay(receipt.reads) if receipt else 0.0)
-        given_back = await self._settle(queue, message_id, _nak(delay))
-        if given_back and delay <= 0:
-            await self._link.tell(self._streams.ready(queue))
-        return given_back
+        if receipt is None:
+            return False
+        settled = await self._verdict(receipt.reply, verdict)
+        self._held.receipts.pop((queue, message_id), None)
+        return settled
+
+    async def _verdict(self, reply: str, verdict: bytes) -> bool:
+        """Returns when the server has taken note; False when the queue is gone."""
+        return await self._link.request(reply, verdict) is not None
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
         """Move its deadline."""
         receipt = self._ours(queue, message_id)
         if receipt is not None:
-            receipt.deadline = self._clock.monotonic() + seconds
+            receipt.deadline = self._monotonic() + seconds
         return receipt is not None
 
     def _ours(self, queue: str, message_id: int) -> Receipt | None:
-        receipt = self._held.get(check_queue_name(queue), message_id)
+        receipt = self._held.receipts.get((check_queue_name(queue), message_id))
         lost = receipt is None or receipt.generation != self._link.generation or self._taken_back(receipt)
         return None if lost else receipt
 
     def _taken_back(self, receipt: Receipt) -> bool:
         """The server has not heard of it for so long that somebody else may have it."""
-        return asyncio.get_running_loop().time() - receipt.confirmed > self._settings.ack_wait_seconds
-
-    async def _settle(self, queue: str, message_id: int, verdict: bytes) -> bool:
-        receipt = self._ours(queue, message_id)
-        settled = receipt is not None and await self._link.confirm(receipt.reply, verdict)
-        self._held.forget(queue, message_id)
-        return settled
+        return _loop_time() - receipt.confirmed > self._settings.ack_wait_seconds
 
     async def _tick(self) -> None:
         while True:
@@ -195,20 +210,19 @@ class NatsBackend:
                 await self._renew()
 
     async def _return_ended(self) -> None:
-        ended = self._held.take_ended(self._clock.monotonic(), self._link.generation)
-        verdicts = [self._link.confirm(one.reply, _nak(0.0)) for one in ended if not self._taken_back(one)]
-        await asyncio.gather(*verdicts)
+        ended = self._held.take_ended(self._monotonic(), self._link.generation)
+        await asyncio.gather(*(self._verdict(one.reply, _nak(0.0)) for one in ended if not self._taken_back(one)))
 
     async def _renew(self) -> None:
         """Tell the server what is still worked on, long before it takes it back."""
-        now, third = asyncio.get_running_loop().time(), self._settings.ack_wait_seconds / 3
-        due = [one for one in self._held.all() if one.confirmed + third < now and not self._taken_back(one)]
+        now, third = _loop_time(), self._settings.ack_wait_seconds / 3
+        held = self._held.receipts.values()
+        due = [one for one in held if one.confirmed + third < now and not self._taken_back(one)]
         for receipt in due:
             await self._link.tell(receipt.reply, b"+WPI")
-        if due:
-            await self._link.flush()
-        for receipt in due:
-            receipt.confirmed = now
+        if due and await self._link.api("INFO"):
+            for receipt in due:
+                receipt.confirmed = now
 
     # Watching
 
@@ -218,13 +232,13 @@ class NatsBackend:
         if state is None:
             raise _missing(queue)
         depth, first = state
-        age = None if first is None else max(0.0, (self._clock.now() - first).total_seconds())
-        return QueueStats(queue, depth, age)
+        return QueueStats(queue, depth, max(0.0, (self._now() - first).total_seconds()) if first else None)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
-        """One notification for each queue, after each send to it, and for all of them when the connection is back.
+        """One notification for each queue, after each send to it, and for all of them when it was quiet for a while.
 
-        Announcements are plain messages that follow the stored one; nobody sends them again, so poll as well.
+        Announcements are plain messages that follow the stored one. Nobody repeats them, and nobody announces what
+        comes back or comes due: the notifications of quiet times cover that.
         """
         wanted = sorted({check_queue_name(queue) for queue in queues})
         waiting, news = dict.fromkeys(wanted), asyncio.Event()
@@ -233,38 +247,33 @@ class NatsBackend:
             waiting[message.subject.rpartition(".")[2]] = None
             news.set()
 
-        def reconnected() -> None:
-            waiting.update(dict.fromkeys(wanted))
-            news.set()
-
-        for queue in wanted:
-            await self.queue_stats(queue)  # refuses a missing queue
-        with self._link.errors():
-            subscriptions = [await self._link.client.subscribe(self._streams.ready(q), cb=announced) for q in wanted]
-        self._link.on_reconnect.add(reconnected)
-        try:
-            await self._link.flush()
+        async with self._link.subscribed([self._streams.subject(queue, "ready") for queue in wanted], announced):
+            for queue in wanted:
+                await self.queue_stats(queue)  # refuses a missing queue; its answer says that we are subscribed
             while True:
                 for queue in list(waiting):
                     del waiting[queue]
                     yield Available(queue)
-                await news.wait()
+                try:
+                    await asyncio.wait_for(news.wait(), QUIET_SECONDS)
+                except TimeoutError:
+                    waiting.update(dict.fromkeys(wanted))
                 news.clear()
-        finally:
-            self._link.on_reconnect.discard(reconnected)
-            for subscription in subscriptions:
-                with suppress(Error):
-                    await subscription.unsubscribe()
+
+    def _now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def _monotonic(self) -> float:
+        return time.monotonic()
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _nak(delay_seconds: float) -> bytes:
-    nanoseconds = max(0, round(delay_seconds * 1e9))
-    return b"-NAK " + json.dumps({"delay": nanoseconds}).encode() if nanoseconds else b"-NAK"
-
-
-def _forced_delay(reads: int) -> float:
-    """Seconds before a message that was received `reads` times is visible again: 0, then 0.5 doubled up to 32."""
-    return 0.0 if reads <= FREE_RETURNS else 0.5 * 2.0 ** min(6, reads - FREE_RETURNS - 1)
+    delay = max(0, round(delay_seconds * 1e9))
+    return b"-NAK " + json.dumps({"delay": delay}).encode() if delay else b"-NAK"
 
 
 def _missing(queue: str) -> MessagingError:

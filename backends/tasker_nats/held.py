@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasker.errors import MessagingError
-
 LIMIT = 100_000
-"""Messages that one process may hold."""
+"""Messages remembered; the oldest give way, and come back when the server takes them back."""
+
+Key = tuple[str, int]
+"""Queue and message id."""
 
 
 @dataclass(slots=True)
 class Receipt:
-    """A received message, and how it is settled."""
+    """A received message: the subject to which a verdict is sent, and until when it is ours."""
 
     reply: str
-    """The subject to which a verdict is sent."""
-    reads: int
     deadline: float
     """When its visibility timeout ends, on the backend's clock."""
     confirmed: float
@@ -26,37 +25,20 @@ class Receipt:
 
 
 class HeldMessages:
-    """Receipts by queue and message id."""
+    """Receipts by queue and message id, the oldest first."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._receipts: dict[tuple[str, int], Receipt] = {}
+        self.receipts: dict[Key, Receipt] = {}
 
-    def room(self) -> int:
-        """How many more may be held. Raises `MessagingError` when there is no room."""
-        room = self._limit - len(self._receipts)
-        if room < 1:
-            hint = "acknowledge messages or give them back"
-            raise MessagingError(f"{self._limit} received messages are not settled", hint=hint)
-        return room
-
-    def put(self, queue: str, message_id: int, receipt: Receipt) -> None:
+    def put(self, key: Key, receipt: Receipt) -> None:
         """The message was received by us."""
-        self._receipts[queue, message_id] = receipt
-
-    def get(self, queue: str, message_id: int) -> Receipt | None:
-        """Its receipt; None when we do not hold it."""
-        return self._receipts.get((queue, message_id))
-
-    def forget(self, queue: str, message_id: int) -> None:
-        """The message is no longer held."""
-        self._receipts.pop((queue, message_id), None)
-
-    def all(self) -> list[Receipt]:
-        """Everything that is held."""
-        return list(self._receipts.values())
+        self.receipts.pop(key, None)
+        self.receipts[key] = receipt
+        if len(self.receipts) > self._limit:
+            del self.receipts[next(iter(self.receipts))]
 
     def take_ended(self, now: float, generation: int) -> list[Receipt]:
         """Those whose deadline has passed or whose connection was lost; they are no longer held."""
-        ended = [key for key, one in self._receipts.items() if one.deadline <= now or one.generation != generation]
-        return [self._receipts.pop(key) for key in ended]
+        ended = [key for key, one in self.receipts.items() if one.deadline <= now or one.generation != generation]
+        return [self.receipts.pop(key) for key in ended]

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields
 from typing import Any
 
-from tasker.contracts.clock import Clock
 from tasker.errors import MessagingError
 
 LENT = "channel"
 """The engine's database is lent to every backend; this one has no use for it."""
-
-
-class SystemClock:
-    """The machine's clock."""
-
-    def now(self) -> datetime:
-        """The current time in UTC."""
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        """Seconds that never go back."""
-        return time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +29,6 @@ class NatsSettings:
     """How often a message may be received before it is moved to the dead letters."""
     replicas: int = 1
     """Servers of a cluster that keep each new queue, 1 to 5."""
-    clock: Clock = field(default_factory=SystemClock)
-    """Measures visibility timeouts, and ages against the server's time stamps."""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> NatsSettings:

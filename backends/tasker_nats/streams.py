@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from tasker_nats.link import Link
 from tasker_nats.settings import NatsSettings
@@ -15,8 +14,6 @@ CONSUMER = "tasker"
 """The durable pull consumer that all processes share."""
 DEAD_LETTERS_KEPT = 10_000
 """Dead letters beyond this number push out the oldest."""
-PAGE = 1024
-"""Names that the server lists in one answer."""
 
 
 class Streams:
@@ -29,19 +26,14 @@ class Streams:
         """The stream of a queue."""
         return f"{self._prefix}--{queue}"
 
-    def subject(self, queue: str) -> str:
-        """Where the queue's messages are published."""
-        return f"{self._prefix}.queue.{queue}"
-
-    def ready(self, queue: str) -> str:
-        """Where it is announced that the queue has something."""
-        return f"{self._prefix}.ready.{queue}"
+    def subject(self, queue: str, purpose: str = "queue") -> str:
+        """Where messages are published; purpose `ready` is for announcements, `dead` for dead letters."""
+        return f"{self._prefix}.{purpose}.{queue}"
 
     async def create(self, queue: str) -> None:
         """Make the stream, unless it is there, and its consumer, with the current settings."""
         stream = self.name(queue)
-        if await self._info(stream) is None:
-            await self._create(stream, self.subject(queue), retention="workqueue")
+        await self._ensure(stream, self.subject(queue), {"retention": "workqueue"})
         config = {
             "durable_name": CONSUMER,
             "ack_policy": "explicit",
@@ -52,15 +44,16 @@ class Streams:
         path = f"CONSUMER.DURABLE.CREATE.{stream}.{CONSUMER}"
         await self._link.api(path, {"stream_name": stream, "config": config})
 
-    async def dead_letters(self, queue: str) -> str:
-        """The subject for dead letters of a queue, backed by a stream that all queues share."""
-        if await self._info(f"{self._prefix}-dead") is None:
-            await self._create(f"{self._prefix}-dead", f"{self._prefix}.dead.*", max_msgs=DEAD_LETTERS_KEPT)
-        return f"{self._prefix}.dead.{queue}"
+    async def _ensure(self, stream: str, subject: str, more: dict[str, object]) -> None:
+        if await self._link.api(f"STREAM.INFO.{stream}") is None:
+            replicas = self._settings.replicas
+            config = {"name": stream, "subjects": [subject], "storage": "file", "num_replicas": replicas, **more}
+            await self._link.api(f"STREAM.CREATE.{stream}", config)
 
-    async def _create(self, stream: str, subject: str, **more: object) -> None:
-        config = {"name": stream, "subjects": [subject], "storage": "file", "num_replicas": self._settings.replicas}
-        await self._link.api(f"STREAM.CREATE.{stream}", {**config, **more})
+    async def bury(self, queue: str, payload: bytes) -> None:
+        """Put it with the dead letters, in a stream that all queues share."""
+        await self._ensure(f"{self._prefix}-dead", self.subject("*", "dead"), {"max_msgs": DEAD_LETTERS_KEPT})
+        await self._link.publish(self.subject(queue, "dead"), [payload])
 
     async def delete(self, queue: str) -> None:
         """Remove the stream with its messages and its consumer."""
@@ -74,15 +67,12 @@ class Streams:
             names += answer["streams"] or []
             if len(names) >= answer["total"]:
                 break
-        return sorted(name.removeprefix(f"{self._prefix}--") for name in names)
+        return sorted(name.removeprefix(self.name("")) for name in names)
 
     async def state(self, queue: str) -> tuple[int, datetime | None] | None:
         """Number of messages, and when the first of them was stored; None when there is no such queue."""
-        info = await self._info(self.name(queue))
+        info = await self._link.api(f"STREAM.INFO.{self.name(queue)}")
         if info is None:
             return None
         state = info["state"]
         return state["messages"], datetime.fromisoformat(state["first_ts"]) if state["messages"] else None
-
-    async def _info(self, stream: str) -> dict[str, Any] | None:
-        return await self._link.api(f"STREAM.INFO.{stream}")

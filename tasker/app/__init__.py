@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tasker.app.embedded_app import App as App
+    from tasker.app.sync_app import SyncApp as SyncApp
+    from tasker.app.transaction import submit_in as submit_in
+    from tasker.app.transaction import submit_in_async as submit_in_async
 
-__all__ = ["App"]
+__all__ = ["App", "SyncApp", "submit_in", "submit_in_async"]
+
+_HOMES = {
+    "App": "tasker.app.embedded_app",
+    "SyncApp": "tasker.app.sync_app",
+    "submit_in": "tasker.app.transaction",
+    "submit_in_async": "tasker.app.transaction",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`App`, imported when it is first asked for."""
-    if name != "App":
+    """What programs use, imported when it is first asked for."""
+    if name not in _HOMES:
         raise AttributeError(f"module 'tasker.app' has no attribute {name!r}")
-    from tasker.app.embedded_app import App
-
-    return App
+    return getattr(import_module(_HOMES[name]), name)

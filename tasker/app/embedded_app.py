@@ -23,11 +23,13 @@ from tasker.errors import DuplicateTask
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
 from tasker.handler import HandlerRegistry
+from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
 from tasker.services.client_views import ClientViews
 from tasker.services.engine import Engine
 from tasker.services.handlers import add_handlers_beside, load_handlers, require_handlers
+from tasker.services.pauses import Pauses, Target
 from tasker.services.plans import PlanStore
 from tasker.services.reports import TaskReport
 from tasker.services.steps import Steps
@@ -101,7 +103,7 @@ class App:
         self._engine = Engine(self._connection, self._ground.messaging, self._settings.rules)
         self.tasks, self.views = Tasks(self._engine), ClientViews(self._engine)
         self.plans = PlanStore(self._connection)
-        self.steps = Steps(self._engine, self.plans)
+        self.steps, self.pauses = Steps(self._engine, self.plans), Pauses(self._engine)
         self._submitter = Submitter(
             self._engine,
             self.plans,
@@ -149,6 +151,11 @@ class App:
         return self._ground.url
 
     @property
+    def messaging(self) -> MessagingService:
+        """The messaging service in use."""
+        return self._ground.messaging
+
+    @property
     def runtime(self) -> Runtime | None:
         """The worker of this app; None with `work=False`."""
         return self._runtime
@@ -172,6 +179,12 @@ class App:
         plan = await self.plan(target, template=template, environment=environment)
         request = Request(context or {}, idempotency_key=idempotency_key, **options)
         submitted = await self._submitter.submit(plan, request, force=True)
+        self._wake()
+        return submitted
+
+    async def submit_request(self, plan: Plan, request: Request) -> Submitted:
+        """Create a task of a registered template, whoever will run it: nothing is loaded or served for it here."""
+        submitted = await self._submitter.submit(plan, request)
         self._wake()
         return submitted
 
@@ -247,6 +260,22 @@ class App:
         """Return once the task has ended, without reading its report. `timeout` as in `wait`."""
         async with asyncio.timeout(timeout):
             await self._waiters.wait(task_uuid)
+
+    async def pause(self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: str) -> bool:
+        """Let nothing more start: in a namespace, or `template="NS/NAME"`, `step="NS/NAME/STEP"`, `task=uuid`.
+
+        What runs goes on; what is ready is held, without an attempt. False when it is paused already. Raises
+        `UsageError`, `TaskNotFound`, and `StateMachineError` for a task that has ended. `pauses` has the list.
+        """
+        return await self.pauses.pause(Target.of(namespace, **which), actor=actor, reason=reason)
+
+    async def resume(
+        self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: str
+    ) -> int | None:
+        """End a pause, named as in `pause`; how many ready steps go on, None when it was not paused."""
+        held = await self.pauses.resume(Target.of(namespace, **which), actor=actor, reason=reason)
+        self._wake()
+        return held
 
     async def plan(
         self, target: str | Path | Plan, *, template: str | None = None, environment: str | None = None

@@ -177,10 +177,12 @@ class Runtime:
         self.worker.slots.close()
         self._claimer.drain()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._settled(), grace_seconds)
+            async with asyncio.timeout(grace_seconds):
+                await self._settled()
         self.worker.release_all()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._settled(), grace_seconds + 5)
+            async with asyncio.timeout(grace_seconds + 5):
+                await self._settled()
         await self._end()
 
     async def _settled(self) -> None:

@@ -7,18 +7,16 @@ import contextlib
 import logging
 import signal
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tasker.app.bootstrap import DEFAULT_BACKEND, Ground, prepare
+from tasker.app.bootstrap import Ground, prepare
+from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.orchestrator import Orchestrator
 from tasker.app.runtime import Runtime
-from tasker.contracts.messaging import BackendSettings
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
-from tasker.execution.settings import WorkerSettings
-from tasker.orchestration.sweep import SweepSettings
 from tasker.services.handlers import add_handlers_beside, load_handlers, require_handlers
 from tasker.services.plans import PlanStore
 from tasker.services.templates import load_plans
@@ -30,19 +28,16 @@ _log = logging.getLogger("tasker.process")
 class Service:
     """What a process serves, and on what."""
 
-    database_url: str | None = None
-    backend: str = DEFAULT_BACKEND
+    configuration: Configured = UNCONFIGURED
     data_dir: Path | None = None
+    """Of the embedded server, where the configuration names no database."""
     workflows: Sequence[Path] = ()
     """Template files or folders: registered, their handlers loaded, their namespaces served."""
     handlers: Sequence[str] = ()
     namespaces: Sequence[str] = ()
-    settings: WorkerSettings = field(default_factory=WorkerSettings)
-    sweeps: SweepSettings = field(default_factory=SweepSettings)
     grace_seconds: float = 30.0
     force: bool = False
     """Take the newest content of a template whose version is registered already."""
-    backend_settings: BackendSettings = field(default_factory=dict)
 
 
 class Server(Protocol):
@@ -82,16 +77,19 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
     """Run an orchestrator until SIGTERM or SIGINT; a second signal ends the process at once."""
     _refuse_memory(service)
     ground = _ground(service)
-    orchestrator = Orchestrator(ground.url, ground.messaging, settings=service.settings, sweeps=service.sweeps)
+    limits = service.configuration
+    orchestrator = Orchestrator(ground.url, ground.messaging, settings=limits.worker, sweeps=limits.sweeps)
     await _serve(orchestrator, ground, f"orchestrator {orchestrator.identity}", ready)
 
 
 def _ground(service: Service) -> Ground:
+    chosen = service.configuration
     return prepare(
-        service.database_url,
-        backend=service.backend,
+        chosen.database_url,
+        backend=chosen.backend,
         data_dir=service.data_dir,
-        backend_settings=service.backend_settings,
+        names=chosen.queue_names,
+        backend_settings=chosen.backend_settings.get(chosen.backend),
     )
 
 
@@ -102,7 +100,7 @@ async def _worker(service: Service, ground: Ground) -> Runtime:
     namespaces = list(service.namespaces)
     for path in service.workflows:
         add_handlers_beside(registry, path)
-        for plan in load_plans(path):
+        for plan in load_plans(path, service.configuration.environment, service.configuration.retry):
             require_handlers(registry, plan)
             await plans.register(plan, force=service.force)
             namespaces.append(plan.namespace)
@@ -116,8 +114,8 @@ async def _worker(service: Service, ground: Ground) -> Runtime:
         ground.messaging,
         registry,
         sorted(set(namespaces)),
-        settings=service.settings,
-        sweeps=service.sweeps,
+        settings=service.configuration.worker,
+        sweeps=service.configuration.sweeps,
         consume=False,
     )
 
@@ -146,7 +144,7 @@ def _on_signal(stop: asyncio.Event) -> None:
 
 
 def _refuse_memory(service: Service) -> None:
-    if service.backend == "memory":
+    if service.configuration.backend == "memory":
         raise UsageError(
             "the memory backend lives inside one process; other processes cannot reach it",
             hint="use --backend pgmq (the default), or tasker run / tasker dev",

@@ -154,6 +154,7 @@ class SyncApp(Twin[App]):
 
     # mypy: `self` might be among the `**options`
     submit = waiting(App.submit)  # type: ignore[arg-type]
+    submit_request = waiting(App.submit_request)
     submit_many = waiting(App.submit_many)  # type: ignore[arg-type]
     prepare_submission = waiting(App.prepare_submission)  # type: ignore[arg-type]
     run = waiting(App.run)  # type: ignore[arg-type]

@@ -67,7 +67,8 @@ class Waiters:
         pause = SHORTEST_SECONDS
         while self._waiting:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._changed.wait()
             pause = SHORTEST_SECONDS if self._changed.is_set() else min(pause * 2, LONGEST_SECONDS)
             self._changed.clear()
             with contextlib.suppress(DatabaseError):

@@ -11,7 +11,7 @@ import os
 import threading
 from uuid import uuid4
 
-from tasker.bootstrap.system import System, SystemSlot
+from tasker.bootstrap.system import System
 from tasker.errors import TaskerError, WorkerAlreadyRunningError, WorkerBootstrapError, WorkerNotInitializedError
 from tasker.types import BootstrapConfig, BootstrapResult, WorkerState, WorkerStatus
 
@@ -24,36 +24,38 @@ __all__ = [
     "transition_to_graceful_shutdown",
 ]
 
-_slot = SystemSlot()
 _lock = threading.Lock()
+_system: System | None = None
 
 
 def bootstrap_worker(config: BootstrapConfig | None = None) -> BootstrapResult:
-    """Start this process's worker: on `DATABASE_URL`, else on the database of the configuration, else on the embedded one.
+    """Start this process's worker: on `DATABASE_URL`, else on the configured database, else embedded.
 
     It serves `config.namespace`, and the namespaces of the templates in `TASKER_TEMPLATE_PATH` (or in the first usual
     folder that exists), which it registers. Handlers come from the shared `HandlerRegistry` and from the `handlers.py`
     beside each template. Raises `WorkerAlreadyRunningError`, `ConfigurationError`, `DatabaseError`, `TemplateError`;
     anything unforeseen as `WorkerBootstrapError`.
     """
-    config = config or BootstrapConfig(namespace=os.environ.get("TASKER_NAMESPACE", "default"))
+    global _system
+    config = config or BootstrapConfig(namespace=os.environ.get("TASKER_NAMESPACE") or "default")
     with _lock:
-        if _slot.system is not None:
+        if _system is not None:
             raise WorkerAlreadyRunningError("a worker runs in this process already", hint="call stop_worker() first")
         logging.getLogger("tasker").setLevel(_level(config.log_level))
         try:
-            _slot.system = System.start(config, handle_id=str(uuid4()))
+            _system = System.start(config, handle_id=str(uuid4()))
         except TaskerError:
             raise
         except Exception as error:
             raise WorkerBootstrapError(f"the worker could not start: {error!r}") from error
-        return _slot.system.result
+        return _system.result
 
 
 def stop_worker() -> str:
     """Stop the worker: steps that run are given ten seconds, then given back. Safe when none runs; says what it did."""
+    global _system
     with _lock:
-        system, _slot.system = _slot.system, None
+        system, _system = _system, None
     if system is None:
         return "no worker is running"
     system.stop()
@@ -61,15 +63,18 @@ def stop_worker() -> str:
 
 
 def transition_to_graceful_shutdown() -> str:
-    """Claim nothing more and let running steps end; `stop_worker` completes it. Raises `WorkerNotInitializedError`."""
+    """Claim nothing more and let running steps end, ten seconds at most; `stop_worker` completes it.
+
+    Raises `WorkerNotInitializedError`.
+    """
     system = running_system()
     system.drain()
-    return f"worker {system.result.worker_id} claims nothing more; running steps are given time to end"
+    return f"worker {system.result.worker_id} claims nothing more, and its steps have ended or were given back"
 
 
 def get_worker_status() -> WorkerStatus:
     """The worker right now; `running` is False when none was started. Never raises."""
-    system = _slot.system
+    system = _system
     if system is None:
         return WorkerStatus(running=False, worker_core_status=WorkerState.STOPPED)
     return WorkerStatus(
@@ -83,12 +88,12 @@ def get_worker_status() -> WorkerStatus:
 
 def is_worker_running() -> bool:
     """True between `bootstrap_worker` and `stop_worker`."""
-    return _slot.system is not None
+    return _system is not None
 
 
 def running_system() -> System:
     """The running worker with all that belongs to it. Raises `WorkerNotInitializedError`."""
-    system = _slot.system
+    system = _system
     if system is None:
         raise WorkerNotInitializedError("no worker runs in this process", hint="call bootstrap_worker() first")
     return system

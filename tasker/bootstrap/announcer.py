@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -45,7 +46,8 @@ class StepAnnouncer:
         """Deliver what waits, within five seconds, and end. May be called twice."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._waiting.put(None)
+            with contextlib.suppress(queue.Full):
+                self._waiting.put(None, timeout=JOIN_SECONDS)
             thread.join(JOIN_SECONDS)
 
     def received(self, attempt: Attempt) -> None:

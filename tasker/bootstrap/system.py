@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class SystemSlot:
-    """Where a process keeps its system."""
-
-    system: System | None = None
-
-
-@dataclass(slots=True)
 class System:
     """A running worker. Make it with `start`."""
 
@@ -77,9 +70,9 @@ class System:
         return list(self.runtime.namespaces)
 
     @property
-    def environment(self) -> str | None:
-        """The environment that the process runs in (`TASKER_ENV`)."""
-        return os.environ.get("TASKER_ENV")
+    def environment(self) -> str:
+        """The environment that the process runs in: `TASKER_ENV`, else development (D-165)."""
+        return os.environ.get("TASKER_ENV") or "development"
 
     def drain(self) -> None:
         """Claim nothing more. Returns when running steps have ended or were given back."""
@@ -105,7 +98,7 @@ def _result(config: BootstrapConfig, app: SyncApp, handle_id: str) -> BootstrapR
         handle_id=handle_id,
         worker_id=config.worker_id or identity,
         status=WorkerState.RUNNING,
-        message=f"worker {identity} runs on {'the embedded database' if app.embedded else 'its database'}",
+        message=f"worker {identity} runs",
     )
 
 

@@ -36,7 +36,7 @@ def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int
       tasker dev workflows/order_fulfillment
     """
     watched = [*workflows, *(Path(source) for source in handlers if Path(source).exists())]
-    command = [sys.executable, "-m", "tasker", "worker", *map(str, workflows), "--force"]
+    command = [sys.executable, "-m", "tasker", "worker", *map(str, workflows), "--no-config", "--force"]
     command += ["--concurrency", str(concurrency), "--shutdown-timeout", str(GRACE_SECONDS)]
     command += [part for source in handlers for part in ("--handlers", source)]
     command += ["--backend", database.backend]

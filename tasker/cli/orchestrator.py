@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import logging
-
 import click
 
+from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_option
 from tasker.cli.options import Database, database_options
 
 
 @click.command()
-@click.option("--sweep-slice", default=500, show_default=True, help="Open tasks that a sweep reads per query.")
+@no_config_option
 @database_options
-def orchestrator(sweep_slice: int, database: Database) -> None:
+def orchestrator(database: Database, no_config: bool) -> None:
     """End results that workers parked, promote retries, sweep, until stopped.
 
     Needed for workers with `--result-path queued`; harmless beside others: any number of orchestrators share the work.
+    Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`).
 
     \b
     Example:
-      tasker orchestrator --database-url postgresql://tasker@db/tasker
+      TASKER_CONFIG_PATH=orchestration-production.toml tasker orchestrator
     """
     from tasker.app.serving import Service, run, serve_orchestrator
-    from tasker.orchestration.sweep import SweepSettings
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
-    service = Service(
-        database_url=database.url,
-        backend=database.backend,
-        data_dir=database.data_dir,
-        sweeps=SweepSettings(slice=sweep_slice),
-    )
+    log_to_stderr()
+    service = Service(configuration=configuration("orchestration", database, no_config), data_dir=database.data_dir)
     run(serve_orchestrator, service, lambda line: click.echo(line, err=True))

@@ -46,9 +46,11 @@ def _complete_template(ctx: click.Context, param: click.Parameter, incomplete: s
 
     from tasker.services.templates import load_path
 
+    # click has not parsed a command line of which the last option lacks its value
+    words = [ctx.params.get("target"), *(word for word in ctx.args if not word.startswith("-"))]
     try:
-        plans = load_path(ctx.params["target"]).plans
-    except (TaskerError, KeyError, TypeError):
+        plans = load_path(next(word for word in words if word)).plans
+    except (TaskerError, StopIteration):
         return []
     return [CompletionItem(plan.name, help=plan.description) for plan in plans if plan.name.startswith(incomplete)]
 
@@ -67,7 +69,7 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
     metavar="JSON|@FILE|-",
     help="The task's input; - is standard input.  [default: the folder's input.json, else {}]",
 )
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable. See below.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable. See above.")
 @click.option("--template", metavar="NAME", shell_complete=_complete_template, help="Which one, if PATH holds several.")
 @click.option("--env", "environment", metavar="NAME", help="Apply the template's overrides of this environment.")
 @click.option(
@@ -82,7 +84,9 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 @click.option("--strict-identity", is_flag=True, help="Let the template decide whether the same input may run again.")
 @click.option("--priority", type=int, default=0, show_default=True, help="Higher runs sooner.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Stop waiting then.")
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Stop then; --resume goes on."
+)
 @click.option("--concurrency", metavar="N", type=click.IntRange(min=1), help="Steps at a time.  [default: 100]")
 @click.option("--resume", metavar="TASK_UUID", help="Go on with a task that was interrupted; no PATH is needed.")
 def run(target: str | None, input_: str | None, as_json: bool, **options: Any) -> None:

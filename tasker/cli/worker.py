@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 
 import click
 
+from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_option
 from tasker.cli.options import Database, database_options
 
 RESTART_SECONDS = 1.0
@@ -22,31 +22,31 @@ RESTART_SECONDS = 1.0
 @click.argument("workflows", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[WORKFLOW]...")
 @click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Serve this namespace; repeatable.")
 @click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
-@click.option("--concurrency", default=100, show_default=True, help="Steps that run at the same time, per process.")
-@click.option("--threads", default=16, show_default=True, help="Threads for handlers that are not async, per process.")
+@click.option("--concurrency", type=int, help="Steps that run at the same time, per process.")
+@click.option("--threads", type=int, help="Threads for handlers that are not async, per process.")
 @click.option("--processes", default=1, show_default=True, help="Worker processes; one that dies is started again.")
 @click.option(
     "--result-path",
     type=click.Choice(["inline", "queued"]),
-    default="inline",
-    show_default=True,
     help="inline: move tasks on here; queued: leave that to `tasker orchestrator`.",
 )
-@click.option(
-    "--lease", default=15.0, show_default=True, metavar="SECONDS", help="A silent worker keeps its steps so long."
-)
+@click.option("--lease", type=float, metavar="SECONDS", help="How long the worker is trusted when it is silent.")
 @click.option("--shutdown-timeout", default=30.0, show_default=True, metavar="SECONDS", help="Grace for running steps.")
 @click.option("--force", is_flag=True, help="Register templates even if their version exists with other content.")
+@no_config_option
 @database_options
 def worker(processes: int, database: Database, **options: Any) -> None:
     """Run steps of the given workflows and namespaces until stopped.
+
+    Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`);
+    options given here count above it.
 
     Stops gracefully on SIGTERM or Ctrl-C: claims nothing more, lets running steps end, gives the rest back without
     using an attempt. A second signal ends it at once.
 
     \b
     Examples:
-      tasker worker workflows/order_fulfillment
+      tasker worker --no-config workflows/order_fulfillment
       tasker worker --namespace payments --handlers my_project.handlers --processes 4 --database-url URL
     """
     if processes > 1:
@@ -56,24 +56,23 @@ def worker(processes: int, database: Database, **options: Any) -> None:
 
 def _serve(database: Database, options: dict[str, Any]) -> None:
     from tasker.app.serving import Service, run, serve_worker
-    from tasker.execution.settings import WorkerSettings
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
-    settings = WorkerSettings(
+    log_to_stderr()
+    chosen = configuration(
+        "worker",
+        database,
+        options["no_config"],
         concurrency=options["concurrency"],
         threads=options["threads"],
         result_path=options["result_path"],
-        lease_ms=round(options["lease"] * 1000),
+        lease_ms=None if options["lease"] is None else round(options["lease"] * 1000),
     )
     service = Service(
-        database_url=database.url,
-        backend=database.backend,
+        configuration=chosen,
         data_dir=database.data_dir,
         workflows=options["workflows"],
         handlers=options["handlers"],
         namespaces=options["namespaces"],
-        settings=settings,
         grace_seconds=options["shutdown_timeout"],
         force=options["force"],
     )

@@ -6,6 +6,7 @@ SQLAlchemy is imported only when something other than a connection of the driver
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -143,14 +144,13 @@ def caller_transaction(target: object) -> CallerTransaction:
 
 async def in_caller_transaction(target: Any, use: Callable[[CallerTransaction], T]) -> T:
     """What `use` returns for the transaction of a connection or session of either kind. Raises as the other one."""
-    if isinstance(target, psycopg.Connection):
-        return use(DriverTransaction(target))
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
-
-    if isinstance(target, async_scoped_session):
-        target = target()
-    if isinstance(target, AsyncConnection | AsyncSession):
-        return await target.run_sync(lambda inner: use(caller_transaction(inner)))
+    asynchronous = sys.modules.get("sqlalchemy.ext.asyncio")  # loaded by whoever has one of its objects
+    if asynchronous is not None:
+        if isinstance(target, asynchronous.async_scoped_session):
+            target = target()
+        if isinstance(target, (asynchronous.AsyncConnection, asynchronous.AsyncSession)):
+            answer: T = await target.run_sync(lambda inner: use(caller_transaction(inner)))
+            return answer
     return use(caller_transaction(target))
 
 
@@ -183,8 +183,6 @@ def _limit_locks(transaction: CallerTransaction, value: str) -> None:
 
 
 def _driver_errors() -> tuple[type[Exception], ...]:
-    import sys
-
     if "sqlalchemy" not in sys.modules:
         return (psycopg.Error,)
     from sqlalchemy.exc import DBAPIError

@@ -102,7 +102,8 @@ class Claimer:
 
     async def _woken(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
         return self._event.is_set()
 
     async def _mark(self, action: str) -> None:

@@ -34,6 +34,7 @@ class StepEvent(StrEnum):
     WAIT_FOR_RETRY = "WaitForRetry"
     RETRY = "Retry"
     RELEASE = "Release"
+    HOLD = "Hold"
     CANCEL = "Cancel"
     RESET = "Reset"
     RESOLVE_MANUALLY = "ResolveManually"
@@ -73,6 +74,8 @@ STEP = Machine[StepState, StepEvent](
         (_S.ENQUEUED, _E.FAIL): _S.ERROR,
         # A claim that no handler ever saw goes back, without an attempt.
         (_S.IN_PROGRESS, _E.RELEASE): _S.ENQUEUED,
+        # What was enqueued before a pause goes back to the held steps.
+        (_S.ENQUEUED, _E.HOLD): _S.PENDING,
         # Operators: B-42, B-41, and completing with data.
         (_S.ERROR, _E.RESET): _S.PENDING,
         **{(state, _E.CANCEL): _S.CANCELLED for state in OPEN_TO_OPERATORS},

@@ -48,4 +48,5 @@ class ResultConsumer:
             pause = SHORTEST_SECONDS if count else min(pause * 2, self._poll_seconds)
             if not count:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._event.wait(), pause * (0.75 + 0.5 * self._random.random()))
+                    async with asyncio.timeout(pause * (0.75 + 0.5 * self._random.random())):
+                        await self._event.wait()

@@ -88,7 +88,8 @@ class Upkeep:
             pause = min(self._due_at, self._sweep_at) - self._clock.monotonic()
             if not self._sleepers and pause > 0:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), pause)
+                    async with asyncio.timeout(pause):
+                        await self._changed.wait()
 
     async def _turn(self) -> None:
         if self._sleepers:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import pytest_asyncio
 
@@ -37,6 +38,8 @@ async def app(module_database_url: str, request: pytest.FixtureRequest) -> Async
         yield running
         await running.stop_working()
         await brokers.remove_queues(running._ground.messaging, settings)
+    with psycopg.connect(module_database_url) as connection:
+        assert connection.execute("select kind, repaired from tasker.repairs").fetchall() == []
 
 
 async def run(app: tasker.App, folder: str, values: dict[str, Any]) -> Any:

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import nats
@@ -16,22 +15,27 @@ from tasker.contracts.messaging import Available, Backend
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker.testing.messaging_contract import MessagingContract
 from tasker_nats import NatsBackend, create
-from tasker_nats.backend import FREE_RETURNS
 from tasker_nats.held import HeldMessages, Receipt
-from tasker_nats.link import Link
 from tests.support import brokers
 
 
-class ShiftedClock:
-    """The machine's clock, ahead by what a test sets."""
+class Shifted(NatsBackend):
+    """Its clock is ahead by what a test sets, and it notes what the server is to bring back later."""
 
-    seconds = 0.0
+    rig: Rig
 
-    def monotonic(self) -> float:
-        return time.monotonic() + self.seconds
+    def _now(self) -> datetime:
+        return super()._now() + timedelta(seconds=self.rig.seconds)
 
-    def now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(seconds=self.seconds)
+    def _monotonic(self) -> float:
+        return super()._monotonic() + self.rig.seconds
+
+    async def _verdict(self, reply: str, verdict: bytes) -> bool:
+        done = await super()._verdict(reply, verdict)
+        if verdict.startswith(b"-NAK {"):
+            delay = json.loads(verdict.removeprefix(b"-NAK "))["delay"] / 1e9
+            self.rig.put_off.append((self._monotonic() + delay, reply))
+        return done
 
 
 @pytest.fixture(scope="module")
@@ -41,33 +45,26 @@ def private_broker() -> Iterator[brokers.PrivateServer]:
 
 
 class Rig:
-    """A backend under a prefix of its own, and its clock."""
+    """A backend under a prefix of its own, and the time of all backends made here."""
 
     def __init__(self, url: str) -> None:
-        self.url, self.prefix, self.clock = url, f"tasker_test_{uuid4().hex[:8]}", ShiftedClock()
+        self.url, self.prefix, self.seconds = url, f"tasker_test_{uuid4().hex[:8]}", 0.0
+        self.put_off: list[tuple[float, str]] = []
         self.backend = self.another()
-        self.put_off: list[tuple[float, str, Link]] = []
 
-    def another(self, **settings: object) -> NatsBackend:
-        backend = create({"url": self.url, "prefix": self.prefix, "clock": self.clock, **settings})
-        link, confirm = backend._link, backend._link.confirm
-
-        async def noted(reply: str, verdict: bytes) -> bool:
-            done = await confirm(reply, verdict)
-            if verdict.startswith(b"-NAK {"):
-                due = self.clock.monotonic() + json.loads(verdict.removeprefix(b"-NAK "))["delay"] / 1e9
-                self.put_off.append((due, reply, link))
-            return done
-
-        link.confirm = noted  # type: ignore[method-assign]
-        return backend
+    def another(self, **settings: object) -> Shifted:
+        made = create({"url": self.url, "prefix": self.prefix, **settings})
+        made.__class__ = Shifted
+        assert isinstance(made, Shifted)
+        made.rig = self
+        return made
 
     async def advance(self, seconds: float) -> None:
         """Set the clock ahead, and end the server's delays that would be over by then."""
-        self.clock.seconds += seconds
-        now = self.clock.monotonic()
-        for _, reply, link in [one for one in self.put_off if one[0] <= now]:
-            await link.client.request(reply, b"-NAK")
+        self.seconds += seconds
+        now = self.backend._monotonic()
+        for _, reply in [one for one in self.put_off if one[0] <= now]:
+            await self.backend._link.request(reply, b"-NAK")
         self.put_off = [one for one in self.put_off if one[0] > now]
 
     async def clean(self) -> None:

@@ -20,7 +20,7 @@ class Fleet:
 
     def __init__(self, database_url: str, folder: Path, *, chaos: str = "", backend: Sequence[str] = ()) -> None:
         self._folder = folder
-        self._common = ["--database-url", database_url, *backend]
+        self._common = ["--no-config", "--database-url", database_url, *backend]
         self._environment = {**os.environ, **({"TASKER_CHAOS": chaos} if chaos else {})}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, list[str]] = {}

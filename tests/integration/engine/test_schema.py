@@ -120,9 +120,3 @@ def test_time_is_an_argument(lab: Lab) -> None:
 
     assert 86_000 < ahead.total_seconds() <= 86_400
     assert plain is True
-
-
-def test_every_function_is_qualified_and_none_depends_on_a_search_path(lab: Lab) -> None:
-    query = """select p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-      where n.nspname = 'tasker' and array_to_string(p.proconfig, ',') like '%search_path%'"""
-    assert lab.observer.connection.execute(query).fetchall() == []

@@ -24,6 +24,7 @@ KINDS: dict[str, list[paths.StepPath]] = {
         paths.STEP_FAIL_UNSERVED,
     ],
     "release": [paths.STEP_RELEASE],
+    "hold": [paths.STEP_PUT_ASIDE],
     "promote": [paths.STEP_PROMOTE_HELD],
     "reset": [paths.STEP_RESET_HELD],
     "unhold": [(StepState.PENDING,)],

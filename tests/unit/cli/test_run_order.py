@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import Result
 
+from tasker.cli.main import cli
 from tasker.cli.options import Database
 from tasker.cli.run_order import RunOrder, existing_path, kept_sources, prepare_order
 from tasker.errors import HandlerNotFound, InputInvalid, UsageError
@@ -170,3 +172,23 @@ def test_the_command_to_go_on_names_the_same_database_without_its_password() -> 
     assert given.arguments() == " --database-url 'postgresql://me:***@host/db' --backend memory"
     assert Database("postgresql://me:secret@host/db").arguments() == ""
     assert Database(data_dir=Path("a b")).arguments() == " --data-dir 'a b'"
+
+
+@pytest.mark.parametrize(
+    ("words", "incomplete", "expected"),
+    [
+        (["run", "FOLDER", "--template"], "gr", ["greeting"]),
+        (["run", "FOLDER", "--template"], "x", []),
+        (["run", "missing", "--template"], "", []),
+        (["task", "list", "--status"], "waiting_for_r", ["waiting_for_retry"]),
+        (["task"], "hist", ["history"]),
+    ],
+)
+def test_a_shell_completes_templates_states_and_commands(
+    words: list[str], incomplete: str, expected: list[str], folder: Path
+) -> None:
+    completion = ShellComplete(cli, {}, "tasker", "_TASKER_COMPLETE")
+
+    found = completion.get_completions([str(folder) if word == "FOLDER" else word for word in words], incomplete)
+
+    assert [item.value for item in found] == expected

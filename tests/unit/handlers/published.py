@@ -283,4 +283,40 @@ PUBLISHED: dict[str, str] = {
         @worker_id
     StepExecutionError: __init__(message, error_type='step_execution_error', retryable=True)
     """,
+    "tasker.bootstrap": """
+    -: bootstrap_worker(config=None) | stop_worker() | get_worker_status() | transition_to_graceful_shutdown() |
+        is_worker_running()
+    """,
+    "tasker.worker": """
+    Worker: __init__() | start(handler_packages=None, config=None) | stop() | instance() | reset_instance() |
+        @worker_id | @is_running | @bootstrap_result
+    """,
+    "tasker.client": """
+    PaginationInfo: page = 0 | per_page = 50 | total_count = 0 | total_pages = 0 | has_next = False |
+        has_previous = False | from_dict(data)
+    TaskResponse: task_uuid = '' | name = '' | namespace = '' | version = '' | status = '' | created_at = '' |
+        updated_at = '' | completed_at = None | context = {} | initiator = '' | source_system = '' | reason = '' |
+        priority = None | tags = None | correlation_id = '' | parent_correlation_id = None | total_steps = 0 |
+        pending_steps = 0 | in_progress_steps = 0 | completed_steps = 0 | failed_steps = 0 | ready_steps = 0 |
+        execution_status = '' | recommended_action = '' | completion_percentage = 0.0 | health_status = '' |
+        steps = [] | from_dict(data)
+    TaskListResponse: tasks = [] | from_dict(data)
+    StepResponse: step_uuid = '' | task_uuid = '' | name = '' | created_at = '' | updated_at = '' |
+        completed_at = None | results = None | current_state = '' | dependencies_satisfied = False |
+        retry_eligible = False | ready_for_execution = False | total_parents = 0 | completed_parents = 0 |
+        attempts = 0 | max_attempts = 0 | last_failure_at = None | next_retry_at = None | last_attempted_at = None |
+        from_dict(data)
+    StepAuditResponse: audit_uuid = '' | workflow_step_uuid = '' | transition_uuid = '' | task_uuid = '' |
+        recorded_at = '' | worker_uuid = None | correlation_id = None | success = False | execution_time_ms = None |
+        result = None | step_name = '' | from_state = None | to_state = '' | from_dict(data)
+    HealthResponse: healthy = False | status = '' | timestamp = '' | from_dict(data)
+    TaskerClient: __init__(initiator='tasker-core-python', source_system='tasker-core') | create_task(name, *,
+        namespace='default', context=None, version='1.0.0', reason='Task requested', **kwargs) | get_task(task_uuid) |
+        list_tasks(*, limit=50, offset=0, namespace=None, status=None) | cancel_task(task_uuid) |
+        list_task_steps(task_uuid) | get_step(task_uuid, step_uuid) | get_step_audit_history(task_uuid, step_uuid) |
+        health_check()
+    """,
+    "tasker.observability": """
+    -: get_health_check() | get_metrics() | get_worker_config()
+    """,
 }

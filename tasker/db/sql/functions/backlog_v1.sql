@@ -8,7 +8,7 @@ begin
   select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'unhold')) into v_items
   from jsonb_array_elements_text(p_args->'namespace_ids') as n (id)
   cross join lateral (
-    select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b where b.namespace_id = n.id::int
+    select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b where b.namespace_id = n.id::int and not b.paused
     order by b.rank limit least(coalesce((p_args->>'limit')::int, 500),
       tasker.enqueue_room(n.id::int, coalesce((p_args->>'window')::int, 2000)))) q;
   if v_items is not null then

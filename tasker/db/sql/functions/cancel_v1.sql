@@ -2,7 +2,13 @@
 -- refused. Locks the task, then the steps ORDER BY workflow_step_uuid.
 -- p_args: {task, worker, reason, actor}. Answer: {cancelled, state, running: [{step, token, worker}]}.
 create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql
+set plan_cache_mode to force_generic_plan
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_task tasker.tasks;
@@ -17,6 +23,8 @@ begin
   if v_task.complete then
     return jsonb_build_object('cancelled', false, 'state', v_task.state);
   end if;
+
+  delete from tasker.pauses p where p.task_uuid = v_task.task_uuid;
 
   perform from tasker.workflow_steps where task_uuid = v_task.task_uuid order by workflow_step_uuid for no key update;
 

@@ -1,8 +1,9 @@
 -- Turns hints into claims: steps that are `enqueued` become `in_progress` for the worker, with a new token. Takes no
 -- task lock: it locks only rows that are enqueued, ORDER BY workflow_step_uuid, and waits for each (a step whose
--- message was taken must not be skipped). Anything else a hint names is dead: the row has moved on.
+-- message was taken must not be skipped). Anything else a hint names is dead: the row has moved on. What is paused is
+-- put aside: it goes back to the held steps.
 -- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window}
--- Answer: claims, dead (count), verdicts {step: unknown}, send (not served here: hinted again after a moment),
+-- Answer: claims, dead (count), verdicts {step: unknown|held}, send (not served here: hinted again after a moment),
 --   the tasks and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
 create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -17,19 +18,25 @@ declare
   v_worker constant uuid := (p_args->>'worker')::uuid;
   v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);
   v_unserved constant text[] := array(select jsonb_array_elements_text(p_args->'unserved'));
+  v_paused uuid[] := '{}';
   v_found uuid[];
   v_refused jsonb;
   v_claims jsonb;
   v_verdicts jsonb;
+  v_aside jsonb;
   v_dead int;
 begin
   perform tasker.require_read_committed();
   if cardinality(v_steps) = 0 then
     return tasker.releasable(p_args);
   end if;
+  if exists (select from tasker.pauses) then
+    v_paused := tasker.paused_of(array(select s.workflow_step_uuid from tasker.workflow_steps s
+      where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'));
+  end if;
   select array_agg(q.step) into v_found from (
     select s.workflow_step_uuid as step from tasker.workflow_steps s
-    where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'
+    where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued' and s.workflow_step_uuid <> all (v_paused)
       and (cardinality(v_unserved) = 0 or (s.template_id || ':' || s.ordinal) <> all (v_unserved))
     order by s.workflow_step_uuid for no key update) q;
 
@@ -37,7 +44,7 @@ begin
     select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid,
       'delay_ms', 500)) into v_refused
     from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
-    where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'
+    where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued' and s.workflow_step_uuid <> all (v_paused)
       and (s.template_id || ':' || s.ordinal) = any (v_unserved);
   end if;
 
@@ -66,10 +73,16 @@ begin
     'counted', (select count(*) from counted))
   into v_claims;
 
-  v_dead := cardinality(v_steps) - coalesce(cardinality(v_found), 0) - coalesce(jsonb_array_length(v_refused), 0);
+  v_dead := cardinality(v_steps) - coalesce(cardinality(v_found), 0) - coalesce(jsonb_array_length(v_refused), 0)
+    - cardinality(v_paused);
   if v_dead > 0 then
     select jsonb_object_agg(x.step, 'unknown') into v_verdicts from unnest(v_steps) as x (step)
     where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = x.step);
+  end if;
+  if cardinality(v_paused) > 0 then
+    v_aside := tasker.put_aside(v_paused, p_args);
+    v_verdicts := coalesce(v_verdicts, '{}') || (v_aside->'verdicts');
+    v_refused := nullif(coalesce(v_refused, '[]') || (v_aside->'send'), '[]');
   end if;
   return v_claims - 'counted'
     || jsonb_build_object('dead', nullif(v_dead, 0), 'verdicts', v_verdicts, 'send', v_refused)

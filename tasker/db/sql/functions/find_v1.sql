@@ -3,7 +3,12 @@
 -- p_args: {after: task uuid, limit, hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms}
 -- Answer: {last: task uuid|null, orphans, unhinted, parked, forgotten, unserved, unpromoted, unfinished}
 create or replace function tasker.find_v1(p_args jsonb) returns jsonb
-language sql stable as $$
+language sql stable
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
   with open as materialized (
     select t.task_uuid, t.state, t.total, t.done, t.failed + t.cancelled as failed, t.active, t.retrying, t.held, t.updated_at from tasker.tasks t
     where not t.complete and t.task_uuid > coalesce((p_args->>'after')::uuid, '00000000-0000-0000-0000-000000000000')

@@ -21,7 +21,7 @@ select array_agg(q::tasker.judged_change) into v_answer from (
         else 'accepted'
       end,
       s.state, p.path, tasker.path_end(p.path),
-      s.claim_token + case when g.kind in ('promote', 'unhold') then 0
+      s.claim_token + case when g.kind in ('promote', 'unhold', 'hold') then 0
                            when g.kind in ('ok', 'retry', 'fail') and not coalesce(g.note ? 'lost', false) then 0
                            else 1 end,
       case g.kind when 'release' then s.attempts - 1 when 'reset' then 0 else s.attempts end,

@@ -11,9 +11,9 @@ begin
     where b.workflow_step_uuid = j.step_uuid and j.from_state = 'pending' returning b.task_uuid
   ) select array_agg(task_uuid) into v_left from gone;
 
-  insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank)
+  insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused)
   select p.step_uuid, p.task_uuid, p.namespace_id,
-    tasker.backlog_rank(case when p.moved then t.created_at else p_now end, p.priority, p.held_rank, p_ageing_s)
+    tasker.backlog_rank(case when p.moved then t.created_at else p_now end, p.priority, p.held_rank, p_ageing_s), p.paused
   from unnest(p_placed) p join tasker.tasks t on t.task_uuid = p.task_uuid where p.place = 'hold';
   return v_left;
 end

@@ -3,7 +3,13 @@
 -- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, d, ms, r, m, e}]}.
 -- Answer: {verdicts, parked: [{step, task, token}]}; what is parked must be sent to orchestration_step_results.
 create or replace function tasker.park_v1(p_args jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql
+set plan_cache_mode to force_generic_plan
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_worker constant uuid := (p_args->>'worker')::uuid;
@@ -12,7 +18,7 @@ declare
 begin
   perform tasker.require_read_committed();
   perform from tasker.workflow_steps s
-  where s.workflow_step_uuid in (select (i->>'s')::uuid from jsonb_array_elements(p_args->'items') i)
+  where s.workflow_step_uuid = any (array(select (i->>'s')::uuid from jsonb_array_elements(p_args->'items') i))
   order by s.workflow_step_uuid for no key update;
 
   with given as (

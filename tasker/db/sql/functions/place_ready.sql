@@ -1,34 +1,40 @@
 -- Where each step goes that lost a parent or is to run: `claim` (to the caller, while it has slots and serves it),
 -- `enqueue` (while the namespace has room), `hold` (beyond the enqueue window) or `wait` (parents are missing).
--- Urgent tasks first, then the order of the template. A released step (`unhold`) has the whole window, others what
+-- What is paused is held too, and marked. Urgent tasks first, then the order of the template. A released step (`unhold`) has the whole window, others what
 -- tasker.room_beside_backlog leaves them.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint) returns tasker.placed_step[]
 language plpgsql as $$
 declare
   v_answer tasker.placed_step[];
+  v_paused uuid[] := '{}';
 begin
+if exists (select from tasker.pauses) then
+  v_paused := tasker.paused_of(array(select r.step_uuid from unnest(p_ready) r where r.ready));
+end if;
 select array_agg(q::tasker.placed_step) into v_answer from (
     select z.step_uuid, z.task_uuid, z.namespace_id, z.template_id, z.ordinal, z.name, z.priority, z.met,
       case when not z.ready then 'wait' when z.claimed then 'claim'
-           when z.path like '%>enqueued' or z.queue_rank <= z.room then 'enqueue' else 'hold' end,
-      z.path || case when not z.ready or not z.claimed and z.path not like '%>enqueued' and z.queue_rank > z.room then ''
+           when z.path like '%>enqueued' or z.queue_rank <= z.room and not z.paused then 'enqueue' else 'hold' end,
+      z.path || case when not z.ready
+                       or not z.claimed and z.path not like '%>enqueued' and (z.queue_rank > z.room or z.paused) then ''
                      when z.claimed then '>enqueued>in_progress'
                      when z.path like '%>enqueued' then '' else '>enqueued' end,
       z.from_state, z.token, z.attempt, z.sort_key, z.moved,
       case when z.claimed then coalesce((select ts.timeout_ms from tasker.template_steps ts
         where ts.template_id = z.template_id and ts.ordinal = z.ordinal), p_timeout_ms) end,
-      row_number() over (partition by z.task_uuid order by z.step_uuid)::int
+      row_number() over (partition by z.task_uuid order by z.step_uuid)::int, z.paused
     from (
       select y.*,
-        row_number() over (partition by y.namespace_id, y.ready, y.claimed order by y.priority desc, y.step_uuid) as queue_rank,
+        row_number() over (partition by y.namespace_id, y.ready, y.claimed, y.paused order by y.priority desc, y.step_uuid) as queue_rank,
         case when y.moved and y.from_state = 'pending' then v.room else v.room_beside_backlog end as room
       from (
-        select r.*,
+        select r.*, m.paused,
           m.mine and row_number() over (partition by m.mine order by r.priority desc, r.step_uuid) <= p_slots as claimed
         from unnest(p_ready) r
-        cross join lateral (select p_slots > 0 and r.ready and r.namespace_id = any (p_namespaces)
-          and r.path not like '%>enqueued' and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (mine)
+        cross join lateral (select r.step_uuid = any (v_paused) as paused,
+          p_slots > 0 and r.ready and r.namespace_id = any (p_namespaces) and r.step_uuid <> all (v_paused)
+          and r.path not like '%>enqueued' and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (paused, mine)
       ) y
       join (select n.id, tasker.enqueue_room(n.id, p_window) as room,
               tasker.room_beside_backlog(n.id, p_window) as room_beside_backlog

@@ -6,6 +6,7 @@
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set plan_cache_mode to force_generic_plan
+set enable_seqscan to off
 set enable_hashjoin to off
 set enable_mergejoin to off
 set jit to off
@@ -22,6 +23,7 @@ declare
   v_priorities int[];
   v_roots int[];
   v_room int;
+  v_paused int[] := '{}';
   v_send jsonb;
 begin
   perform tasker.require_read_committed();
@@ -50,6 +52,12 @@ begin
   end if;
 
   v_room := tasker.room_beside_backlog(v_namespace, coalesce((p_args->>'window')::int, 2000));
+  if exists (select from tasker.pauses) then
+    v_paused := tasker.paused_roots(v_template);
+    if cardinality(v_paused) > 0 then
+      v_room := 0;   -- all are held; those that are not paused are released with the next claim
+    end if;
+  end if;
 
   insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority, sort_key, next_seq,
     total, active, held, created_at, updated_at)
@@ -87,9 +95,9 @@ begin
     from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
     cross join unnest(v_roots) with ordinality as r (ordinal, k)
   ), held as (
-    insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank)
+    insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused)
     select r.step, r.id, v_namespace,
-      tasker.backlog_rank(v_now, r.priority, r.k::int, coalesce((p_args->>'ageing_s')::float8, 600))
+      tasker.backlog_rank(v_now, r.priority, r.k::int, coalesce((p_args->>'ageing_s')::float8, 600)), r.ordinal = any (v_paused)
     from roots r where r.nth > v_room
   ), logged as (
     insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token, created_at)

@@ -47,6 +47,10 @@ language sql stable as $$
   where not t.complete and s.state = 'pending' and s.unmet = 0
     and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid)
   union all
+  select 'held as paused, and no pause holds it', s.workflow_step_uuid, s.name from steps s
+  join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
+  where b.paused and not exists (select from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid))
+  union all
   select 'open task that nothing will move', t.task_uuid, t.state from tasks t
   where not t.complete and t.active = 0 and t.retrying = 0 and t.held = 0 and t.state <> 'blocked_by_failures'
   union all

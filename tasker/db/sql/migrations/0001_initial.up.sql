@@ -279,9 +279,35 @@ create table tasker.ready_backlog (
   workflow_step_uuid uuid primary key,
   task_uuid          uuid not null,
   namespace_id       int not null,
-  rank               double precision not null
+  rank               double precision not null,
+  paused             boolean not null default false   -- waits for resume_v1, not for room
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-create index ready_backlog_next on tasker.ready_backlog (namespace_id, rank);            -- backlog_v1
+create index ready_backlog_next on tasker.ready_backlog (namespace_id, rank) where not paused;   -- backlog_v1
+create index ready_backlog_paused on tasker.ready_backlog (namespace_id) where paused;           -- resume_v1
+
+-- What may not start for now. A namespace; or of it one template (every version), one step of a template, one task.
+-- Empty in most systems, and then only looked at (tasker.paused_of).
+create table tasker.pauses (
+  pause_id     int generated always as identity primary key,
+  namespace_id int not null,
+  template     text,
+  step         text check (step is null or template is not null),
+  task_uuid    uuid,
+  actor        text not null,
+  reason       text not null,
+  paused_at    timestamptz not null,
+  unique nulls not distinct (namespace_id, template, step, task_uuid)
+);
+
+-- Who paused and resumed what, and why.
+create table tasker.pause_log (
+  id           bigint generated always as identity primary key,
+  action       text not null check (action in ('pause', 'resume')),
+  target       text not null,
+  actor        text not null,
+  reason       text not null,
+  created_at   timestamptz not null
+);
 
 -- How many steps of a namespace are enqueued, in shards so that writers do not wait for each other.
 create table tasker.enqueue_counters (
@@ -346,5 +372,5 @@ create type tasker.ready_step as (            -- a step that lost parents or is 
 create type tasker.placed_step as (           -- and where it goes: claim, enqueue, hold or wait
   step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
   place text, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean, timeout_ms bigint,
-  held_rank int
+  held_rank int, paused boolean
 );

@@ -252,8 +252,8 @@ class Machine(RuleBasedStateMachine):
     def settled(self, step: Step, random: Random) -> Ending:
         """At the end handlers fail less often."""
         good = self.good(step)
-        bad = [Ending(failed=True), Ending(failed=True), Ending(failed=True, retryable=False)]
-        return random.choice([*[good] * 12, *bad, Ending(NO_OUTCOME) if step.plan.type in CHOOSERS else good])
+        bad = [Ending(failed=True), Ending(failed=True, retryable=False)]
+        return random.choice([*[good] * 30, *bad, Ending(NO_OUTCOME) if step.plan.type in CHOOSERS else good])
 
     def running(self, path: str | None = None) -> list[tuple[Worker, Attempt]]:
         """What the workers hold; only what is not to be parked with `path` inline."""

@@ -1,0 +1,108 @@
+"""`tasker pause` and `tasker resume`: what must not start for now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.options import Database, database_options
+from tasker.cli.render_values import echo
+from tasker.cli.task_lookup import find_task
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.services.pauses import Target
+
+LIST = "list"
+
+
+def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The ways to say what is meant, and why."""
+    for option in (
+        click.option("--reason", default="", metavar="TEXT", help="Why; kept in the log of pauses."),
+        click.option("--step", metavar="NS/NAME/STEP", help="One step of a template."),
+        click.option("--task", metavar="UUID", help="One task."),
+        click.option("--template", metavar="NS/NAME", help="One template, in every version."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("namespace", required=False)
+@_target_options
+@FORMAT
+@database_options
+def pause(namespace: str | None, reason: str, form: str, database: Database, **target: str | None) -> None:
+    """Let nothing more start in NAMESPACE, or of one template, step or task, until `tasker resume`.
+
+    What runs goes on and may end. What is or becomes ready is held, without using an attempt. `tasker pause list` shows
+    what is paused, by whom, why, and how many ready steps it holds.
+
+    \b
+    Examples:
+      tasker pause payments --reason "the provider is down"
+      tasker pause --template shop/order --reason "wrong price list"
+      tasker pause list
+    """
+    if namespace == LIST and not any(target.values()):
+        print_as(form, connected(database, lambda app: app.pauses.list()), _list_text)
+        return
+
+    async def act(app: App) -> str:
+        named = await _target(app, namespace, **target)
+        done = await app.pauses.pause(named, actor=actor(), reason=reason)
+        return f"paused {named}" if done else f"{named} is paused already; see tasker pause list"
+
+    echo(connected(database, act))
+
+
+@click.command()
+@click.argument("namespace", required=False)
+@_target_options
+@database_options
+def resume(namespace: str | None, reason: str, database: Database, **target: str | None) -> None:
+    """End a pause: name what `tasker pause` was given.
+
+    \b
+    Examples:
+      tasker resume payments
+      tasker resume --template shop/order
+    """
+
+    async def act(app: App) -> str:
+        named = await _target(app, namespace, **target)
+        held = await app.pauses.resume(named, actor=actor(), reason=reason)
+        if held is None:
+            return f"{named} was not paused; see tasker pause list"
+        return f"resumed {named}; ready steps that wait for nothing else now: {held}"
+
+    echo(connected(database, act))
+
+
+async def _target(app: App, namespace: str | None, **rest: str | None) -> Target:
+    from tasker.services.pauses import Target
+
+    if task := rest.get("task"):
+        rest["task"] = await find_task(app.tasks, task)
+    return Target.of(namespace, **rest)
+
+
+def _list_text(found: dict[str, list[dict[str, Any]]]) -> str:
+    from tasker.cli.render_table import table
+
+    if not found["pauses"]:
+        return "nothing is paused"
+    rows = [
+        (_name(entry), str(entry["held"]), entry["actor"], entry["paused_at"][:19].replace("T", " "), entry["reason"])
+        for entry in found["pauses"]
+    ]
+    return table(("PAUSED", "HELD", "BY", "SINCE", "REASON"), rows)
+
+
+def _name(entry: dict[str, Any]) -> str:
+    path = "/".join(filter(None, (entry["namespace"], entry["template"], entry["step"])))
+    return f"{path} task {entry['task']}" if entry["task"] else path

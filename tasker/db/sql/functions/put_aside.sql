@@ -1,0 +1,33 @@
+-- Gives the enqueued steps that a claim found paused back to the held ones. Waits for no task and no step, because the
+-- claim holds locks of steps: what others hold just now is hinted again after a moment.
+-- Answer: {verdicts: {step: held}, send: [...]}.
+create or replace function tasker.put_aside(p_steps uuid[], p_args jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_tasks uuid[];
+  v_items jsonb;
+  v_answer jsonb := '{}';
+begin
+  select array_agg(q.task_uuid) into v_tasks from (
+    select t.task_uuid from tasker.tasks t
+    where t.task_uuid in (select s.task_uuid from tasker.workflow_steps s where s.workflow_step_uuid = any (p_steps))
+    order by t.task_uuid for no key update skip locked) q;
+  select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'hold',
+    'n', jsonb_build_object('reason', 'paused'))) into v_items
+  from (
+    select s.workflow_step_uuid, s.task_uuid from tasker.workflow_steps s
+    where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued' and s.task_uuid = any (v_tasks)
+    order by s.workflow_step_uuid for no key update skip locked) q;
+  if v_items is not null then
+    v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false, 'slots', 0));
+  end if;
+  return jsonb_build_object(
+    'verdicts', (select coalesce(jsonb_object_agg(s, 'held'), '{}') from unnest(p_steps) s),
+    'send', coalesce(nullif(v_answer->'send', 'null'), '[]') || (
+      select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid,
+        'delay_ms', 500)), '[]')
+      from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
+      where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued'
+        and not coalesce(v_items @> jsonb_build_array(jsonb_build_object('s', s.workflow_step_uuid)), false)));
+end
+$$;

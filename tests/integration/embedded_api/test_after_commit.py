@@ -1,0 +1,91 @@
+"""Backends that cannot send in the caller's transaction send after its commit, and only then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+import tasker
+from tasker.contracts.plan import Plan
+from tasker.errors import UsageError
+from tests.integration.embedded_api.program import (
+    count,
+    in_connection,
+    in_psycopg,
+    in_scoped_session,
+    in_session,
+    value,
+)
+
+
+@pytest.mark.parametrize("opened", [in_connection, in_session, in_scoped_session])
+def test_hints_are_sent_after_the_commit(
+    memory_app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan, opened: Any
+) -> None:
+    with opened(engine) as (transaction, insert):
+        insert()
+        submitted = memory_app.submit_in(transaction, plan, {"name": "Ada"})
+        transaction.commit()
+
+    assert memory_app.wait(submitted.task_uuid).succeeded
+    repaired = value(memory_app.database_url, "select coalesce(sum(repaired), 0) from tasker.repairs")
+    assert repaired == 0, "sent, not found by a sweep"
+
+
+def test_hints_are_never_sent_after_a_rollback(
+    memory_app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan
+) -> None:
+    sent = SentHints(memory_app)
+    with engine.connect() as connection:
+        memory_app.submit_in(connection, plan, {"name": "rolled back"})
+        connection.rollback()
+        with connection.begin_nested() as savepoint:
+            memory_app.submit_in(connection, plan, {"name": "in a savepoint"})
+            savepoint.rollback()
+        kept = memory_app.submit_in(connection, plan, {"name": "kept"})
+        connection.commit()
+
+    memory_app.wait(kept.task_uuid)
+    assert sent.tasks == [kept.task_uuid]
+    assert count(memory_app.database_url, "tasker.poison_messages") == 0
+
+
+def test_a_commit_that_fails_sends_nothing(memory_app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan) -> None:
+    sent = SentHints(memory_app)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("create table checked (id int unique deferrable initially deferred)")
+    with engine.connect() as connection:
+        memory_app.submit_in(connection, plan, {"name": "never"})
+        connection.exec_driver_sql("insert into checked values (1), (1)")
+        with pytest.raises(sqlalchemy.exc.IntegrityError):
+            connection.commit()
+    with engine.begin() as connection:
+        kept = memory_app.submit_in(connection, plan, {"name": "kept"})
+
+    memory_app.wait(kept.task_uuid)
+    assert sent.tasks == [kept.task_uuid]
+
+
+def test_a_psycopg_connection_is_refused_there(
+    memory_app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan
+) -> None:
+    with in_psycopg(engine) as (connection, _), pytest.raises(UsageError, match="does not tell when it commits"):
+        memory_app.submit_in(connection, plan, {"name": "x"})
+
+
+class SentHints:
+    """The tasks whose hints an app sends from now on."""
+
+    def __init__(self, app: tasker.SyncApp) -> None:
+        self.tasks: list[str] = []
+        messaging = app.original.messaging
+        original = messaging.send_hints
+
+        async def send_hints(entries: Any) -> dict[str, int]:
+            entries = list(entries)
+            self.tasks += [entry["task"] for entry in entries]
+            return await original(entries)
+
+        messaging.send_hints = send_hints  # type: ignore[method-assign]

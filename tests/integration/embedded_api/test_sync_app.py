@@ -1,0 +1,169 @@
+"""The synchronous twin: the same engine for programs without an event loop, and for notebooks, where one runs."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tasker
+from tasker.app.embedded_app import App
+from tasker.app.sync_app import SyncApp, SyncPlans, SyncSteps, SyncTasks, SyncViews
+from tasker.app.system import new_task_uuid
+from tasker.contracts.plan import Plan
+from tasker.errors import DatabaseError, DuplicateTask, UsageError
+from tasker.handler import HandlerRegistry
+from tasker.services.client_views import ClientViews
+from tasker.services.plans import PlanStore
+from tasker.services.steps import Steps
+from tasker.services.submission import Request
+from tasker.services.tasks import Tasks
+from tasker.step_handler import step_handler
+from tasker.template import compile_text
+from tests.integration.embedded_api.program import TEMPLATE, value
+
+
+def test_a_program_without_a_loop_runs_a_task(app: tasker.SyncApp, plan: Plan) -> None:
+    outcome = app.run(plan, {"name": "Ada"})
+
+    assert outcome.results == {"greet": {"text": "Hello, Ada!"}}
+    assert app.tasks.report(outcome.task_uuid).succeeded
+    assert [task["status"] for task in app.tasks.list()] == ["complete"]
+
+
+async def test_it_works_where_a_loop_runs_already(database_url: str, registry: HandlerRegistry, plan: Plan) -> None:
+    """A notebook: the cell is a coroutine of a running loop, and calls like a plain function."""
+    with tasker.SyncApp(database_url, registry=registry) as app:
+        assert app.run(plan, {"name": "Ada"}).succeeded
+
+
+def test_many_threads_may_share_it(app: tasker.SyncApp, plan: Plan) -> None:
+    texts: list[str] = []
+
+    def run(number: int) -> None:
+        texts.append(app.run(plan, {"name": str(number)}).results["greet"]["text"])
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(texts) == [f"Hello, {number}!" for number in range(8)]
+
+
+def test_it_may_be_started_again_and_stopped_twice(database_url: str, registry: HandlerRegistry, plan: Plan) -> None:
+    app = tasker.SyncApp(database_url, registry=registry)
+    for _ in range(2):
+        app.start()
+        assert app.run(plan, {"name": "Ada"}).succeeded
+        app.stop()
+        app.stop()
+
+    with pytest.raises(UsageError, match="not started"):
+        app.run(plan, {"name": "Ada"})
+
+
+def test_a_start_that_fails_leaves_no_thread_behind() -> None:
+    with pytest.raises(DatabaseError), tasker.SyncApp("postgresql://nobody@127.0.0.1:9/none"):
+        pass
+
+    assert "tasker app" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_call_from_its_own_loop_is_refused_instead_of_waiting_for_itself(app: tasker.SyncApp) -> None:
+    async def call_back() -> None:
+        app.tasks.list()
+
+    with pytest.raises(UsageError, match="comes from that loop"):
+        app.wait_for(call_back())
+
+
+def test_a_plain_handler_may_submit_through_it(app: tasker.SyncApp, registry: HandlerRegistry, plan: Plan) -> None:
+    @step_handler("nested")
+    def nested() -> dict[str, Any]:
+        return app.run(plan, {"name": "from a handler"}).results["greet"]
+
+    registry.register("nested", nested)
+    (outer,) = compile_text(TEMPLATE.replace("greeting", "outer").replace("handler: greet", "handler: nested")).plans
+
+    assert app.run(outer, {"name": "x"}).results["greet"] == {"text": "Hello, from a handler!"}
+
+
+@pytest.mark.parametrize(
+    ("twin", "original"),
+    [(SyncApp, App), (SyncTasks, Tasks), (SyncSteps, Steps), (SyncPlans, PlanStore), (SyncViews, ClientViews)],
+)
+def test_the_twin_has_every_method_with_its_parameters(twin: type, original: type) -> None:
+    for name, method in vars(original).items():
+        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
+            ours = list(inspect.signature(getattr(twin, name)).parameters)
+            assert ours == list(inspect.signature(method).parameters)
+
+
+def test_ctrl_c_ends_the_waiting_and_gives_the_step_back(database_url: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "program.py", database_url]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "running\n"
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, out) == (130, "interrupted\n"), err
+    step = value(database_url, "select state || ' ' || attempts from tasker.workflow_steps")
+    assert step == "enqueued 0", "given back without using an attempt"
+
+
+PROGRAM = f"""
+import asyncio, sys
+import tasker
+from tasker.handler import HandlerRegistry
+from tasker.step_handler import step_handler
+from tasker.template import compile_text
+
+@step_handler("greet")
+async def greet():
+    print("running", flush=True)
+    await asyncio.Event().wait()
+
+registry = HandlerRegistry()
+registry.register("greet", greet)
+(plan,) = compile_text('''{TEMPLATE}''').plans
+try:
+    with tasker.SyncApp(sys.argv[1], registry=registry) as app:
+        try:
+            app.run(plan, {{"name": "x"}})
+        finally:
+            app.stop(0.1)
+except KeyboardInterrupt:
+    print("interrupted")
+    sys.exit(130)
+"""
+
+
+async def test_a_bulk_submission_answers_each_request(database_url: str, registry: HandlerRegistry, plan: Plan) -> None:
+    async with App(database_url, registry=registry) as app:
+        answers = await app.submit_many(plan, [Request({"name": name}) for name in ("a", "b", "a")])
+        ended = await asyncio.gather(*(app.wait(a.task_uuid) for a in answers if not isinstance(a, DuplicateTask)))
+
+    assert [type(answer).__name__ for answer in answers] == ["Submitted", "Submitted", "DuplicateTask"]
+    assert [report.results["greet"]["text"] for report in ended] == ["Hello, a!", "Hello, b!"]
+
+
+async def test_waiting_gives_up_in_time_and_the_task_goes_on(
+    database_url: str, registry: HandlerRegistry, plan: Plan
+) -> None:
+    async with App(database_url, registry=registry, work=False) as app:
+        submitted = await app.submit(plan, {"name": "x"}, idempotency_key=new_task_uuid())
+        with pytest.raises(TimeoutError):
+            await app.wait(submitted.task_uuid, timeout=0.01)
+        assert (await app.tasks.report(submitted.task_uuid)).status == "steps_in_process"
