@@ -57,17 +57,14 @@ class NatsBackend:
         """Disconnect. What was received and not settled comes back after `ack_wait_seconds`."""
         if self._ticker is not None:
             self._ticker.cancel()
-            self._ticker = None
+        self._ticker = None
         await self._link.close()
 
     async def health_check(self) -> bool:
         """True when JetStream answers."""
-        try:
+        with suppress(MessagingError):
             return await self._link.api("INFO") is not None
-        except MessagingError:
-            return False
-
-    # Queues
+        return False
 
     async def create_queue(self, queue: str) -> None:
         """Make the queue if it does not exist."""
@@ -85,8 +82,6 @@ class NatsBackend:
     async def list_queues(self) -> list[str]:
         """Names of all queues under this prefix, sorted."""
         return await self._streams.queues()
-
-    # Sending
 
     async def send_message(self, queue: str, payload: bytes) -> int:
         """Send; returns once the server has confirmed that it keeps the message."""
@@ -107,10 +102,9 @@ class NatsBackend:
         ids = await self._link.publish(self._streams.subject(check_queue_name(queue)), payloads, headers)
         if ids is None:
             raise _missing(queue)
-        await self._link.tell(self._streams.subject(queue, "ready"))
+        with suppress(MessagingError):  # it is stored, and found without an announcement
+            await self._link.tell(self._streams.subject(queue, "ready"))
         return ids
-
-    # Receiving
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` messages, at most 500; those that came back go first."""
@@ -118,7 +112,7 @@ class NatsBackend:
         await self._return_ended()
         received: list[QueuedMessage] = []
         while len(received) < min(limit, BURST):
-            began = _loop_time()
+            began = self._monotonic()
             messages = await self._pull(queue, min(limit, BURST) - len(received))
             kept = [message for message in messages if not await self._put_aside(queue, message)]
             received += [self._hold(queue, message, visibility_timeout, began) for message in kept]
@@ -140,10 +134,7 @@ class NatsBackend:
             self._known.add(queue)
 
     async def _put_aside(self, queue: str, message: Msg) -> bool:
-        """Put off what is not due, and bury what came too often.
-
-        A delayed message is put off once in any case, so that it has always come once more than its receivers saw.
-        """
+        """Bury what came too often, put off what is not due; a delayed message once in any case, for the count."""
         deliveries, delay = message.metadata.num_delivered, (message.headers or {}).get(DELAY)
         if deliveries > self._settings.delivery_limit:
             await self._streams.bury(queue, message.data)
@@ -163,8 +154,6 @@ class NatsBackend:
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
         """Not possible here (`fetch_by_id` is not claimed): raises `MessagingError`."""
         raise MessagingError("a consumer gives messages in order only", retryable=False, hint="use receive_messages")
-
-    # Settling
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Remove it. False also when the connection that it came by was lost."""
@@ -200,7 +189,7 @@ class NatsBackend:
 
     def _taken_back(self, receipt: Receipt) -> bool:
         """The server has not heard of it for so long that somebody else may have it."""
-        return _loop_time() - receipt.confirmed > self._settings.ack_wait_seconds
+        return self._monotonic() - receipt.confirmed > self._settings.ack_wait_seconds
 
     async def _tick(self) -> None:
         while True:
@@ -215,7 +204,7 @@ class NatsBackend:
 
     async def _renew(self) -> None:
         """Tell the server what is still worked on, long before it takes it back."""
-        now, third = _loop_time(), self._settings.ack_wait_seconds / 3
+        now, third = self._monotonic(), self._settings.ack_wait_seconds / 3
         held = self._held.receipts.values()
         due = [one for one in held if one.confirmed + third < now and not self._taken_back(one)]
         for receipt in due:
@@ -224,15 +213,13 @@ class NatsBackend:
             for receipt in due:
                 receipt.confirmed = now
 
-    # Watching
-
     async def queue_stats(self, queue: str) -> QueueStats:
         """Depth with hidden and delayed messages, and the age of the first one."""
         state = await self._streams.state(check_queue_name(queue))
         if state is None:
             raise _missing(queue)
-        depth, first = state
-        return QueueStats(queue, depth, max(0.0, (self._now() - first).total_seconds()) if first else None)
+        age = (self._now() - state[1]).total_seconds() if state[1] else None
+        return QueueStats(queue, state[0], None if age is None else max(0.0, age))
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """One notification for each queue, after each send to it, and for all of them when it was quiet for a while.
@@ -265,10 +252,6 @@ class NatsBackend:
 
     def _monotonic(self) -> float:
         return time.monotonic()
-
-
-def _loop_time() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def _nak(delay_seconds: float) -> bytes:

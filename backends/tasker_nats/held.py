@@ -7,9 +7,6 @@ from dataclasses import dataclass
 LIMIT = 100_000
 """Messages remembered; the oldest give way, and come back when the server takes them back."""
 
-Key = tuple[str, int]
-"""Queue and message id."""
-
 
 @dataclass(slots=True)
 class Receipt:
@@ -17,9 +14,9 @@ class Receipt:
 
     reply: str
     deadline: float
-    """When its visibility timeout ends, on the backend's clock."""
+    """When its visibility timeout ends, on the monotonic clock."""
     confirmed: float
-    """When the server last knew that somebody works on it, on the loop's clock."""
+    """When the server last knew that somebody works on it."""
     generation: int
     """The connection by which it came."""
 
@@ -29,9 +26,9 @@ class HeldMessages:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self.receipts: dict[Key, Receipt] = {}
+        self.receipts: dict[tuple[str, int], Receipt] = {}
 
-    def put(self, key: Key, receipt: Receipt) -> None:
+    def put(self, key: tuple[str, int], receipt: Receipt) -> None:
         """The message was received by us."""
         self.receipts.pop(key, None)
         self.receipts[key] = receipt

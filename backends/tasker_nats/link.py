@@ -18,10 +18,6 @@ from tasker_nats.settings import NatsSettings
 
 REPLY_SECONDS = 5.0
 """How long the server may take to answer."""
-PING_SECONDS = 10
-"""Two of these without an answer, and the connection counts as lost."""
-
-OnMessage = Callable[[Msg], Awaitable[None]]
 
 
 class Link:
@@ -39,22 +35,20 @@ class Link:
         if self._client is None:
             client = Client()
             try:
-                await asyncio.wait_for(self._connect(client), self._settings.connection_timeout_seconds)
+                connecting = client.connect(
+                    self._settings.url.split(","),
+                    name="tasker",
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=1,
+                    ping_interval=10,  # two without an answer, and the connection counts as lost
+                    error_cb=self._note,
+                    reconnected_cb=self._reconnected,
+                )
+                await asyncio.wait_for(connecting, self._settings.connection_timeout_seconds)
             except (OSError, Error, ValueError) as error:
                 await client.close()
                 raise self._unavailable(f"cannot be made: {self._trouble or error!r}") from error
             self._client = client
-
-    async def _connect(self, client: Client) -> None:
-        await client.connect(
-            self._settings.url.split(","),
-            name="tasker",
-            max_reconnect_attempts=-1,
-            reconnect_time_wait=1,
-            ping_interval=PING_SECONDS,
-            error_cb=self._note,
-            reconnected_cb=self._reconnected,
-        )
 
     async def _note(self, error: Exception) -> None:
         self._trouble = error
@@ -123,8 +117,7 @@ class Link:
                 replies = [await inbox.next_msg(timeout=REPLY_SECONDS) for _ in payloads]
         if any(_is_status(reply) for reply in replies):
             return None
-        answers = [_checked(json.loads(reply.data)) for reply in replies]
-        return [answer["seq"] for answer in answers if answer is not None]
+        return [answer["seq"] for reply in replies if (answer := _checked(json.loads(reply.data)))]
 
     async def pull(self, stream: str, consumer: str, limit: int) -> list[Msg]:
         """Up to `limit` messages that the consumer has now. When it does not exist there is no answer."""
@@ -139,7 +132,7 @@ class Link:
 
     @asynccontextmanager
     async def subscribed(
-        self, subjects: Sequence[str], on_message: OnMessage | None = None
+        self, subjects: Sequence[str], on_message: Callable[[Msg], Awaitable[None]] | None = None
     ) -> AsyncIterator[list[Subscription]]:
         """Subscriptions that end with the block."""
         client, made = self._up(), list[Subscription]()

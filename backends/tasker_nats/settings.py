@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tasker.errors import MessagingError
-
-LENT = "channel"
-"""The engine's database is lent to every backend; this one has no use for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NatsSettings:
     """Where the server is and how it is used."""
 
-    url: str = "nats://localhost:4222"
+    url: str = field(default_factory=lambda: os.environ.get("NATS_URL") or "nats://localhost:4222")
     """Address; several servers of a cluster are separated by commas."""
     prefix: str = "tasker"
     """First part of every name, letters, digits and `_`: several of the engine's databases can share one server."""
@@ -29,16 +27,18 @@ class NatsSettings:
     """How often a message may be received before it is moved to the dead letters."""
     replicas: int = 1
     """Servers of a cluster that keep each new queue, 1 to 5."""
+    channel: object = None
+    """The engine's database, lent to every backend; not used here."""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> NatsSettings:
         """The settings in a mapping. Raises `MessagingError` for unknown keys and a prefix that names cannot hold."""
         known = [item.name for item in fields(cls)]
-        if unknown := sorted({*given} - {*known, LENT}):
+        if unknown := sorted({*given} - {*known}):
             hint = f"there are: {', '.join(known)}"
             raise MessagingError(f"nats has no setting {', '.join(unknown)}", retryable=False, hint=hint)
-        settings = cls(**{key: value for key, value in given.items() if key != LENT})
+        settings = cls(**given)
         if not re.fullmatch(r"[A-Za-z0-9_]+", settings.prefix, re.ASCII):
-            hint = "use letters, digits and '_'"
-            raise MessagingError(f"nats cannot use the prefix {settings.prefix!r}", retryable=False, hint=hint)
+            problem = f"nats cannot use the prefix {settings.prefix!r}"
+            raise MessagingError(problem, retryable=False, hint="use letters, digits and '_'")
         return settings

@@ -41,8 +41,7 @@ class Streams:
             "max_deliver": -1,  # the server would leave a message that reached its limit in the stream for ever
             "max_ack_pending": -1,
         }
-        path = f"CONSUMER.DURABLE.CREATE.{stream}.{CONSUMER}"
-        await self._link.api(path, {"stream_name": stream, "config": config})
+        await self._link.api(f"CONSUMER.DURABLE.CREATE.{stream}.{CONSUMER}", {"stream_name": stream, "config": config})
 
     async def _ensure(self, stream: str, subject: str, more: dict[str, object]) -> None:
         if await self._link.api(f"STREAM.INFO.{stream}") is None:
@@ -62,8 +61,7 @@ class Streams:
     async def queues(self) -> list[str]:
         """Names of all queues under this prefix, sorted."""
         names: list[str] = []
-        request = {"subject": self.subject("*")}
-        while answer := await self._link.api("STREAM.NAMES", {**request, "offset": len(names)}):
+        while answer := await self._link.api("STREAM.NAMES", {"subject": self.subject("*"), "offset": len(names)}):
             names += answer["streams"] or []
             if len(names) >= answer["total"]:
                 break

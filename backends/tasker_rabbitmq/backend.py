@@ -145,8 +145,9 @@ class RabbitmqBackend:
             self._known.discard(queue)
             await self._must_exist(queue)
             await feed.start(self._settings.prefetch_count)
-        elif not receipts and len(self._held.of(queue)) >= self._settings.prefetch_count:
-            return await self._polled(queue, limit)  # the broker pushes no more until some are settled
+        # with as many held as the prefetch, no more is pushed until some are settled
+        if not receipts and (feed.silent() or len(self._held.of(queue)) >= self._settings.prefetch_count):
+            return await self._polled(queue, limit)
         return receipts
 
     async def _polled(self, queue: str, limit: int) -> list[Receipt]:

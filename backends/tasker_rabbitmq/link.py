@@ -70,7 +70,10 @@ class Link:
             found = self._channels.get(purpose)
             if found is None or found.is_closed:
                 with self.errors():
-                    made = await self._transport().channel(publisher_confirms=purpose == PUBLISH, on_return_raises=True)
+                    async with asyncio.timeout(REPLY_SECONDS):
+                        made = await self._transport().channel(
+                            publisher_confirms=purpose == PUBLISH, on_return_raises=True
+                        )
                 assert isinstance(made, Channel)
                 self._channels[purpose] = found = made
             return found

@@ -20,6 +20,8 @@ from tasker_rabbitmq.sending import READS
 
 HELD_LIMIT = 100_000
 """Messages held at most; beyond it receiving is refused."""
+SILENCE_SECONDS = 5.0
+"""After so long without a pushed message the queue is looked at: the push of a broker may have come to a halt."""
 LINGER_SECONDS = 1.0
 """How long pushed messages may lie here untouched before they go back for others."""
 
@@ -118,7 +120,7 @@ class Feed:
         self._link, self._name, self._ids = link, name, ids
         self._channel: Channel | None = None
         self._tag = ""
-        self._touched = 0.0
+        self._touched = self._heard = 0.0
         self.waiting: deque[Receipt] = deque()
         self.listeners: set[asyncio.Event] = set()
 
@@ -137,6 +139,14 @@ class Feed:
         """True when messages lie here that nobody has asked for lately: others could work on them."""
         return bool(self.waiting) and time.monotonic() - self._touched > LINGER_SECONDS
 
+    def silent(self) -> bool:
+        """True once in a while when nothing is pushed."""
+        now = time.monotonic()
+        if self.waiting or now - self._heard < SILENCE_SECONDS:
+            return False
+        self._heard = now
+        return True
+
     async def start(self, prefetch: int) -> None:
         """Let the broker push up to `prefetch` unsettled messages, unless it does. The queue must exist."""
         channel = await self._link.channel(RECEIVE)
@@ -150,8 +160,9 @@ class Feed:
         channel.closing.add_done_callback(lambda _: self._tell())
 
     async def _arrived(self, delivered: DeliveredMessage) -> None:
+        self._heard = time.monotonic()
         if not self.waiting:
-            self._touched = time.monotonic()
+            self._touched = self._heard
         self.waiting.append(receipt_of(delivered, self._ids))
         self._tell()
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tasker.errors import MessagingError
-
-LENT = "channel"
-"""The engine's database is lent to every backend; this one has no use for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
     """Where the server is and how it is used."""
 
-    url: str = "redis://localhost:6379/0"
+    url: str = field(default_factory=lambda: os.environ.get("REDIS_URL") or "redis://localhost:6379/0")
     """Address: `redis://`, `rediss://` or `unix://`; the path is the number of the database."""
     prefix: str = "tasker"
     """First part of every key, so that several of the engine's databases can share one server."""
@@ -24,12 +22,14 @@ class RedisSettings:
     """How long to wait for a connection."""
     max_connections: int = 10
     """Connections for calls; every subscription has one more of its own."""
+    channel: object = None
+    """The engine's database, lent to every backend; not used here."""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> RedisSettings:
         """The settings in a mapping. Raises `MessagingError` for unknown keys."""
         known = [item.name for item in fields(cls)]
-        if unknown := sorted({*given} - {*known, LENT}):
+        if unknown := sorted({*given} - {*known}):
             hint = f"there are: {', '.join(known)}"
             raise MessagingError(f"redis has no setting {', '.join(unknown)}", retryable=False, hint=hint)
-        return cls(**{key: value for key, value in given.items() if key != LENT})
+        return cls(**given)

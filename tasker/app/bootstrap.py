@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasker.app.system import SystemClock
 from tasker.contracts.messaging import Backend, BackendSettings, TransactionalBackend
+from tasker.contracts.plan import BreakerPolicy
 from tasker.db.channel import DatabaseChannel
 from tasker.db.migrate import upgrade
 from tasker.messaging.queues import QueueNames
@@ -47,10 +49,11 @@ def prepare(
     data_dir: Path | None = None,
     names: QueueNames | None = None,
     backend_settings: BackendSettings | None = None,
+    breaker: BreakerPolicy | None = None,
 ) -> Ground:
     """Start or join the embedded server unless a URL is given, and bring the schema up to date.
 
-    `backend_settings` are those of the messaging backend.
+    `backend_settings` are those of the messaging backend, `breaker` is when its circuit breaker opens.
 
     Raises `DatabaseUnavailable`, `SchemaOutdated`, `BackendUnavailable`.
     """
@@ -62,7 +65,7 @@ def prepare(
         database_url = server.url
     chosen = load_backend(backend, {"channel": DatabaseChannel(database_url), **(backend_settings or {})})
     upgrade(database_url, _scripts(chosen))
-    return Ground(database_url, MessagingService(_with_chaos(chosen), names), server)
+    return Ground(database_url, MessagingService(_guarded(_with_chaos(chosen), breaker), names), server)
 
 
 def _with_chaos(backend: Backend) -> Backend:
@@ -72,6 +75,15 @@ def _with_chaos(backend: Backend) -> Backend:
     from tasker.messaging.chaos import ChaosBackend, Faults
 
     return ChaosBackend(backend, Faults.parse(asked))
+
+
+def _guarded(backend: Backend, policy: BreakerPolicy | None) -> Backend:
+    """The backend with a circuit breaker, unless its messages are part of the engine's transactions."""
+    if isinstance(backend, TransactionalBackend):
+        return backend
+    from tasker.messaging.guarded import GuardedBackend
+
+    return GuardedBackend(backend, SystemClock(), policy)
 
 
 def _scripts(backend: Backend) -> list[tuple[str, str]]:

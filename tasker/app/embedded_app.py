@@ -13,7 +13,8 @@ from tasker.app.bootstrap import Ground, prepare
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.dead_workers import end_dead_leases
 from tasker.app.runtime import Runtime
-from tasker.app.system import new_task_uuid
+from tasker.app.system import SystemClock, new_task_uuid
+from tasker.app.target_plans import TargetPlans
 from tasker.app.waiting import Waiters
 from tasker.contracts.messaging import BackendSettings
 from tasker.contracts.plan import Plan
@@ -23,20 +24,20 @@ from tasker.errors import DuplicateTask
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
 from tasker.handler import HandlerRegistry
+from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
 from tasker.services.client_views import ClientViews
 from tasker.services.engine import Engine
-from tasker.services.handlers import add_handlers_beside, load_handlers, require_handlers
+from tasker.services.handlers import load_handlers, require_handlers
 from tasker.services.pauses import Pauses, Target
 from tasker.services.plans import PlanStore
+from tasker.services.pressure import Admission
 from tasker.services.reports import TaskReport
 from tasker.services.steps import Steps
 from tasker.services.submission import Request, Submitted, Submitter
-from tasker.services.targets import choose_plan, registered_name
 from tasker.services.tasks import Tasks
-from tasker.services.templates import load_plans
 
 
 class App:
@@ -45,7 +46,8 @@ class App:
     Parameters: `database_url` of a PostgreSQL server (default: the embedded one, data under `data_dir`); `handlers` are
     modules, files or folders with handlers, `registry` is one that is loaded already; `environment` chooses the
     templates' overrides; `backend` is the messaging backend; `work` False submits and waits only. `configuration` gives
-    everything that is not given here (see `tasker.app.configured`); `runner` makes what runs the handlers.
+    everything that is not given here (see `tasker.app.configured`); `runner` makes what runs the handlers; with
+    `depth_limits` submitting raises `Overloaded` while a namespace has too many ready steps.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class App:
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
         configuration: Configured = UNCONFIGURED,
+        depth_limits: DepthLimits | None = None,
         backend_settings: BackendSettings | None = None,
         runner: Callable[..., AttemptRunner] = AttemptRunner,
     ) -> None:
@@ -75,8 +78,7 @@ class App:
             settings or configuration.worker,
             sweeps or configuration.sweeps,
         )
-        self._registry, self._runner = registry, runner
-        self._plans_by_target: dict[tuple[str, str | None], tuple[Plan, ...]] = {}
+        self._registry, self._runner, self._depth_limits = registry, runner, depth_limits
 
     async def __aenter__(self) -> Self:
         """Connect, bring the schema up to date and start working."""
@@ -110,8 +112,10 @@ class App:
             new_task_uuid,
             window=self._settings.window,
             context_limit_bytes=self._configuration.context_limit_bytes,
+            admission=Admission(self._engine, SystemClock(), self._depth_limits) if self._depth_limits else None,
         )
         self.registry: HandlerRegistry = self._registry or load_handlers(self._sources)
+        self._targets = TargetPlans(self.registry, self.plans, self._configuration.retry)
         self._waiters = Waiters(self._connection, watches=self._work)
         self._after_commit = AfterCommit(self._connection, self._ground.messaging, self._wake)
         self._runtime: Runtime | None = None
@@ -273,19 +277,13 @@ class App:
         self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: str
     ) -> int | None:
         """End a pause, named as in `pause`; how many ready steps go on, None when it was not paused."""
-        held = await self.pauses.resume(Target.of(namespace, **which), actor=actor, reason=reason)
-        self._wake()
-        return held
+        return await self.pauses.resume(Target.of(namespace, **which), actor=actor, reason=reason)
 
     async def plan(
         self, target: str | Path | Plan, *, template: str | None = None, environment: str | None = None
     ) -> Plan:
         """The compiled plan of a target, ready to run: its handlers are loaded and its namespace is served."""
-        plan = (
-            target
-            if isinstance(target, Plan)
-            else await self._find(str(target), template, environment or self._environment)
-        )
+        plan = await self._targets.find(target, template, environment or self._environment)
         if self._runtime is not None:
             require_handlers(self.registry, plan)
             await self._runtime.serve(plan.namespace)
@@ -296,18 +294,6 @@ class App:
         plan = await self.plan(await self.plans.get(await self.tasks.template_id(task_uuid)))
         self._wake()
         return plan
-
-    async def _find(self, target: str, template: str | None, environment: str | None) -> Plan:
-        path = Path(target)
-        if path.exists():
-            plans = self._plans_by_target.get((target, environment))
-            if plans is None:
-                plans = self._plans_by_target[target, environment] = load_plans(
-                    path, environment, self._configuration.retry
-                )
-                add_handlers_beside(self.registry, path)
-            return choose_plan(plans, template, target)
-        return (await self.plans.find(*registered_name(target))).plan
 
     def _wake(self) -> None:
         if self._runtime is not None:

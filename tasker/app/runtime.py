@@ -8,13 +8,12 @@ import logging
 import os
 import random
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tasker.app.following import result_followers, step_followers
 from tasker.app.parts import Part, Parts
 from tasker.app.system import SystemClock, new_uuid
-from tasker.contracts.execution import Claim
 from tasker.db.connection import Connection, SyncConnection, listen
 from tasker.errors import DatabaseError
 from tasker.execution.attempt.runner import AttemptRunner
@@ -22,11 +21,11 @@ from tasker.execution.claiming import Claimer
 from tasker.execution.collecting import Collector
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.settings import WorkerSettings
-from tasker.execution.worker import Worker
+from tasker.execution.worker import GivenBack, Worker
 from tasker.handler import HandlerRegistry
 from tasker.messaging.queues import ready_channel
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.changes import simple_change
+from tasker.orchestration.changes import released_change
 from tasker.orchestration.consuming import ResultConsumer
 from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
@@ -232,12 +231,11 @@ class Runtime:
         for task_uuid, state in advanced.finished.items():
             self._on_finished(task_uuid, state)
 
-    async def _release(self, claims: Sequence[tuple[Claim, Mapping[str, str]]]) -> None:
-        changes = [
-            simple_change("release", claim.step_uuid, claim.task_uuid, claim.token, n=dict(note))
-            for claim, note in claims
-        ]
+    async def _release(self, given_back: Sequence[GivenBack]) -> None:
+        changes = [released_change(each.claim, each.note, each.delay_ms) for each in given_back]
         await self._processor.apply(changes, self.worker.caller())
+        if delays := [each.delay_ms for each in given_back if each.delay_ms is not None]:
+            self._upkeep.due_in(min(delays))
 
     async def _release_held(self, namespace_ids: Sequence[int], slots: int) -> Answer:
         head = self.worker.caller(slots).fields()

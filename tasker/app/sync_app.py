@@ -14,6 +14,7 @@ from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS
 from tasker.services.client_views import ClientViews
+from tasker.services.pauses import Pauses
 from tasker.services.plans import PlanStore
 from tasker.services.steps import Steps
 from tasker.services.submission import Submitted
@@ -71,6 +72,14 @@ class SyncPlans(Twin[PlanStore]):
     registered = waiting(PlanStore.registered)
 
 
+class SyncPauses(Twin[Pauses]):
+    """`Pauses`, waiting."""
+
+    pause = waiting(Pauses.pause)
+    resume = waiting(Pauses.resume)
+    list = waiting(Pauses.list)
+
+
 class SyncViews(Twin[ClientViews]):
     """`ClientViews`, waiting."""
 
@@ -113,6 +122,7 @@ class SyncApp(Twin[App]):
             raise
         self.tasks = SyncTasks(self._loop, self._original.tasks)
         self.steps = SyncSteps(self._loop, self._original.steps)
+        self.pauses = SyncPauses(self._loop, self._original.pauses)
         self.plans = SyncPlans(self._loop, self._original.plans)
         self.views = SyncViews(self._loop, self._original.views)
 
@@ -160,6 +170,8 @@ class SyncApp(Twin[App]):
     run = waiting(App.run)  # type: ignore[arg-type]
     wait = waiting(App.wait)
     finished = waiting(App.finished)
+    pause = waiting(App.pause)  # type: ignore[arg-type]
+    resume = waiting(App.resume)  # type: ignore[arg-type]
     plan = waiting(App.plan)
     plan_of = waiting(App.plan_of)
     stop_working = waiting(App.stop_working)

@@ -47,6 +47,18 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class BreakerPolicy:
+    """When a circuit breaker opens and closes (A-66, H-83)."""
+
+    failure_threshold: int = 5
+    """Failures in a row that open it."""
+    timeout_seconds: float = 30.0
+    """How long it refuses before it lets a trial pass; also how long a trial that never ends keeps others waiting."""
+    success_threshold: int = 2
+    """Successes in a row, half-open, that close it."""
+
+
+@dataclass(frozen=True, slots=True)
 class HandlerRef:
     """Which code runs a step: resolved by the resolver chain, or by the one that `resolver` names."""
 
@@ -94,6 +106,8 @@ class StepPlan:
     """`async`, `thread` or `process`; None means: by the handler's kind."""
     on_worker_lost: str = "retry"
     """`retry` or `fail`: what to do when the worker died after the handler had started."""
+    circuit_breaker: BreakerPolicy | None = None
+    """The breaker around the handler, one in each worker; None: there is none (H-84)."""
     result_schema: Mapping[str, Any] | None = None
     batch: BatchSettings | None = None
     lifecycle: Mapping[str, Any] = field(default_factory=dict)
@@ -164,6 +178,7 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values["type"] = StepType(values["type"])
     values["handler"] = HandlerRef(**values["handler"])
     values["retry"] = RetryPolicy(**values["retry"])
+    values["circuit_breaker"] = BreakerPolicy(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
     for key in ("depends_on", "ancestors", "descendants", "publishes_events"):
         values[key] = tuple(values.get(key, ()))

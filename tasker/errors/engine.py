@@ -70,6 +70,12 @@ class DuplicateTask(TaskerError):
         self.task_uuid = task_uuid
 
 
+class Overloaded(TaskerError):
+    """New work is refused for now; `retry_after` says for how many seconds (A-45). Nothing was created."""
+
+    error_type = "overloaded"
+
+
 class TaskNotFound(TaskerError):
     """No task has that id."""
 

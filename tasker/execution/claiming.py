@@ -66,7 +66,7 @@ class Claimer:
         """One look at the queue. True when something was there, so that looking again pays."""
         if self._draining or not self._worker.slots.free:
             return False
-        answer = await self._worker.offer(lambda slots: self._engine.claim(self._args(slots)))
+        answer = await self._claim()
         found = int(answer.get("popped") or 0)
         if namespace_ids := answer.get("release"):
             answer = await self._worker.offer(lambda slots: self._release(namespace_ids, slots))
@@ -75,6 +75,15 @@ class Claimer:
             self._asleep = False
             await self._mark("wake")
         return found > 0
+
+    async def _claim(self) -> Answer:
+        """Where messages do not live in the database, they come first, and no more slots are set aside than needed."""
+        if self._engine.transactional:
+            return await self._worker.offer(lambda slots: self._engine.claim(self._args(slots)))
+        hints = await self._engine.receive(self._namespaces, self._worker.slots.free)
+        return await self._worker.offer(
+            lambda slots: self._engine.claim_received(self._args(slots), hints), limit=len(hints)
+        )
 
     def _args(self, slots: int) -> dict[str, object]:
         worker = self._worker

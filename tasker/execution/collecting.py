@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from tasker.contracts.execution import Claim
 from tasker.errors import DatabaseError
-from tasker.execution.worker import Worker
+from tasker.execution.worker import GivenBack, Worker
 from tasker.services.exchange import Advanced, Result, ResultSink
 
-Note = Mapping[str, str]
-Release = Callable[[list[tuple[Claim, Note]]], Awaitable[None]]
+Release = Callable[[list[GivenBack]], Awaitable[None]]
 BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 class Collector:
     """Takes finished attempts and writes them in batches; what the engine hands back starts at once.
 
-    Parameters: `sink` stores results; `release` gives claims back, with a note each; `on_advanced` sees every
+    Parameters: `sink` stores results; `release` gives claims back; `on_advanced` sees every
     answer (tasks that ended, retries to come); `on_lost` hears that an answer of the database was lost.
     """
 
@@ -34,7 +32,7 @@ class Collector:
         self._sink, self._release = sink, release
         self._on_advanced, self._on_lost = on_advanced, on_lost
         self._results: list[Result] = []
-        self._given_back: dict[str, tuple[Claim, Note]] = {}
+        self._given_back: dict[str, GivenBack] = {}
         self._again: list[Result] = []
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -47,9 +45,9 @@ class Collector:
         self._idle.clear()
         self._wake.set()
 
-    def give_back(self, claim: Claim, note: Note) -> None:
-        """A claim that must be released; the note says why."""
-        self._given_back[claim.step_uuid] = (claim, note)
+    def give_back(self, given_back: GivenBack) -> None:
+        """A claim that must be released."""
+        self._given_back[given_back.claim.step_uuid] = given_back
         self._idle.clear()
         self._wake.set()
 

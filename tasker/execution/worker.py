@@ -16,7 +16,16 @@ from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.contracts.plan import Plan
 from tasker.execution.attempt.cancel import CancelFlag
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Cancelled, Checkpoint, Finished, Lost, Released
+from tasker.execution.attempt.values import (
+    Attempt,
+    AttemptEnd,
+    Cancelled,
+    Checkpoint,
+    Deferred,
+    Finished,
+    Lost,
+    Released,
+)
 from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
@@ -37,11 +46,20 @@ class Running:
     ended: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """A claim that is released without an attempt; the note says why. `delay_ms`: not before that time has passed."""
+
+    claim: Claim
+    note: Mapping[str, str]
+    delay_ms: int | None = None
+
+
 class Worker:
     """The part of a worker that holds claims. `identity` is the uuid text of this incarnation.
 
     `on_ended(result)` gets every finished attempt (the collector of results), `on_given_back` every claim that must be
-    released, with a note that says why.
+    released.
     """
 
     def __init__(
@@ -53,7 +71,7 @@ class Worker:
         runner: AttemptRunner,
         settings: WorkerSettings,
         on_ended: Callable[[Result], None],
-        on_given_back: Callable[[Claim, Mapping[str, str]], None],
+        on_given_back: Callable[[GivenBack], None],
     ) -> None:
         self.identity = identity
         self.settings = settings
@@ -89,9 +107,9 @@ class Worker:
         """How many claims are in hand."""
         return len(self._held)
 
-    async def offer(self, ask: Callable[[int], Awaitable[Answer]]) -> Answer:
-        """Call `ask` with the number of free slots, which are set aside meanwhile, and start the claims it answers."""
-        reserved = self.slots.reserve()
+    async def offer(self, ask: Callable[[int], Awaitable[Answer]], limit: int | None = None) -> Answer:
+        """Call `ask` with the free slots (up to `limit`), set aside meanwhile, and start the claims it answers."""
+        reserved = self.slots.reserve(limit)
         used = 0
         try:
             answer = await ask(reserved)
@@ -184,6 +202,8 @@ class Worker:
             self._on_ended(Result(end.outcome, attempt.plan, end.result_text))
         elif isinstance(end, Released):
             self._give_back(running, end.reason, attempt)
+        elif isinstance(end, Deferred):
+            self._on_given_back(GivenBack(claim, {"reason": end.reason}, end.delay_ms))
         else:
             self.let_go([claim.step_uuid])
 
@@ -193,7 +213,7 @@ class Worker:
         if not running.cancel.is_set():
             self.unserved.add(running.key)
             note["unserved"] = attempt.step.handler.callable
-        self._on_given_back(running.claim, note)
+        self._on_given_back(GivenBack(running.claim, note))
 
     def _saver(self, claim: Claim, plan: Plan) -> Callable[[Checkpoint], Any]:
         timeout = plan.by_name[claim.template_step].timeout_seconds

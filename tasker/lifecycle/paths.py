@@ -22,6 +22,7 @@ STEP_ENQUEUE: Final[StepPath] = (_S.PENDING, _S.ENQUEUED)
 STEP_CLAIM: Final[StepPath] = (_S.ENQUEUED, _S.IN_PROGRESS)
 STEP_HAND_OVER: Final[StepPath] = (_S.PENDING, _S.ENQUEUED, _S.IN_PROGRESS)
 STEP_RELEASE: Final[StepPath] = (_S.IN_PROGRESS, _S.ENQUEUED)
+STEP_DEFER: Final[StepPath] = (_S.IN_PROGRESS, _S.WAITING_FOR_RETRY)
 STEP_PUT_ASIDE: Final[StepPath] = (_S.ENQUEUED, _S.PENDING)
 
 # What an attempt came to: written at once (inline), or parked by the worker and settled by an orchestrator (queued).

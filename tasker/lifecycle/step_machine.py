@@ -34,6 +34,7 @@ class StepEvent(StrEnum):
     WAIT_FOR_RETRY = "WaitForRetry"
     RETRY = "Retry"
     RELEASE = "Release"
+    DEFER = "Defer"
     HOLD = "Hold"
     CANCEL = "Cancel"
     RESET = "Reset"
@@ -74,6 +75,8 @@ STEP = Machine[StepState, StepEvent](
         (_S.ENQUEUED, _E.FAIL): _S.ERROR,
         # A claim that no handler ever saw goes back, without an attempt.
         (_S.IN_PROGRESS, _E.RELEASE): _S.ENQUEUED,
+        # An open circuit breaker puts it off, without an attempt.
+        (_S.IN_PROGRESS, _E.DEFER): _S.WAITING_FOR_RETRY,
         # What was enqueued before a pause goes back to the held steps.
         (_S.ENQUEUED, _E.HOLD): _S.PENDING,
         # Operators: B-42, B-41, and completing with data.

@@ -63,6 +63,12 @@ def simple_change(kind: str, step: str, task: str, token: int | None = None, **f
     return Change(step, task, kind, json.dumps(item))
 
 
+def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> Change:
+    """The change for a claim that is given back without an attempt: to the queue, or to wait for `delay_ms` (H-85)."""
+    kind, when = ("release", {}) if delay_ms is None else ("defer", {"d": delay_ms})
+    return simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, n=dict(note), **when)
+
+
 def with_growth(change: Change, growth: Growth) -> Change:
     """The change together with the steps that it creates, valid for that version of the task's graph (rule 8)."""
     extra = f',"gv":{growth.version}' + (f',"x":{json.dumps(growth.steps)}' if growth.steps else "")

@@ -94,7 +94,7 @@ class Engine:
         """Take up to `slots` hints of `namespaces` and claim their steps (`popped`: how many hints were taken)."""
         if self._joined:
             return await self.connection.call(f"{self._joined.claim}(%s::jsonb)", args)
-        return await self._claim_received(args)
+        return await self.claim_received(args, await self.receive(args["namespaces"], args["slots"]))
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
         """Those of the steps that have no message. Where messages cannot be searched: as many as are too few."""
@@ -115,30 +115,37 @@ class Engine:
         )
         return max(0, int(enqueued) - stats.depth - stats.unseen)
 
-    async def _claim_received(self, args: Args) -> Answer:
-        """Receive, claim, acknowledge after the claim's commit: a crash in between makes the hint visible again."""
-        received = await self._receive(args["namespaces"], args["slots"])
-        try:
-            steps = [step for message in received if (step := await self._step_of(message))]
-            answer = await self.call("claim", {**args, "steps": steps})
-        except DatabaseError:
-            for message in received:
-                await self.messaging.nack_message(message.queue, message.message_id)
-            raise
-        with suppress(MessagingError):  # it comes back, and then it is a hint to a step that has moved on
-            for message in received:
-                await self.messaging.ack_message(message.queue, message.message_id)
-        return {**answer, "popped": len(received)}
-
-    async def _receive(self, namespaces: Sequence[str], slots: int) -> list[QueuedMessage]:
-        """Hints of the namespaces, each time another one first."""
+    async def receive(self, namespaces: Sequence[str], limit: int) -> list[QueuedMessage]:
+        """Up to `limit` messages of the namespaces, each time another one first; for `claim_received`."""
         self._turn += 1
         first = self._turn % max(1, len(namespaces))
         received: list[QueuedMessage] = []
         for namespace in [*namespaces[first:], *namespaces[:first]]:
-            if (room := slots - len(received)) > 0:
+            if (room := limit - len(received)) > 0:
                 received += await self.messaging.receive_step_messages(namespace, room, self.rules.hidden_seconds)
         return received
+
+    async def claim_received(self, args: Args, received: Sequence[QueuedMessage]) -> Answer:
+        """Claim for as many messages as there are slots, give the others back, answer like `claim`.
+
+        They are acknowledged after the claim's commit: a crash in between makes them visible again.
+        """
+        taken = received[: args["slots"]]
+        await self._give_back(received[args["slots"] :])
+        try:
+            steps = [step for message in taken if (step := await self._step_of(message))]
+            answer = await self.call("claim", {**args, "steps": steps})
+        except DatabaseError:
+            await self._give_back(taken)
+            raise
+        with suppress(MessagingError):  # it comes back, and then it is a hint to a step that has moved on
+            for message in taken:
+                await self.messaging.ack_message(message.queue, message.message_id)
+        return {**answer, "popped": len(taken)}
+
+    async def _give_back(self, messages: Sequence[QueuedMessage]) -> None:
+        for message in messages:
+            await self.messaging.nack_message(message.queue, message.message_id)
 
     async def _step_of(self, message: QueuedMessage) -> str | None:
         try:

@@ -13,6 +13,7 @@ from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
 from tasker.services.engine import Engine
 from tasker.services.plans import PlanStore
+from tasker.services.pressure import Admission
 from tasker.template.schema_check import check_input
 
 CONTEXT_LIMIT_BYTES = 4 * 1024 * 1024
@@ -99,7 +100,10 @@ class Drafts:
 
 
 class Submitter:
-    """Creates tasks in a transaction of its own. Parameters as `Drafts`, which are kept as `drafts`."""
+    """Creates tasks in a transaction of its own. Parameters as `Drafts`, which are kept as `drafts`.
+
+    `admission` may refuse new work; without it everything is taken.
+    """
 
     def __init__(
         self,
@@ -109,13 +113,15 @@ class Submitter:
         *,
         window: int = 2000,
         context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
+        admission: Admission | None = None,
     ) -> None:
         self._engine = engine
+        self._admission = admission
         self._plans = plans
         self.drafts = Drafts(new_id, window=window, context_limit_bytes=context_limit_bytes)
 
     async def submit(self, plan: Plan, request: Request, *, force: bool = False) -> Submitted:
-        """Create one task. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`."""
+        """Create one task. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`."""
         result = (await self.submit_many(plan, [request], force=force))[0]
         if isinstance(result, DuplicateTask):
             raise result
@@ -130,6 +136,8 @@ class Submitter:
         is created.
         """
         drafts = [self.drafts.draft(plan, request) for request in requests]
+        if self._admission is not None:
+            await self._admission.require(plan.namespace)
         registered = await self._plans.register(plan, force=force)
         answer = await self._engine.call("submit", self.drafts.args(registered.template_id, drafts))
         created = set(answer["created"])

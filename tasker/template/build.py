@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepPlan, StepType
+from tasker.contracts.plan import BatchSettings, BreakerPolicy, HandlerRef, Plan, RetryPolicy, StepPlan, StepType
 from tasker.template.drafts import StepDraft
 from tasker.template.graph import Graph
 from tasker.template.overrides import Settings, settings
@@ -59,6 +60,7 @@ def _step(
         timeout_seconds=None if chosen.timeout_seconds is None else float(chosen.timeout_seconds),
         execution=values.get("execution", {}).get("mode"),
         on_worker_lost=values.get("on_worker_lost", "retry"),
+        circuit_breaker=_breaker(values.get("circuit_breaker")),
         result_schema=values.get("result_schema"),
         batch=_batch(draft, graph),
         lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_LIFECYCLE_KEYS},
@@ -71,6 +73,14 @@ def _step(
 def _handler(values: Mapping[str, Any], chosen: Settings) -> HandlerRef:
     method = values.get("method", "call")
     return HandlerRef(values["callable"], method, values.get("resolver"), chosen.initialization)
+
+
+def _breaker(values: Mapping[str, Any] | None) -> BreakerPolicy | None:
+    """What is written over the defaults; an empty block is a breaker with the defaults."""
+    if values is None:
+        return None
+    policy = BreakerPolicy(**values)
+    return replace(policy, timeout_seconds=float(policy.timeout_seconds))
 
 
 def _event(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -122,6 +122,30 @@ EXECUTION = Mapping(
     (Key("mode", Choice(("async", "thread", "process")), "Where the handler runs; otherwise by its kind."),),
 )
 
+CIRCUIT_BREAKER = Mapping(
+    "`circuit_breaker`",
+    (
+        Key(
+            "failure_threshold",
+            Number(whole=True, minimum=1, maximum=100),
+            "Failures in a row that open it.",
+            default=5,
+        ),
+        Key(
+            "timeout_seconds",
+            Number(above=0, maximum=86_400),
+            "Seconds that it puts attempts off before it lets one through as a trial.",
+            default=30,
+        ),
+        Key(
+            "success_threshold",
+            Number(whole=True, minimum=1, maximum=100),
+            "Successful trials in a row that close it.",
+            default=2,
+        ),
+    ),
+)
+
 STEP = Mapping(
     "a step",
     (
@@ -140,6 +164,9 @@ STEP = Mapping(
             Choice(("retry", "fail")),
             "What happens when the worker dies while the handler runs; `fail` for a step that must not run twice.",
             default="retry",
+        ),
+        Key(
+            "circuit_breaker", CIRCUIT_BREAKER, "Puts the step off while its handler keeps failing, without an attempt."
         ),
         Key("publishes_events", ListOf(PUBLISHED_EVENT), "Events that the outcome of the step publishes."),
         Key("batch_config", BATCH, "Advice for batch workers, given to each instance."),

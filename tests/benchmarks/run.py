@@ -25,6 +25,7 @@ from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
 from tasker.services.submission import Request
 from tests.benchmarks.shapes import SHAPES, adopt
+from tests.support import brokers
 
 RUNS = {"fan100": 30, "fan1000": 8, "batch1000": 40}
 ROOT = Path(__file__).parents[2]
@@ -78,8 +79,8 @@ def start_up(data_dir: Path) -> dict[str, float]:
 async def measure(url: str, only: Sequence[str], quick: bool, backend: str = "pgmq") -> dict[str, Any]:
     """All figures that need a running worker."""
     figures: dict[str, Any] = {}
-    prefix = {} if backend in ("pgmq", "memory") else {"prefix": f"bench_{time.time_ns()}_"}
-    app = tasker.App(url, settings=WorkerSettings(concurrency=200), backend=backend, backend_settings=prefix)
+    apart = brokers.engine_settings(backend)
+    app = tasker.App(url, settings=WorkerSettings(concurrency=200), backend=backend, backend_settings=apart)
     async with app:
         adopt(app.registry)
         for name, plan in SHAPES.items():
@@ -89,6 +90,8 @@ async def measure(url: str, only: Sequence[str], quick: bool, backend: str = "pg
         for tasks in (1000, 5000):
             if not only or f"throughput{tasks}" in only:
                 figures[f"throughput{tasks}"] = await throughput(app, SHAPES["linear4"], tasks)
+        await app.stop_working()
+        await brokers.remove_queues(app._ground.messaging, apart)
     figures["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return figures
 
@@ -118,7 +121,7 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database-url")
-    parser.add_argument("--backend", default="pgmq", help="a broker is found by its usual variable or default address")
+    parser.add_argument("--backend", default="pgmq", help="a broker is found as the tests find it")
     parser.add_argument("--json", type=Path, default=ROOT / ".benchmarks" / "latest.json")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--quick", action="store_true")

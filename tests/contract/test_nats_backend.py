@@ -53,7 +53,7 @@ class Rig:
         self.backend = self.another()
 
     def another(self, **settings: object) -> Shifted:
-        made = create({"url": self.url, "prefix": self.prefix, **settings})
+        made = create({"url": self.url, "prefix": self.prefix, "ack_wait_seconds": 3600, **settings})
         made.__class__ = Shifted
         assert isinstance(made, Shifted)
         made.rig = self
@@ -100,3 +100,226 @@ class TestNats(MessagingContract):
     async def restart(self, backend: Backend) -> None:
         server: brokers.PrivateServer = self.request.getfixturevalue("private_broker")
         await asyncio.to_thread(server.restart)
+
+
+@pytest.fixture
+def backend(rig: Rig) -> NatsBackend:
+    return rig.backend
+
+
+@pytest_asyncio.fixture
+async def rival(rig: Rig) -> AsyncIterator[NatsBackend]:
+    rival = rig.another()
+    await rival.open()
+    yield rival
+    await rival.close()
+
+
+async def test_a_message_that_came_back_and_went_to_a_rival_is_no_longer_ours(
+    backend: NatsBackend, rival: NatsBackend
+) -> None:
+    await backend.create_queue("q")
+    message_id = await backend.send_message("q", b"{}")
+    await backend.receive_messages("q", 1, 0.0)
+    await backend.receive_messages("q", 0, 0.0)
+    (theirs,) = await rival.receive_messages("q", 1, 60.0)
+    assert (theirs.message_id, theirs.read_count) == (message_id, 2)
+    assert await backend.extend_visibility("q", message_id, 60.0) is False
+    assert await backend.ack_message("q", message_id) is False
+    assert await rival.ack_message("q", message_id) is True
+
+
+async def test_two_processes_get_disjoint_messages(backend: NatsBackend, rival: NatsBackend) -> None:
+    await backend.create_queue("q")
+    ids = await backend.send_messages("q", [b"{}"] * 60)
+    batches = await asyncio.gather(*(one.receive_messages("q", 10, 60.0) for one in (backend, rival) * 3))
+    assert sorted(message.message_id for batch in batches for message in batch) == ids
+
+
+async def test_an_overdue_message_is_given_back_while_nobody_asks(rig: Rig, rival: NatsBackend) -> None:
+    await rig.backend.create_queue("q")
+    await rig.backend.send_message("q", b"{}")
+    await rig.backend.receive_messages("q", 1, 0.0)
+    async with asyncio.timeout(10):
+        while not (again := await rival.receive_messages("q", 1, 60.0)):
+            await asyncio.sleep(0.05)
+    assert again[0].read_count == 2
+
+
+async def test_what_a_dead_process_held_is_taken_back_and_what_a_live_one_holds_is_not(
+    rig: Rig, rival: NatsBackend
+) -> None:
+    short = [rig.another(ack_wait_seconds=1) for _ in range(2)]
+    for one in short:
+        await one.open()
+    alive, dead = short
+    await alive.create_queue("q")
+    kept, lost = await alive.send_messages("q", [b"1", b"2"])
+    await alive.receive_messages("q", 1, 3600.0)
+    await dead.receive_messages("q", 1, 3600.0)
+    await dead.close()
+    async with asyncio.timeout(10):
+        while not (again := await rival.receive_messages("q", 10, 60.0)):
+            await asyncio.sleep(0.05)
+    assert [message.message_id for message in again] == [lost]
+    assert await dead.ack_message("q", lost) is False
+    assert await alive.ack_message("q", kept) is True
+    await alive.close()
+
+
+async def test_a_process_that_could_not_renew_in_time_no_longer_owns_its_messages(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    message_id = await rig.backend.send_message("q", b"{}")
+    await rig.backend.receive_messages("q", 1, 1_000_000.0)
+    rig.seconds += 3601
+    assert await rig.backend.ack_message("q", message_id) is False
+
+
+async def test_a_delayed_message_keeps_its_id_and_is_counted_from_one(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    message_id = await rig.backend.send_message_with_delay("q", b"later", 60.0)
+    assert await rig.backend.receive_messages("q", 10, 30.0) == []
+    await rig.advance(65)
+    for reads in (1, 2):
+        (message,) = await rig.backend.receive_messages("q", 10, 30.0)
+        assert (message.message_id, message.read_count) == (message_id, reads)
+        await rig.backend.nack_message("q", message_id)
+
+
+async def test_a_delayed_message_that_nobody_looked_for_before_it_was_due_is_counted_from_one(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    await rig.backend.send_message_with_delay("q", b"later", 60.0)
+    await rig.advance(65)
+    (message,) = await rig.backend.receive_messages("q", 1, 30.0)
+    assert (message.payload, message.read_count) == (b"later", 1)
+
+
+async def test_a_message_that_came_too_often_ends_with_the_dead_letters(rig: Rig) -> None:
+    backend = rig.another(delivery_limit=3)
+    await backend.open()
+    await backend.create_queue("q")
+    await backend.send_messages("q", [b"poison", b"good"])
+    for _ in range(3):
+        (message,) = await backend.receive_messages("q", 1, 30.0)
+        assert message.payload == b"poison"
+        await backend.nack_message("q", message.message_id)
+    (message,) = await backend.receive_messages("q", 1, 30.0)
+    assert message.payload == b"good"
+    assert (await backend.queue_stats("q")).depth == 1
+    client = await nats.connect(rig.url)
+    letter = await client.jetstream().get_msg(f"{rig.prefix}-dead", 1)
+    await client.close()
+    assert (letter.subject, letter.data) == (f"{rig.prefix}.dead.q", b"poison")
+    assert await backend.list_queues() == ["q"]
+    await backend.close()
+
+
+async def test_many_messages_are_one_notification(backend: NatsBackend) -> None:
+    await backend.create_queue("q")
+    async with aclosing(backend.subscribe_many(["q"])) as notifications:
+        await anext(notifications)
+        for _ in range(50):
+            await backend.send_message("q", b"{}")
+        assert await asyncio.wait_for(anext(notifications), 10) == Available("q")
+        assert len(await backend.receive_messages("q", 50, 60.0)) == 50
+
+
+async def test_what_came_back_is_notified_after_a_quiet_time(
+    backend: NatsBackend, rival: NatsBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasker_nats.backend.QUIET_SECONDS", 0.02)
+    await backend.create_queue("q")
+    await backend.send_message("q", b"{}")
+    (message,) = await backend.receive_messages("q", 1, 60.0)
+    async with asyncio.timeout(10), aclosing(rival.subscribe_many(["q"])) as notifications:
+        await anext(notifications)
+        await backend.nack_message("q", message.message_id)
+        assert await anext(notifications) == Available("q")
+
+
+async def test_a_queue_that_another_process_deleted_is_missed(
+    backend: NatsBackend, rival: NatsBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasker_nats.link.REPLY_SECONDS", 0.2)
+    await backend.create_queue("q")
+    assert await backend.receive_messages("q", 1, 60.0) == []
+    await rival.delete_queue("q")
+    with pytest.raises(MessagingError, match="'q' does not exist"):
+        await backend.receive_messages("q", 1, 60.0)
+    with pytest.raises(MessagingError, match="'q' does not exist"):
+        await backend.send_message("q", b"{}")
+
+
+async def test_prefixes_keep_queues_of_one_name_apart(rig: Rig) -> None:
+    other = Rig(rig.url)
+    await other.backend.open()
+    for one, payload in ((rig.backend, b"mine"), (other.backend, b"theirs")):
+        await one.create_queue("q")
+        await one.send_message("q", payload)
+    (message,) = await other.backend.receive_messages("q", 10, 30)
+    assert message.payload == b"theirs"
+    assert await other.backend.list_queues() == ["q"]
+    await other.clean()
+
+
+async def test_names_that_begin_with_a_hyphen_stay_apart_from_the_dead_letters(backend: NatsBackend) -> None:
+    for queue in ("-dead", "dead", "-", "_"):
+        await backend.create_queue(queue)
+        await backend.send_message(queue, queue.encode())
+    for queue in ("-dead", "dead", "-", "_"):
+        assert [message.payload for message in await backend.receive_messages(queue, 10, 30)] == [queue.encode()]
+    assert await backend.list_queues() == sorted(["-dead", "dead", "-", "_"])
+
+
+async def test_a_strangers_message_is_received(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    client = await nats.connect(rig.url)
+    await client.jetstream().publish(f"{rig.prefix}.queue.q", b"hello", headers={"Status": "404"})
+    await client.close()
+    (message,) = await rig.backend.receive_messages("q", 10, 30)
+    assert message.payload == b"hello"
+
+
+async def test_creating_a_queue_again_takes_over_the_settings(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    changed = rig.another(ack_wait_seconds=7)
+    await changed.open()
+    await changed.create_queue("q")
+    await changed.close()
+    client = await nats.connect(rig.url)
+    info = await client.jetstream().consumer_info(f"{rig.prefix}--q", "tasker")
+    await client.close()
+    assert info.config.ack_wait == 7
+
+
+async def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
+    url = f"nats://someone:secret@127.0.0.1:{brokers.free_port()}"
+    backend = create({"url": url, "connection_timeout_seconds": 0.2})
+    with pytest.raises(BackendUnavailable, match=r"NATS at 127\.0\.0\.1:\d+ cannot be made") as caught:
+        await backend.open()
+    assert "secret" not in str(caught.value) + str(caught.value.hint)
+    await backend.close()
+
+
+async def test_a_backend_that_is_not_open_says_so() -> None:
+    backend = create({})
+    with pytest.raises(BackendUnavailable, match="is not open"):
+        await backend.send_message("q", b"{}")
+    assert await backend.health_check() is False
+
+
+@pytest.mark.parametrize("settings", [{"urls": "nats://localhost"}, {"prefix": "a.b"}, {"prefix": "a-b"}])
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(MessagingError, match=r"no setting urls|prefix 'a"):
+        create(settings)
+
+
+def test_the_engines_database_is_passed_over() -> None:
+    assert create({"channel": object()}).provider_name() == "nats"
+
+
+def test_held_messages_are_bounded_and_the_oldest_gives_way() -> None:
+    held = HeldMessages(limit=2)
+    for message_id in (1, 2, 3):
+        held.put(("q", message_id), Receipt("", 0.0, 0.0, 0))
+    assert list(held.receipts) == [("q", 2), ("q", 3)]

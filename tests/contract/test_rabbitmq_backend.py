@@ -42,11 +42,18 @@ class Rig:
 
     def __init__(self, url: str) -> None:
         self.url, self.prefix, self.clock = url, f"tasker_test_{uuid4().hex[:8]}.", HandClock()
-        self.backend = self.another()
+        self._made: list[RabbitmqBackend] = []
         self._due: dict[str, float] = {}
+        self.backend = self.another()
 
     def another(self, **settings: object) -> RabbitmqBackend:
-        return create({"url": self.url, "prefix": self.prefix, "clock": self.clock, **settings})
+        self._made.append(create({"url": self.url, "prefix": self.prefix, "clock": self.clock, **settings}))
+        return self._made[-1]
+
+    def _names(self) -> set[str]:
+        """Everything that was made on the broker."""
+        delays = (names for backend in self._made for names in backend._topology._delays.values())
+        return {"dead.letters"}.union(*(backend._known for backend in self._made), *delays)
 
     async def advance(self, seconds: float) -> None:
         """Set the clock, and do what the broker's own clock would do to its delay queues meanwhile."""
@@ -77,9 +84,8 @@ class Rig:
         await self.backend.close()
         async with await aio_pika.connect(self.url) as connection:
             channel = await connection.channel()
-            for name in [*self.backend._known, *(n for ns in self.backend._topology._delays.values() for n in ns)]:
+            for name in self._names():
                 await channel.queue_delete(self.prefix + name)
-            await channel.queue_delete(f"{self.prefix}dead.letters")
             await channel.exchange_delete(f"{self.prefix}dead.letters")
 
 
@@ -158,7 +164,8 @@ async def test_a_neglected_subscription_is_fed_again_when_it_asks(rig: Rig) -> N
         await anext(news)
         await rig.backend.send_message("q", b"1")
         await anext(news)
-        while rig.backend._feeds["q"].running:
+        feed = rig.backend._feeds["q"]
+        while feed.running or feed.waiting:
             await asyncio.sleep(0.05)
         assert await rig.backend.receive_messages("q", 1, 30) == []
         assert await anext(news) == Available("q")

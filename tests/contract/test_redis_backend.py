@@ -152,9 +152,7 @@ async def test_new_messages_and_those_that_come_back_take_turns(backend: RedisBa
     assert {b"poison", b"1", b"2", b"3"} == {*seen}
 
 
-async def test_what_came_back_is_found_behind_a_thousand_messages_in_other_hands(
-    rig: Rig, rival: RedisBackend
-) -> None:
+async def test_what_came_back_is_found_behind_a_thousand_messages_in_other_hands(rig: Rig, rival: RedisBackend) -> None:
     await rig.backend.create_queue("q")
     *_, last = await rig.backend.send_messages("q", [b"{}"] * 1500)
     for _ in range(2):
@@ -218,9 +216,7 @@ async def test_consumers_of_dead_processes_are_removed_once_they_hold_nothing(
     assert await rival.ack_message("q", message.message_id) is True
 
 
-async def test_queues_are_made_again_when_the_server_came_back_without_its_data(
-    rig: Rig, rival: RedisBackend
-) -> None:
+async def test_queues_are_made_again_when_the_server_came_back_without_its_data(rig: Rig, rival: RedisBackend) -> None:
     for one in (rig.backend, rival):
         await one.create_queue("shared")
     await rig.backend.create_queue("ours")

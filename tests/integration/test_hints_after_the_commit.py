@@ -113,6 +113,16 @@ async def test_namespaces_take_turns_at_being_first(app: tasker.App) -> None:
         await messaging.backend.create_queue(f"worker_{namespace}_queue")
         await messaging.backend.send_messages(f"worker_{namespace}_queue", [b"x"] * 5)
     engine = Engine(Connection(app.database_url), messaging)
-    firsts = [(await engine._receive(["one", "two"], 1))[0].queue for _ in range(4)]
+    firsts = [(await engine.receive(["one", "two"], 1))[0].queue for _ in range(4)]
     await engine.connection.close()
     assert sorted(firsts) == ["worker_one_queue"] * 2 + ["worker_two_queue"] * 2
+
+
+async def test_hints_for_which_there_is_no_slot_left_are_given_back(app: tasker.App) -> None:
+    engine = engine_of(app)
+    await app.submit(PLAN)
+    hints = await engine.receive(["hinted"], 10)
+    args = {"worker": "5b3f1d1e-7f5e-4d38-9f0d-00000000000a", "slots": 1, "namespace_ids": [], "unserved": []}
+    answer = await engine.claim_received(args, hints)
+    assert (answer["popped"], len(answer["claims"])) == (1, 1)
+    assert len(await engine.receive(["hinted"], 10)) == 1

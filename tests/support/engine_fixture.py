@@ -62,13 +62,20 @@ class Session:
     def args(self, **more: Any) -> dict[str, Any]:
         """The caller's part of the arguments: serves the lab's namespace, has no free slot."""
         return {
-            "worker": self.worker, "slots": 0, "namespace_ids": [self.lab.namespace_id], "unserved": [],
-            "window": self.lab.window, "namespaces": [self.lab.namespace], **more,
+            "worker": self.worker,
+            "slots": 0,
+            "namespace_ids": [self.lab.namespace_id],
+            "unserved": [],
+            "window": self.lab.window,
+            "namespaces": [self.lab.namespace],
+            **more,
         }
 
     def submit(self, plan: Plan, *entries: Mapping[str, Any], force: bool = False) -> Answer:
         """Submit one task for each entry (`id`, `identity`, `priority`, `context` ... may be left out)."""
-        template = self.core("register_template", {"hash": plan.hash, "plan": json.loads(plan.to_json()), "force": force})
+        template = self.core(
+            "register_template", {"hash": plan.hash, "plan": json.loads(plan.to_json()), "force": force}
+        )
         tasks = [{"id": new_task_uuid(), "identity": str(uuid4()), **entry} for entry in entries]
         return self.call("submit", {"template": template["template"], "window": self.lab.window, "tasks": tasks})
 
@@ -95,14 +102,24 @@ class Session:
         return done
 
     def start_worker(self, lease_ms: int = 30_000) -> None:
-        self.core("worker", {
-            "action": "start", "worker": self.worker, "lease_ms": lease_ms, "host": "here", "pid": 1,
-            "namespaces": [self.lab.namespace], "concurrency": 10,
-        })
+        self.core(
+            "worker",
+            {
+                "action": "start",
+                "worker": self.worker,
+                "lease_ms": lease_ms,
+                "host": "here",
+                "pid": 1,
+                "namespaces": [self.lab.namespace],
+                "concurrency": 10,
+            },
+        )
 
     def set_time(self, seconds: float) -> None:
         """From now on this session lives `seconds` after the present."""
-        self.execute("select set_config('tasker.now', (pg_catalog.now() + make_interval(secs => %s))::text, false)", seconds)
+        self.execute(
+            "select set_config('tasker.now', (pg_catalog.now() + make_interval(secs => %s))::text, false)", seconds
+        )
 
 
 class Lab:
@@ -172,7 +189,8 @@ class Lab:
         return [row.path for row in self.observer.rows(query, task)]
 
     def step_paths(self, task: str, name: str) -> list[str]:
-        query = """select l.path from tasker.step_transition_log l join tasker.workflow_steps s using (workflow_step_uuid)
+        query = """select l.path from tasker.step_transition_log l
+          join tasker.workflow_steps s using (workflow_step_uuid)
           where l.task_uuid = %s and s.name = %s order by l.id"""
         return [row.path for row in self.observer.rows(query, task, name)]
 
@@ -214,7 +232,9 @@ class Lab:
         tasks = [str(row.task_uuid) for row in self._of_namespace("task_uuid from tasker.tasks x")][-most:]
         broken = self.observer.rows("select * from tasker.violations_v1(%s::jsonb)", json.dumps({"tasks": tasks}))
         assert not broken, broken
-        for row in self._of_namespace("distinct path from tasker.task_transition_log l join tasker.tasks x using (task_uuid)"):
+        for row in self._of_namespace(
+            "distinct path from tasker.task_transition_log l join tasker.tasks x using (task_uuid)"
+        ):
             assert TASK.allows(TaskState(state) for state in row.path.split(">")), row.path
         for row in self._of_namespace(
             "distinct path from tasker.step_transition_log l join tasker.workflow_steps x using (workflow_step_uuid)"

@@ -9,118 +9,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
-from tests.support.model_graph import CHOOSERS, Present, Shape, first_steps, grow, too_deep
+from tasker.contracts.plan import Plan
+from tests.support.model_graph import CHOOSERS, Shape, first_steps, grow, too_deep
+from tests.support.model_parts import (
+    DONE,
+    GRACE_MS,
+    HINT_GRACE_MS,
+    LIMIT_MS,
+    PARK_GRACE_MS,
+    PARKED,
+    QUEUED,
+    RUNS,
+    Ending,
+    Hands,
+    Item,
+    Key,
+    Step,
+    Task,
+    failure,
+    serves,
+)
 
-Key = tuple[str, str]
-"""A step: the id of its task and its name."""
-Item = Mapping[str, Any]
 Room = Callable[[str], int]
-DONE = ("complete", "resolved_manually")
-ENDED = (*DONE, "error", "cancelled")
-PARKED = ("enqueued_for_orchestration", "enqueued_as_error_for_orchestration")
-QUEUED = "enqueued"
-RUNS = "in_progress"
-LIMIT_MS, GRACE_MS = 30_000, 10_000
 ROTATION_S = 2.0
 """By how much the rotation over tasks may change the order of held steps."""
-HINT_GRACE_MS, PARK_GRACE_MS = 5_000, 5_000
-
-
-@dataclass(frozen=True)
-class Ending:
-    """What an attempt came to: a result, or a failure."""
-
-    result: Any = None
-    failed: bool = False
-    retryable: bool = True
-    retry_after: float | None = None
-
-
-@dataclass(eq=False, repr=False)
-class Step:
-    """A step; `since` is when it was parked or held, `hinted` when and how often its hint was sent."""
-
-    task: Task
-    name: str
-    plan: StepPlan
-    parents: set[str]
-    state: str = "pending"
-    held: bool = False
-    token: int = 0
-    attempts: int = 0
-    worker: str | None = None
-    deadline: int | None = None
-    due: int | None = None
-    since: int = 0
-    hinted: tuple[int, int] = (0, 0)
-    parked: tuple[str, int | None] | None = None
-    result: Any = None
-    checkpoint: Any = None
-    claims: int = 0
-    failures: int = 0
-    accepted: int = 0
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(f"<{self.name} of {self.task.id[24:30]} {self.state}>")
-
-    @property
-    def unmet(self) -> int:
-        return sum(self.task.steps[parent].state not in DONE for parent in self.parents)
-
-    @property
-    def key(self) -> Key:
-        return self.task.id, self.name
-
-    def stop(self, state: str, *, fence: bool = False) -> None:
-        """It holds no claim any more."""
-        self.state, self.held, self.due, self.deadline, self.parked = state, False, None, None, None
-        self.token += fence
-
-
-@dataclass(eq=False, repr=False)
-class Task:
-    id: str
-    template: int
-    plan: Plan
-    priority: int
-    created: int
-    state: str = "open"
-    steps: dict[str, Step] = field(default_factory=dict)
-
-    def present(self) -> Present:
-        undecided = {s.plan.name for s in self.steps.values() if s.plan.type in CHOOSERS and s.state not in DONE}
-        return Present({name: step.plan.name for name, step in self.steps.items()}, undecided)
-
-    def add(self, name: str, template: str, parents: set[str]) -> None:
-        self.steps[name] = Step(self, name, self.plan.by_name[template], parents)
-
-    def should_be(self) -> str:
-        """The final state, when nothing is left that moves by itself."""
-        steps = self.steps.values()
-        if all(step.state in DONE for step in steps):
-            return "complete"
-        moving = (QUEUED, RUNS, "waiting_for_retry", *PARKED)
-        stuck = not any(step.state in moving or step.held for step in steps)
-        return "error" if stuck and any(step.state == "error" for step in steps) else "open"
-
-
-@dataclass(frozen=True)
-class Hands:
-    """What the caller of a write could run next."""
-
-    worker: str | None = None
-    slots: int = 0
-    window: int = 2000
-    namespaces: tuple[str, ...] = ()
-    unserved: tuple[str, ...] = ()
 
 
 class Model:
-    """All tasks. `now` is milliseconds; `endings` holds what each attempt came to, `leases` when a worker loses its own."""
+    """All tasks. `now` is milliseconds, `endings` is what attempts came to, `leases` is when workers lose theirs."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -160,13 +78,18 @@ class Model:
     def claim(self, hinted: Iterable[Step], claims: Sequence[Item], claimed: list[Step], hands: Hands) -> None:
         """Hints became claims: exactly those of the steps that are enqueued and served."""
         wanted = {step.key for step in hinted if step.state == QUEUED and serves(hands, step)}
-        assert {step.key for step in claimed} == wanted and len(claimed) == len(wanted)
+        assert sorted(step.key for step in claimed) == sorted(wanted)
         for step, row in zip(claimed, claims, strict=True):
             self._start(step, row, hands)
 
     def write(
-        self, items: Sequence[tuple[Step, Item]], verdicts: Mapping[Key, str], claims: Mapping[Key, Item],
-        sent: Sequence[Key], finished: Mapping[str, str], hands: Hands,
+        self,
+        items: Sequence[tuple[Step, Item]],
+        verdicts: Mapping[Key, str],
+        claims: Mapping[Key, Item],
+        sent: Sequence[Key],
+        finished: Mapping[str, str],
+        hands: Hands,
     ) -> None:
         """One write of changes. Of two changes of one step the one with the newest claim speaks for it."""
         room = self.room(hands.window, released=any(item["kind"] == "unhold" for _, item in items))
@@ -223,8 +146,7 @@ class Model:
         return [
             step
             for step in self.steps(QUEUED)
-            if step.key not in hints
-            and self.now - step.hinted[0] > min(2 ** (step.hinted[1] - 1), 64) * HINT_GRACE_MS
+            if step.key not in hints and self.now - step.hinted[0] > min(2 ** (step.hinted[1] - 1), 64) * HINT_GRACE_MS
         ]
 
     def forgotten_results(self) -> list[Step]:
@@ -249,7 +171,10 @@ class Model:
         for namespace in hands.namespaces:
             held = [step for step in self.held() if step.task.plan.namespace == namespace]
             now = [step for step in chosen if step.task.plan.namespace == namespace]
-            assert len(now) == min(len(held), self.room(hands.window, released=True)(namespace)), (namespace, [s.key for s in now])
+            assert len(now) == min(len(held), self.room(hands.window, released=True)(namespace)), (
+                namespace,
+                [s.key for s in now],
+            )
             if now:
                 last = max(map(_rank, now)) - ROTATION_S
                 assert all(_rank(step) >= last for step in held if step not in now)
@@ -273,7 +198,8 @@ class Model:
         elif kind in ("reset", "resolve", "complete"):
             assert (verdict == "accepted") == self.legal(step, kind), about
         elif kind in ("promote", "unhold"):
-            assert verdict == "accepted" and (kind == "promote" or step.held), about
+            assert verdict == "accepted", about
+            assert kind == "promote" or step.held, about
         else:
             live = step.state == RUNS or (step.state in PARKED and kind != "release")
             assert (verdict == "accepted") == (live and token == step.token), about
@@ -282,7 +208,10 @@ class Model:
         kind = item["kind"]
         if kind in ("ok", "retry", "fail"):
             lost = bool((item.get("n") or {}).get("lost"))
-            assert (kind, item.get("d")) == (self._lost(step) if lost else self._expected(step, item["k"])), (step.key, item)
+            assert (kind, item.get("d")) == (self._lost(step) if lost else self._expected(step, item["k"])), (
+                step.key,
+                item,
+            )
             self._end(step, kind, item.get("d"), lost)
         elif kind in ("resolve", "complete"):
             step.stop("resolved_manually" if kind == "resolve" else "complete", fence=True)
@@ -318,7 +247,9 @@ class Model:
 
     def _lost(self, step: Step) -> tuple[str, int | None]:
         assert step in self.orphans(), (step.key, step.worker, step.deadline, self.now)
-        return failure(step.plan.retry, step.attempts, Ending(failed=True, retryable=step.plan.on_worker_lost != "fail"))
+        return failure(
+            step.plan.retry, step.attempts, Ending(failed=True, retryable=step.plan.on_worker_lost != "fail")
+        )
 
     def _grow(self, step: Step, result: Any) -> None:
         if step.plan.type in CHOOSERS:
@@ -327,17 +258,22 @@ class Model:
                 task.add(name, template, parents)
 
     def _place(
-        self, ready: list[Step], again: list[Step], claims: Mapping[Key, Item],
-        sent: Sequence[Key], room: Room, hands: Hands,
+        self,
+        ready: list[Step],
+        again: list[Step],
+        claims: Mapping[Key, Item],
+        sent: Sequence[Key],
+        room: Room,
+        hands: Hands,
     ) -> None:
         """Hand over what the caller can run, the most urgent first; queue what finds room; hold the rest."""
         able = [s for s in ready if s.task.plan.namespace in hands.namespaces and serves(hands, s)]
         taken = [s for s in able if s.key in claims]
         left = [s for s in able if s.key not in claims]
         assert len(taken) == len(claims) == min(hands.slots, len(able)), (sorted(claims), [s.key for s in able], hands)
-        assert min((s.task.priority for s in taken), default=0) >= max((s.task.priority for s in left), default=-99) or not (
-            taken and left
-        )
+        assert min((s.task.priority for s in taken), default=0) >= max(
+            (s.task.priority for s in left), default=-99
+        ) or not (taken and left)
         for step in taken:
             self._start(step, claims[step.key], hands)
         for step in again:
@@ -382,17 +318,3 @@ def _newest(items: Sequence[tuple[Step, Item]]) -> list[tuple[Step, Item]]:
 def _rank(step: Step) -> float:
     """When a held step is released: the longer it waits and the more urgent its task is, the sooner."""
     return step.since / 1000 - step.task.priority * 600
-
-
-def serves(hands: Hands, step: Step) -> bool:
-    return f"{step.task.template}:{step.plan.ordinal}" not in hands.unserved
-
-
-def failure(policy: RetryPolicy, attempt: int, ending: Ending) -> tuple[str, int | None]:
-    """What follows a failure: another attempt after so many milliseconds, or the end of the step."""
-    if not ending.retryable or not policy.retryable or attempt >= max(1, policy.max_attempts):
-        return "fail", None
-    if ending.retry_after is not None:
-        return "retry", int(ending.retry_after * 1000)
-    delays = {"none": 0, "fixed": policy.backoff_base_ms, "exponential": policy.backoff_base_ms * 2 ** (attempt - 1)}
-    return "retry", min(delays[policy.backoff], policy.max_backoff_ms)

@@ -70,7 +70,9 @@ def too_deep(shape: Shape, present: Present, decision: str) -> bool:
     return depth(decision) > DECISION_LIMIT
 
 
-def grow(shape: Shape, present: Present, chooser: str, result: Mapping[str, Any] | None) -> dict[str, tuple[str, set[str]]]:
+def grow(
+    shape: Shape, present: Present, chooser: str, result: Mapping[str, Any] | None
+) -> dict[str, tuple[str, set[str]]]:
     """The steps that come to life when `chooser` ends with this result: name -> (template step, parents).
 
     Without a result a person resolved it: nothing is chosen. `present` must not list the chooser as undecided; it is

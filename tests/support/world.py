@@ -9,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import note
 
-from tasker.contracts.execution import Claim, Failure, Outcome
-from tasker.contracts.messaging import QueuedMessage
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
 from tasker.errors import DuplicateTask, StateMachineError
@@ -26,108 +23,21 @@ from tasker.orchestration.changes import simple_change
 from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
-from tasker.services.engine import Answer, Engine
+from tasker.services.engine import Answer
 from tasker.services.exchange import Caller, Result
 from tasker.services.plans import PlanStore
 from tasker.services.steps import Steps
 from tasker.services.submission import Request, Submitter
 from tasker.services.tasks import Tasks
-from tests.support.model import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Ending, Hands, Key, Model, Step
+from tests.support.model import Model
+from tests.support.model_parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Key, Step
 from tests.support.world_checks import EMPTY, SNAPSHOT, check_inputs, compare
+from tests.support.world_observer import Observer, Submitted
+from tests.support.world_parts import Attempt, Half, Mailbox, WatchedEngine, Worker, result_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LEASE_MS = 15_000
 ACTOR = {"actor": "operator", "reason": "by the test"}
-
-
-class Mailbox:
-    """A messaging service that keeps its messages in lists. `delivered` are the results that the next receive gives."""
-
-    def __init__(self) -> None:
-        self.backend = object()
-        self.hints: list[dict[str, Any]] = []
-        self.results: list[dict[str, Any]] = []
-        self.delivered: list[dict[str, Any]] = []
-
-    async def send_hints(self, entries: Iterable[dict[str, Any]]) -> dict[str, int]:
-        hints = list(entries)
-        self.hints += hints
-        return dict(Counter(hint["namespace"] for hint in hints))
-
-    async def send_step_results(self, results: Iterable[dict[str, Any]]) -> list[int]:
-        self.results += results
-        return []
-
-    async def receive_step_results(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        taken, self.delivered = self.delivered, []
-        return [QueuedMessage("results", n, json.dumps(result).encode()) for n, result in enumerate(taken)]
-
-    async def ack_message(self, queue: str, message_id: int) -> bool:
-        return True
-
-
-class WatchedEngine(Engine):
-    """Records what is called. `intruder` runs once, between the named read and whatever follows it."""
-
-    def __init__(self, connection: Connection, mailbox: Mailbox) -> None:
-        super().__init__(connection, mailbox)  # type: ignore[arg-type]
-        self.mailbox = mailbox
-        self.calls: list[tuple[str, dict[str, Any], Answer]] = []
-        self.intruder: tuple[str, Callable[[], Awaitable[object]]] | None = None
-
-    async def call(self, function: str, args: dict[str, Any] | str) -> Answer:
-        before = len(self.mailbox.hints)
-        answer = await super().call(function, args)
-        sent = self.mailbox.hints[before:]
-        self.calls.append((function, json.loads(args) if isinstance(args, str) else args, {**answer, "send": sent}))
-        return answer
-
-    async def read(self, function: str, args: dict[str, Any]) -> Answer:
-        answer = await super().read(function, args)
-        self.calls.append((function, args, answer))
-        if self.intruder and self.intruder[0] == function:
-            (_, intrude), self.intruder = self.intruder, None
-            await intrude()
-        return answer
-
-    async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
-        present = {hint["step"] for hint in self.mailbox.hints}
-        return [step for step in steps if step not in present]
-
-
-@dataclass(eq=False, repr=False)
-class Attempt:
-    """A claim in a worker's hands; `ending` once its handler has returned, `parked` when that path brings it."""
-
-    key: Key
-    row: dict[str, Any]
-    ending: Ending | None = None
-    parked: bool = False
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(f"<{self.key[1]} of {self.key[0][24:30]} token {self.row['token']}>")
-
-
-@dataclass(eq=False, repr=False)
-class Worker:
-    """A logical worker; `identity` changes when it dies and another takes its place."""
-
-    number: int
-    slots: int
-    identity: str = ""
-    alive: bool = True
-    unserved: set[str] = field(default_factory=set)
-    running: list[Attempt] = field(default_factory=list)
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(f"<worker {self.number}>")
-
-
-class Half:
-    """Randomness without surprise: the middle of every jitter."""
-
-    def random(self) -> float:
-        return 0.5
 
 
 class World:
@@ -164,14 +74,15 @@ class World:
         self.names: dict[str, Key] = {}
         self.faults: Counter[str] = Counter()
         self.repaired: Counter[str] = Counter()
-        self.verdicts: Counter[str] = Counter()
+        self._observer = Observer(self.model, self.names)
+        self.verdicts = self._observer.verdicts
         self.spent: list[tuple[Worker, Attempt]] = []
         self._numbers = 0
         self.engine.calls = []
         self.submitter = Submitter(self.engine, self.plans, self._new_task, window=window)
         self.run(self.connection.execute(EMPTY))
         self._set_time(0)
-        self.namespaces = {name: self._namespace_id(name) for name in namespaces}
+        self.namespaces = self._observer.namespaces = {name: self._namespace_id(name) for name in namespaces}
         self.workers = [Worker(number, free) for number, free in enumerate(slots)]
         for worker in self.workers:
             self._register(worker)
@@ -183,12 +94,9 @@ class World:
         """Tasks of one template; a key that was used before is a duplicate."""
         requests = [Request({"n": n}, p, key) for n, (p, key) in enumerate(zip(priorities, keys, strict=True))]
         answers = self.run(self.submitter.submit_many(plan, requests, force=True))
-        self._priorities = {
-            answer.task_uuid: request.priority
-            for answer, request in zip(answers, requests, strict=True)
-            if not isinstance(answer, DuplicateTask)
-        }
-        self._plan = plan
+        pairs = zip(answers, requests, strict=True)
+        created = {answer.task_uuid: r.priority for answer, r in pairs if not isinstance(answer, DuplicateTask)}
+        self._observer.submitted = Submitted(plan, created)
         self.check()
 
     def claim(self, worker: Worker, hints: Sequence[dict[str, Any]], *, answer_lost: bool = False) -> None:
@@ -211,7 +119,9 @@ class World:
         self.check()
         self._hold(worker, answer)
 
-    def finish(self, worker: Worker, attempts: Sequence[Attempt], *, answer_lost: bool = False, wait: bool = True) -> None:
+    def finish(
+        self, worker: Worker, attempts: Sequence[Attempt], *, answer_lost: bool = False, wait: bool = True
+    ) -> None:
         """The worker brings these attempts in one batch over the path `inline`."""
         if not attempts:
             return
@@ -223,7 +133,7 @@ class World:
         self._hold(worker, {"claims": advanced.claims}, answer_lost)
 
     def race(self, mine: tuple[Worker, Attempt], other: tuple[Worker, Attempt] | None = None) -> None:
-        """Between planning what one step creates and writing it, another step of the task decides; or it is cancelled."""
+        """Between planning what a step creates and writing it, another one of the task decides; or it is cancelled."""
         worker, attempt = mine
         if other:
             results, caller = self._results([other[1]]), self._caller(other[0], 0)
@@ -341,6 +251,7 @@ class World:
             if worker.alive:
                 self.beat(worker)
         self.faults["overdue"] += len(self.model.orphans())
+        self.faults["orchestrator slow"] += len(self.model.forgotten_results())
         self.check()
 
     def beat(self, worker: Worker) -> None:
@@ -365,82 +276,16 @@ class World:
         calls, self.engine.calls = self.engine.calls, []
         for function, args, answer in calls:
             note(f"  {function} {json.dumps(args)} -> {json.dumps(answer)}")
-            if observe := getattr(self, f"_saw_{function}", None):
-                observe(args, answer)
+            self._observer.saw((function, args, answer))
         compare(self.model, snapshot)
         self.sound = True
-
-    def _saw_submit(self, args: dict[str, Any], answer: Answer) -> None:
-        created = [(task, self._priorities[task]) for task in answer["created"]]
-        assert {task for task, _ in created} == set(self._priorities)
-        if created:
-            self.model.submit(args["template"], self._plan, created, self._keys(answer), args["window"])
-
-    def _saw_claim(self, args: dict[str, Any], answer: Answer) -> None:
-        hinted = [self.model.step(self.names[step]) for step in args["steps"] if step in self.names]
-        claims = answer.get("claims") or []
-        refused = {step.key for step in hinted if step.state == "enqueued"}
-        claimed = [self.model.step(self.names[row["step"]]) for row in claims]
-        self.model.claim(hinted, claims, claimed, _hands(args, self.namespaces))
-        assert set(self._keys(answer)) == refused - {step.key for step in claimed}
-        unknown = {step for step in args["steps"] if step not in self.names}
-        assert set(answer.get("verdicts") or {}) == unknown
-
-    def _saw_advance(self, args: dict[str, Any], answer: Answer) -> None:
-        self._write(args, answer, [(self.model.step(self.names[item["s"]]), item) for item in args["items"]])
-
-    def _saw_operate(self, args: dict[str, Any], answer: Answer) -> None:
-        item = {key: value for key, value in args.items() if key not in ("task", "step")}
-        self._write({}, answer, [(self.model.step((args["task"], args["step"])), item)])
-
-    def _saw_due(self, args: dict[str, Any], answer: Answer) -> None:
-        due = self.model.due()
-        assert (answer.get("promoted") or 0) == len(due)
-        self._write(args, answer, [(step, {"kind": "promote", "k": step.token}) for step in due])
-
-    def _saw_backlog(self, args: dict[str, Any], answer: Answer) -> None:
-        moved = [self.names[row["step"]] for row in answer.get("claims") or ()] + self._keys(answer)
-        chosen = [self.model.step(key) for key in moved]
-        self.model.releases(chosen, _hands(args, self.namespaces))
-        self._write(args, answer, [(step, {"kind": "unhold", "k": step.token}) for step in chosen])
-
-    def _saw_park(self, args: dict[str, Any], answer: Answer) -> None:
-        parked = {self.names[row["step"]] for row in answer.get("parked") or ()}
-        for item in _last_of_each(args["items"]):
-            key = self.names[item["s"]]
-            self.model.park(self.model.step(key), item, "accepted" if key in parked else answer["verdicts"][item["s"]])
-
-    def _saw_cancel(self, args: dict[str, Any], answer: Answer) -> None:
-        if answer["cancelled"]:
-            self.model.cancel(self.model.tasks[args["task"]])
-
-    def _saw_checkpoint(self, args: dict[str, Any], answer: Answer) -> None:
-        step = self.model.step(self.names[args["step"]])
-        self.model.checkpoint(step, args["token"], args["cursor"], answer.get("lost", False))
-
-    def _saw_hinted(self, args: dict[str, Any], answer: Answer) -> None:
-        for step in (self.model.step(key) for key in self._keys(answer)):
-            step.hinted = (self.model.now, step.hinted[1] + 1)
-
-    def _saw_settle(self, args: dict[str, Any], answer: Answer) -> None:
-        raise AssertionError(f"a task had to be settled by the sweep: {args}")
-
-    def _write(self, args: dict[str, Any], answer: Answer, items: list[tuple[Step, dict[str, Any]]]) -> None:
-        verdicts = {self.names[step]: verdict for step, verdict in (answer.get("verdicts") or {}).items()}
-        self.verdicts += Counter(f"verdict {verdict}" for verdict in verdicts.values())
-        claims = {self.names[row["step"]]: row for row in answer.get("claims") or ()}
-        finished = answer.get("finished") or {}
-        self.model.write(items, verdicts, claims, self._keys(answer), finished, _hands(args, self.namespaces))
-
-    def _keys(self, answer: Answer) -> list[Key]:
-        return [self.names[hint["step"]] for hint in answer["send"]]
 
     def _results(self, attempts: Sequence[Attempt]) -> list[Result]:
         results = []
         for attempt in attempts:
             assert attempt.ending is not None
             self.model.endings[attempt.key, attempt.row["token"]] = attempt.ending
-            results.append(_result(self.model.step(attempt.key), attempt.row, attempt.ending))
+            results.append(result_of(self.model.step(attempt.key), attempt.row, attempt.ending))
         return results
 
     def _hold(self, worker: Worker, answer: Answer, lost: bool = False) -> None:
@@ -484,29 +329,3 @@ class World:
         self.model.now = milliseconds
         text = (START + timedelta(milliseconds=milliseconds)).isoformat()
         self.run(self.connection.execute("select set_config('tasker.now', %s, false)", (text,)))
-
-
-def _hands(args: dict[str, Any], namespaces: dict[str, int]) -> Hands:
-    served = tuple(name for name, number in namespaces.items() if number in args.get("namespace_ids", ()))
-    unserved = tuple(args.get("unserved", ()))
-    return Hands(args.get("worker"), args.get("slots", 0), args.get("window", 2000), served, unserved)
-
-
-def _last_of_each(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    newest: dict[str, dict[str, Any]] = {}
-    for item in items:
-        if item["s"] not in newest or item["k"] > newest[item["s"]]["k"]:
-            newest[item["s"]] = item
-    return list(newest.values())
-
-
-def _result(step: Step, row: dict[str, Any], ending: Ending) -> Result:
-    plan = step.task.plan
-    claim = Claim(
-        row["step"], row["task"], row["name"], step.plan.name, plan.hash, plan.namespace, row["token"], row["attempt"],
-        max(1, step.plan.retry.max_attempts), row["task"],
-    )
-    if ending.failed:
-        failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
-        return Result(Outcome(claim, 1, failure=failure), plan)
-    return Result(Outcome(claim, 1, ending.result), plan, json.dumps(ending.result))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.support.model import RUNS, Key, Model, Step
+from tests.support.model import Model
+from tests.support.model_parts import RUNS, Key, Step
 
 TABLES = (
     "tasks task_details workflow_steps workflow_step_edges step_inputs step_results step_failures step_checkpoints "
@@ -40,7 +41,8 @@ SNAPSHOT = """select jsonb_build_object(
     left join tasker.step_inputs i on i.workflow_step_uuid = s.workflow_step_uuid
     cross join lateral (select count(*) filter (where l.path like '%>in_progress') as claims,
         count(*) filter (where l.path like '%>complete') as accepted
-      from tasker.step_transition_log l where l.task_uuid = s.task_uuid and l.workflow_step_uuid = s.workflow_step_uuid) h))
+      from tasker.step_transition_log l
+      where l.task_uuid = s.task_uuid and l.workflow_step_uuid = s.workflow_step_uuid) h))
 """
 
 

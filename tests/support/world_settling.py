@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tests.support.model import QUEUED, RUNS, Ending, Step
 from tests.support.model_graph import CHOOSERS
-from tests.support.world import Attempt, Worker, World
+from tests.support.model_parts import QUEUED, RUNS, Ending, Step
+from tests.support.world import World
+from tests.support.world_parts import Attempt, Worker
 
 TURNS = 400
 

@@ -60,12 +60,20 @@ def rivals(draw: st.DrawFn) -> Scenario:
             ends.append(f"{name}w")
             continue
         branches = [f"{name}x", f"{name}y"]
-        specs += [Spec(f"{name}x", DECISION, (name,)), Spec(f"{name}z", depends_on=(f"{name}x",)), Spec(f"{name}y", depends_on=(name,))]
+        specs += [
+            Spec(f"{name}x", DECISION, (name,)),
+            Spec(f"{name}z", depends_on=(f"{name}x",)),
+            Spec(f"{name}y", depends_on=(name,)),
+        ]
         results[name] = create_steps(*draw(st.lists(st.sampled_from(branches), unique=True)))
         results[f"{name}x"] = create_steps(*draw(st.sampled_from([(), (f"{name}z",)])))
         ends += [f"{name}z", f"{name}y"]
     joined = draw(st.lists(st.sampled_from(ends), min_size=1, unique=True))
-    specs += [Spec("join", DEFERRED, tuple(joined)), Spec("all", DEFERRED, tuple(ends)), Spec("after", depends_on=("join",))]
+    specs += [
+        Spec("join", DEFERRED, tuple(joined)),
+        Spec("all", DEFERRED, tuple(ends)),
+        Spec("after", depends_on=("join",)),
+    ]
     return Scenario(build_plan(*specs), results)
 
 

@@ -13,6 +13,7 @@ from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import log
 from tasker.execution.attempt.async_mode import run_async
+from tasker.execution.attempt.breakers import StepBreakers
 from tasker.execution.attempt.outcome import mode_mismatch
 from tasker.execution.attempt.saving import save
 from tasker.execution.attempt.thread_mode import ThreadMode
@@ -63,6 +64,7 @@ class AttemptRunner:
         self._threads = ThreadMode(threads, stop_grace, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: ProcessMode | None = None
+        self.breakers = StepBreakers(clock)
         self._running: set[Attempt] = set()
         self._idle = asyncio.Event()
         self._closing = False
@@ -76,14 +78,16 @@ class AttemptRunner:
         """Run the step's handler until it has a result, over as many checkpoints as it yields (C-100).
 
         Never raises for anything a handler does. Returns `Finished` with what must be reported, or an `Unreported`
-        when nothing may be: `Lost` (a checkpoint was refused), `Cancelled`, or `Released` (this worker has no such
-        handler, or closes).
+        when nothing may be: `Lost` (a checkpoint was refused), `Cancelled`, `Released` (this worker has no such
+        handler, or closes), or `Deferred` (the step's circuit breaker is open).
         """
         if self._closing:
             return Released(attempt.claim, "the worker is closing")
+        if deferred := self.breakers.refusal(attempt):
+            return deferred
         self._running.add(attempt)
         try:
-            return await self._run(attempt)
+            return self.breakers.learn(attempt, await self._run(attempt))
         finally:
             self._running.discard(attempt)
             if not self._running:

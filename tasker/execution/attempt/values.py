@@ -92,4 +92,11 @@ class Released(Unreported):
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Deferred(Unreported):
+    """A circuit breaker is open: the step is to be given back for later; no attempt was used (H-85)."""
+
+    delay_ms: int = 0
+
+
 AttemptEnd: TypeAlias = Finished | Unreported

@@ -16,12 +16,13 @@ import pytest
 
 import tasker
 from tasker.app.embedded_app import App
-from tasker.app.sync_app import SyncApp, SyncPlans, SyncSteps, SyncTasks, SyncViews
+from tasker.app.sync_app import SyncApp, SyncPauses, SyncPlans, SyncSteps, SyncTasks, SyncViews
 from tasker.app.system import new_task_uuid
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseError, DuplicateTask, UsageError
 from tasker.handler import HandlerRegistry
 from tasker.services.client_views import ClientViews
+from tasker.services.pauses import Pauses
 from tasker.services.plans import PlanStore
 from tasker.services.steps import Steps
 from tasker.services.submission import Request
@@ -100,7 +101,14 @@ def test_a_plain_handler_may_submit_through_it(app: tasker.SyncApp, registry: Ha
 
 @pytest.mark.parametrize(
     ("twin", "original"),
-    [(SyncApp, App), (SyncTasks, Tasks), (SyncSteps, Steps), (SyncPlans, PlanStore), (SyncViews, ClientViews)],
+    [
+        (SyncApp, App),
+        (SyncTasks, Tasks),
+        (SyncSteps, Steps),
+        (SyncPlans, PlanStore),
+        (SyncViews, ClientViews),
+        (SyncPauses, Pauses),
+    ],
 )
 def test_the_twin_has_every_method_with_its_parameters(twin: type, original: type) -> None:
     for name, method in vars(original).items():

@@ -13,12 +13,20 @@ from tasker.lifecycle.task_machine import TaskState
 from tests.support.engine_fixture import Lab
 
 HOT = ("tasks", "workflow_steps")
-HISTORY = ("task_transition_log", "step_transition_log", "workflow_step_result_audit", "step_failures", "refused_results")
+HISTORY = (
+    "task_transition_log",
+    "step_transition_log",
+    "workflow_step_result_audit",
+    "step_failures",
+    "refused_results",
+)
 SQL = Path(__file__).parents[3] / "tasker" / "db" / "sql"
 
 
 def indexes(lab: Lab, table: str) -> dict[str, str]:
-    rows = lab.observer.rows("select indexname, indexdef from pg_indexes where schemaname = 'tasker' and tablename = %s", table)
+    rows = lab.observer.rows(
+        "select indexname, indexdef from pg_indexes where schemaname = 'tasker' and tablename = %s", table
+    )
     return {row.indexname: row.indexdef for row in rows}
 
 
@@ -34,7 +42,18 @@ def test_hot_tables_leave_room_on_the_page_and_are_vacuumed_early(lab: Lab, tabl
 @pytest.mark.parametrize("table", HOT)
 def test_no_index_of_a_hot_table_holds_what_every_update_changes(lab: Lab, table: str) -> None:
     """One that named `state` would make every update write to all indexes."""
-    changing = {"state", "updated_at", "sort_key", "claim_token", "worker_uuid", "unmet", "active", "done", "attempts", "deadline_at"}
+    changing = {
+        "state",
+        "updated_at",
+        "sort_key",
+        "claim_token",
+        "worker_uuid",
+        "unmet",
+        "active",
+        "done",
+        "attempts",
+        "deadline_at",
+    }
 
     for name, definition in indexes(lab, table).items():
         words = set(definition.replace("(", " ").replace(")", " ").replace(",", " ").split())
@@ -60,7 +79,8 @@ def test_every_index_names_the_query_that_needs_it() -> None:
     lines = (SQL / "migrations" / "0001_initial.up.sql").read_text().splitlines()
 
     silent = [
-        line for before, line in zip(["", *lines], lines, strict=False)
+        line
+        for before, line in zip(["", *lines], lines, strict=False)
         if line.startswith(("create index", "create unique index")) and "--" not in line and not before.startswith("--")
     ]
     assert silent == []
@@ -116,7 +136,10 @@ def test_identifiers_made_by_the_database_are_ordered_by_time(lab: Lab) -> None:
 
 def test_time_is_an_argument(lab: Lab) -> None:
     lab.one.set_time(seconds=86_400)
-    ahead, plain = lab.one.value("select tasker.now() - pg_catalog.now()"), lab.two.value("select tasker.now() = pg_catalog.now()")
+    ahead, plain = (
+        lab.one.value("select tasker.now() - pg_catalog.now()"),
+        lab.two.value("select tasker.now() = pg_catalog.now()"),
+    )
 
     assert 86_000 < ahead.total_seconds() <= 86_400
     assert plain is True

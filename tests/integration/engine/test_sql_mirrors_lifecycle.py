@@ -20,10 +20,14 @@ KINDS: dict[str, list[paths.StepPath]] = {
     "ok": [paths.STEP_SUCCEED, paths.STEP_SETTLE_SUCCESS],
     "retry": [paths.STEP_RETRY_LATER, paths.STEP_SETTLE_RETRY],
     "fail": [
-        paths.STEP_FAIL, paths.STEP_SETTLE_FAILURE, paths.STEP_REFUSE_PARKED_SUCCESS, paths.STEP_FAIL_UNSTARTED,
+        paths.STEP_FAIL,
+        paths.STEP_SETTLE_FAILURE,
+        paths.STEP_REFUSE_PARKED_SUCCESS,
+        paths.STEP_FAIL_UNSTARTED,
         paths.STEP_FAIL_UNSERVED,
     ],
     "release": [paths.STEP_RELEASE],
+    "defer": [paths.STEP_DEFER],
     "hold": [paths.STEP_PUT_ASIDE],
     "promote": [paths.STEP_PROMOTE_HELD],
     "reset": [paths.STEP_RESET_HELD],
@@ -93,7 +97,8 @@ def test_a_task_is_evaluated_alike_for_every_state_and_count(db: psycopg.Connect
         """select coalesce(tasker.task_path(c->>0, tasker.task_target(c->>0, n[1], n[2], n[3], n[4] + n[5], n[6], n[7],
              n[8], %s)), '')
            from jsonb_array_elements(%s::jsonb) with ordinality as x (c, i)
-           cross join lateral (select array(select (c->>k)::int from generate_series(1, 8) k) as n) as numbers order by i""",
+           cross join lateral (select array(select (c->>k)::int from generate_series(1, 8) k) as n) as numbers
+           order by i""",
         (on_blocked, json.dumps(given)),
     ).fetchall()
 

@@ -26,6 +26,7 @@ pending                              Start                           in_progress
 pending                              Fail                            error
 enqueued                             Fail                            error
 in_progress                          Release                         enqueued
+in_progress                          Defer                           waiting_for_retry
 enqueued                             Hold                            pending
 error                                Reset                           pending
 """

@@ -142,7 +142,7 @@ begin
   end if;
 
   -- steps of the batch that ended or wait
-  update tasker.workflow_steps s set state = j.to_state, claim_token = j.token, sort_key = j.sort_key,
+  update tasker.workflow_steps s set state = j.to_state, claim_token = j.token, attempts = j.attempt, sort_key = j.sort_key,
     deadline_at = null, due_at = case j.to_state when 'waiting_for_retry' then v_now + g.delay_ms * interval '1 millisecond' end,
     updated_at = v_now
   from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid

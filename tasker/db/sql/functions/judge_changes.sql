@@ -24,7 +24,7 @@ select array_agg(q::tasker.judged_change) into v_answer from (
       s.claim_token + case when g.kind in ('promote', 'unhold', 'hold') then 0
                            when g.kind in ('ok', 'retry', 'fail') and not coalesce(g.note ? 'lost', false) then 0
                            else 1 end,
-      case g.kind when 'release' then s.attempts - 1 when 'reset' then 0 else s.attempts end,
+      case when g.kind in ('release', 'defer') then s.attempts - 1 when g.kind = 'reset' then 0 else s.attempts end,
       s.sort_key + tasker.path_length(p.path), s.unmet, s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid
     from unnest(p_given) g
     join unnest(p_tasks) t on t.task_uuid = g.task_uuid

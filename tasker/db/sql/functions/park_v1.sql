@@ -13,12 +13,13 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_worker constant uuid := (p_args->>'worker')::uuid;
+  v_steps constant uuid[] := array(select (i->>'s')::uuid from jsonb_array_elements(p_args->'items') i);
   v_verdicts jsonb;
   v_parked jsonb;
 begin
   perform tasker.require_read_committed();
   perform from tasker.workflow_steps s
-  where s.workflow_step_uuid = any (array(select (i->>'s')::uuid from jsonb_array_elements(p_args->'items') i))
+  where s.workflow_step_uuid = any (v_steps)
   order by s.workflow_step_uuid for no key update;
 
   with given as (
@@ -27,7 +28,7 @@ begin
   ), moved as (
     update tasker.workflow_steps s set updated_at = v_now, deadline_at = null, sort_key = s.sort_key + 1, hinted_at = v_now,
       state = case g.kind when 'ok' then 'enqueued_for_orchestration' else 'enqueued_as_error_for_orchestration' end
-    from given g where s.workflow_step_uuid = g.s and s.state = 'in_progress' and s.claim_token = g.k
+    from given g where s.workflow_step_uuid = any (v_steps) and s.workflow_step_uuid = g.s and s.state = 'in_progress' and s.claim_token = g.k
     returning s.*, g.kind, g.d, g.ms, g.r, g.m, g.e
   ), stored as (
     insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)

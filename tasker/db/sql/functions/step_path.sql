@@ -17,6 +17,7 @@ language sql immutable parallel safe as $$
       when 'pending' then 'pending>error'
       when 'enqueued' then 'enqueued>error' end
     when 'release' then case p_from when 'in_progress' then 'in_progress>enqueued' end
+    when 'defer' then case p_from when 'in_progress' then 'in_progress>waiting_for_retry' end
     when 'hold' then case p_from when 'enqueued' then 'enqueued>pending' end
     when 'promote' then case p_from when 'waiting_for_retry' then 'waiting_for_retry>pending' end
     when 'reset' then case p_from when 'error' then 'error>pending' end

@@ -309,11 +309,13 @@ create table tasker.pause_log (
   created_at   timestamptz not null
 );
 
--- How many steps of a namespace are enqueued, in shards so that writers do not wait for each other.
+-- How many steps of a namespace are enqueued, and how many have ever left the queue (which gives the rate at which it
+-- drains), in shards so that writers do not wait for each other.
 create table tasker.enqueue_counters (
   namespace_id int not null,
   shard        int not null,
   enqueued     bigint not null default 0,
+  taken        bigint not null default 0,
   primary key (namespace_id, shard)
 ) with (fillfactor = 20, autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 1000);
 

@@ -16,19 +16,26 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tests.support.model import ENDED, PARKED, Ending, Step
 from tests.support.model_graph import CHOOSERS
+from tests.support.model_parts import ENDED, PARKED, Ending, Step
 from tests.support.random_plans import Scenario
-from tests.support.world import Attempt, Worker, World
+from tests.support.world import World
+from tests.support.world_parts import Attempt, Worker
 from tests.support.world_settling import Settling, hold_both, rivals
 from tests.support.world_templates import NAMESPACES, templates
 
 LONG = os.environ.get("TASKER_PROPERTY") == "long"
+EXAMPLES = int(os.environ.get("TASKER_EXAMPLES") or (3000 if LONG else 25))
+NO_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 PROFILE = settings(
-    deadline=None, print_blob=True, max_examples=int(os.environ.get("TASKER_EXAMPLES", 3000)) if LONG else 25,
-    stateful_step_count=60 if LONG else 35, suppress_health_check=list(HealthCheck), derandomize=not LONG,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate, *([] if os.environ.get('TASKER_NOSHRINK') else [Phase.shrink])],
-)  # fmt: skip
+    deadline=None,
+    print_blob=True,
+    derandomize=not LONG,
+    max_examples=EXAMPLES,
+    stateful_step_count=60 if LONG else 35,
+    suppress_health_check=list(HealthCheck),
+    phases=NO_SHRINKING if os.environ.get("TASKER_NOSHRINK") else list(Phase),
+)
 TASKS = 5
 NO_OUTCOME = {"value": "said nothing of what to create"}
 
@@ -118,12 +125,16 @@ class Machine(RuleBasedStateMachine):
             self.end(attempt, data)
         lost = how.endswith("lost")
         self.world.faults["answer lost"] += lost
-        path = self.world.park if how.startswith("queued") else self.world.finish
-        path(worker, [a for a in attempts if a.parked == how.startswith("queued") or a in worker.running and not a.parked],
-             answer_lost=lost)  # fmt: skip
+        queued = how.startswith("queued")
+        mine = [a for a in attempts if a.parked == queued or (a in worker.running and not a.parked)]
+        (self.world.park if queued else self.world.finish)(worker, mine, answer_lost=lost)
 
     def _brought_again(self, data: st.DataObject) -> list[Attempt]:
-        return data.draw(st.lists(st.sampled_from([a for _, a in self.world.spent]), max_size=2)) if self.world.spent else []
+        return (
+            data.draw(st.lists(st.sampled_from([a for _, a in self.world.spent]), max_size=2))
+            if self.world.spent
+            else []
+        )
 
     @precondition(lambda self: self.world.spent)
     @rule(data=st.data())
@@ -137,7 +148,9 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
         worker = data.draw(st.sampled_from([worker for worker in self.world.workers if worker.running]))
-        self.world.release(worker, data.draw(st.lists(st.sampled_from(worker.running), min_size=1, max_size=2, unique=True)))
+        self.world.release(
+            worker, data.draw(st.lists(st.sampled_from(worker.running), min_size=1, max_size=2, unique=True))
+        )
 
     @precondition(lambda self: self.running())
     @rule(data=st.data(), cursor=st.integers(0, 9))
@@ -275,7 +288,9 @@ class Machine(RuleBasedStateMachine):
     def _counted(self) -> Counter[str]:
         """What this example was about, for whoever wonders whether the machine reaches what it should."""
         steps, tasks = self.model.steps(), self.model.tasks.values()
-        found = Counter({f"task {state}": sum(t.state == state for t in tasks) for state in ("complete", "error", "cancelled")})
+        found = Counter(
+            {f"task {state}": sum(t.state == state for t in tasks) for state in ("complete", "error", "cancelled")}
+        )
         found |= Counter({f"fault: {name}": number for name, number in self.world.faults.items()})
         found |= Counter({f"repaired: {name}": number for name, number in self.world.repaired.items()})
         found |= Counter(self.world.verdicts)
@@ -304,5 +319,3 @@ def test_the_engine_does_what_the_model_says(world: World, record_property: pyte
     run_state_machine_as_test(machine, settings=PROFILE)
     record_property("counts", counts)
     print(dict(sorted(counts.items())))
-
-

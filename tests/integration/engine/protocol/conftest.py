@@ -62,9 +62,16 @@ def result_of(plan: Plan, claim: Item, result: Any = None, *, failure: Failure |
     """What a worker brings to the processor for a claim."""
     step = plan.steps[claim["ordinal"]]
     held = Claim(
-        step_uuid=claim["step"], task_uuid=claim["task"], name=claim["name"], template_step=step.name,
-        template_hash=plan.hash, namespace=plan.namespace, token=claim["token"], attempt=claim["attempt"],
-        max_attempts=step.retry.max_attempts, correlation_id=claim["task"],
+        step_uuid=claim["step"],
+        task_uuid=claim["task"],
+        name=claim["name"],
+        template_step=step.name,
+        template_hash=plan.hash,
+        namespace=plan.namespace,
+        token=claim["token"],
+        attempt=claim["attempt"],
+        max_attempts=step.retry.max_attempts,
+        correlation_id=claim["task"],
     )
     if failure is not None:
         return Result(Outcome(held, 5, failure=failure), plan)

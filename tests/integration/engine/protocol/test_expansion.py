@@ -1,4 +1,4 @@
-"""Rule 8: an expansion is planned before the write, written only onto the graph it was planned for, and counted by SQL."""
+"""Rule 8: an expansion is planned before the write, and written only onto the graph it was planned for."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ DECISION, DEFERRED = StepType.DECISION, StepType.DEFERRED
 def two_decisions(lab: Lab) -> Any:
     """Two decisions side by side, one branch below each, and a convergence of both branches."""
     return lab.plan(
-        Spec("left", DECISION), Spec("right", DECISION), Spec("a", depends_on=("left",)),
-        Spec("b", depends_on=("right",)), Spec("join", DEFERRED, ("a", "b")),
+        Spec("left", DECISION),
+        Spec("right", DECISION),
+        Spec("a", depends_on=("left",)),
+        Spec("b", depends_on=("right",)),
+        Spec("join", DEFERRED, ("a", "b")),
     )
 
 
@@ -112,7 +115,9 @@ def test_the_same_expansion_brought_twice_creates_its_steps_once(lab: Lab) -> No
 def test_sql_counts_the_unmet_parents_of_a_new_step(lab: Lab) -> None:
     """Of three parents one is complete, one completes with this write and one is created by it."""
     plan = lab.plan(
-        Spec("done"), Spec("choice", DECISION), Spec("a", depends_on=("choice",)),
+        Spec("done"),
+        Spec("choice", DECISION),
+        Spec("a", depends_on=("choice",)),
         Spec("join", DEFERRED, ("done", "choice", "a")),
     )
     task, claims = lab.running(plan)
@@ -159,21 +164,27 @@ def test_a_decision_in_error_is_open_to_the_planner(lab: Lab) -> None:
     """A person may still make it decide, so a convergence below it must wait."""
     plan = two_decisions(lab)
     task, claims = lab.running(plan)
-    lab.one.advance({**ok(claims["left"]), "kind": "fail", "e": {"message": "no", "error_type": "X", "retryable": False}})
+    lab.one.advance(
+        {**ok(claims["left"]), "kind": "fail", "e": {"message": "no", "error_type": "X", "retryable": False}}
+    )
 
     steps = lab.one.core("graph", {"tasks": [task]})[task]["steps"]
 
     assert {name: is_open for name, _, is_open in steps} == {"left": True, "right": True}
     lab.one.advance(operator("resolve", lab.steps(task)["left"], gv=0))
     assert {name: is_open for name, _, is_open in lab.one.core("graph", {"tasks": [task]})[task]["steps"]} == {
-        "left": False, "right": True,
+        "left": False,
+        "right": True,
     }
 
 
 def test_batch_workers_carry_their_inputs_and_the_edges_say_what_they_are(lab: Lab) -> None:
     plan = build_plan(
-        Spec("cut", StepType.BATCHABLE), Spec("work", StepType.BATCH_WORKER, ("cut",)), Spec("sum", DEFERRED, ("work",)),
-        namespace=lab.namespace, name="batches",
+        Spec("cut", StepType.BATCHABLE),
+        Spec("work", StepType.BATCH_WORKER, ("cut",)),
+        Spec("sum", DEFERRED, ("work",)),
+        namespace=lab.namespace,
+        name="batches",
     )
     task, claims = lab.running(plan)
     workers = [

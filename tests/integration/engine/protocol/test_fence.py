@@ -172,7 +172,12 @@ def test_claims_whose_answer_was_lost_are_found_and_released_without_an_attempt(
     (again,) = lab.two.claim()
     assert (again["name"], again["attempt"]) == ("b", 1)
     assert not lab.two.core("reconcile", {"worker": lab.one.worker, "held": held})["items"]
-    assert lab.step_paths(task, "b") == ["pending>enqueued", "enqueued>in_progress", "in_progress>enqueued", "enqueued>in_progress"]
+    assert lab.step_paths(task, "b") == [
+        "pending>enqueued",
+        "enqueued>in_progress",
+        "in_progress>enqueued",
+        "enqueued>in_progress",
+    ]
 
 
 def test_a_held_step_under_another_token_counts_as_not_held(lab: Lab) -> None:

@@ -11,25 +11,45 @@ from tests.support.engine_fixture import Lab, change, fail, ok, operator, retry
 from tests.support.random_plans import Spec
 
 TASK_COLUMNS = [
-    "task_transition_uuid", "task_uuid", "to_state", "from_state", "processor_uuid", "metadata", "sort_key",
-    "most_recent", "created_at", "updated_at",
+    "task_transition_uuid",
+    "task_uuid",
+    "to_state",
+    "from_state",
+    "processor_uuid",
+    "metadata",
+    "sort_key",
+    "most_recent",
+    "created_at",
+    "updated_at",
 ]
 STEP_COLUMNS = [
-    "workflow_step_transition_uuid", "workflow_step_uuid", "to_state", "from_state", "metadata", "sort_key",
-    "most_recent", "created_at", "updated_at",
+    "workflow_step_transition_uuid",
+    "workflow_step_uuid",
+    "to_state",
+    "from_state",
+    "metadata",
+    "sort_key",
+    "most_recent",
+    "created_at",
+    "updated_at",
 ]
 
 
 def eventful(lab: Lab) -> str:
     """A task in which everything happens: retries, a failure, a reset, a release, a resolution, hand-overs."""
     plan = lab.plan(
-        Spec("a"), Spec("b"), Spec("c"), Spec("d", depends_on=("a", "b")), Spec("e", depends_on=("d",)), Spec("f", depends_on=("c",))
+        Spec("a"),
+        Spec("b"),
+        Spec("c"),
+        Spec("d", depends_on=("a", "b")),
+        Spec("e", depends_on=("d",)),
+        Spec("f", depends_on=("c",)),
     )
     task, claims = lab.running(plan)
     lab.one.advance(ok(claims["a"]), retry(claims["b"], delay_ms=0), fail(claims["c"]))
     lab.one.call("due", lab.one.args(slots=5))
     lab.one.advance(operator("reset", lab.steps(task)["c"]))
-    second = {name: claim for name, claim in lab.running_claims(task).items()}
+    second = lab.running_claims(task)
     lab.one.advance(change("release", second["c"]))
     lab.one.finish(second["b"], slots=5)
     third = lab.running_claims(task)
@@ -44,8 +64,8 @@ def eventful(lab: Lab) -> str:
     ("view", "columns"), [("task_transitions", TASK_COLUMNS), ("workflow_step_transitions", STEP_COLUMNS)]
 )
 def test_the_views_have_the_published_columns(lab: Lab, view: str, columns: list[str]) -> None:
-    query = """select column_name as name from information_schema.columns where table_schema = 'tasker' and table_name = %s
-      order by ordinal_position"""
+    query = """select column_name as name from information_schema.columns
+      where table_schema = 'tasker' and table_name = %s order by ordinal_position"""
     found = [row.name for row in lab.observer.rows(query, view)]
 
     assert [name for name in found if name in columns] == columns
@@ -78,7 +98,8 @@ def test_every_subject_has_one_most_recent_row_and_sort_keys_without_gaps(
 def test_the_most_recent_row_shows_the_state(lab: Lab) -> None:
     task = eventful(lab)
 
-    query = """select count(*) from tasker.workflow_steps s join tasker.workflow_step_transitions l using (workflow_step_uuid)
+    query = """select count(*) from tasker.workflow_steps s
+      join tasker.workflow_step_transitions l using (workflow_step_uuid)
       where s.task_uuid = %s and l.most_recent and l.to_state = s.state"""
     assert lab.observer.value(query, task) == 6
     query = """select count(*) from tasker.tasks t join tasker.task_transitions l using (task_uuid)
@@ -88,7 +109,8 @@ def test_the_most_recent_row_shows_the_state(lab: Lab) -> None:
 
 def test_transition_ids_are_unique_and_stay_the_same(lab: Lab) -> None:
     task = eventful(lab)
-    query = "select workflow_step_transition_uuid as id from tasker.workflow_step_transitions where task_uuid = %s order by 1"
+    query = """select workflow_step_transition_uuid as id from tasker.workflow_step_transitions
+      where task_uuid = %s order by 1"""
     ids = [row.id for row in lab.observer.rows(query, task)]
 
     assert len(set(ids)) == len(ids)
@@ -96,8 +118,8 @@ def test_transition_ids_are_unique_and_stay_the_same(lab: Lab) -> None:
 
 
 def audit(lab: Lab, task: str) -> list[Any]:
-    query = """select a.*, s.name from tasker.workflow_step_result_audit a join tasker.workflow_steps s using (workflow_step_uuid)
-      where a.task_uuid = %s order by a.step_transition_id"""
+    query = """select a.*, s.name from tasker.workflow_step_result_audit a
+      join tasker.workflow_steps s using (workflow_step_uuid) where a.task_uuid = %s order by a.step_transition_id"""
     return lab.observer.rows(query, task)
 
 
@@ -158,8 +180,10 @@ def test_no_result_is_copied_into_the_history(lab: Lab) -> None:
 
     tables = ["step_transition_log", "task_transition_log", "workflow_step_result_audit", "workflow_steps", "tasks"]
     found = [
-        table for table in tables
-        if "secret" in str(lab.observer.rows(f"select to_jsonb(x)::text from tasker.{table} x where task_uuid = %s", task))
+        table
+        for table in tables
+        if "secret"
+        in str(lab.observer.rows(f"select to_jsonb(x)::text from tasker.{table} x where task_uuid = %s", task))
     ]
     assert found == []
 

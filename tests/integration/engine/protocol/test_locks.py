@@ -145,7 +145,10 @@ def test_two_claims_of_the_same_hint_give_one_claim(lab: Lab) -> None:
     answer = second.result(timeout=30)
     assert not answer.get("claims")
     assert answer["dead"] == 1
-    assert (lab.steps(task)["s0"].claim_token, str(lab.steps(task)["s0"].worker_uuid)) == (first["token"], lab.one.worker)
+    assert (lab.steps(task)["s0"].claim_token, str(lab.steps(task)["s0"].worker_uuid)) == (
+        first["token"],
+        lab.one.worker,
+    )
     lab.one.finish(first)
 
 

@@ -68,7 +68,9 @@ def test_a_doubled_hint_is_dead_the_second_time_and_counted(lab: Lab) -> None:
     assert not poison(lab), "a dead hint is no poison"
 
 
-@pytest.mark.parametrize("message", ["text", 7, None, [1], {}, {"step_uuid": "x"}, {"step_uuid": None}, {"step_uuid": {"a": 1}}])
+@pytest.mark.parametrize(
+    "message", ["text", 7, None, [1], {}, {"step_uuid": "x"}, {"step_uuid": None}, {"step_uuid": {"a": 1}}]
+)
 def test_what_is_no_hint_is_moved_aside_and_the_rest_is_claimed(lab: Lab, message: Any) -> None:
     lab.submit(lab.chain(1), {}, {})
     put(lab, message)
@@ -132,7 +134,11 @@ def test_a_change_and_its_messages_are_one_transaction(lab: Lab) -> None:
 
 def test_a_claim_brings_the_context_and_every_ancestor_s_result_once(lab: Lab) -> None:
     plan = lab.plan(
-        Spec("a"), Spec("b", depends_on=("a",)), Spec("c", depends_on=("b",)), Spec("d", depends_on=("b",)), Spec("other")
+        Spec("a"),
+        Spec("b", depends_on=("a",)),
+        Spec("c", depends_on=("b",)),
+        Spec("d", depends_on=("b",)),
+        Spec("other"),
     )
     task = lab.submit_one(plan, context={"big": "x" * 1000})
     lab.one.finish(*lab.one.claim())

@@ -20,7 +20,10 @@ def test_a_parked_result_is_settled_under_the_same_token(lab: Lab) -> None:
     assert not answer.get("verdicts")
     assert item["result"] == {"n": 1}
     assert lab.states(task) == {"s0": "complete", "s1": "enqueued"}
-    assert lab.step_paths(task, "s0")[2:] == ["in_progress>enqueued_for_orchestration", "enqueued_for_orchestration>complete"]
+    assert lab.step_paths(task, "s0")[2:] == [
+        "in_progress>enqueued_for_orchestration",
+        "enqueued_for_orchestration>complete",
+    ]
 
 
 def test_a_parked_failure_says_how_it_is_to_be_retried(lab: Lab) -> None:
@@ -29,7 +32,10 @@ def test_a_parked_failure_says_how_it_is_to_be_retried(lab: Lab) -> None:
 
     items = lab.two.core("parked", {"steps": [claim["step"] for claim in claims.values()]})["items"]
 
-    assert {(item["name"], item["kind"], item.get("delay_ms")) for item in items} == {("a", "retry", 500), ("b", "fail", None)}
+    assert {(item["name"], item["kind"], item.get("delay_ms")) for item in items} == {
+        ("a", "retry", 500),
+        ("b", "fail", None),
+    }
     assert set(lab.states(task).values()) == {"enqueued_as_error_for_orchestration"}
 
 

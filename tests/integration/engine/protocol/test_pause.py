@@ -1,4 +1,4 @@
-"""Pauses: what is paused does not start, loses nothing and no attempt, and goes on where it stood when it is resumed."""
+"""Pauses: what is paused does not start, loses nothing and no attempt, and goes on from there when it is resumed."""
 
 from __future__ import annotations
 
@@ -124,7 +124,9 @@ def test_other_templates_and_tasks_go_on(lab: Lab) -> None:
     work(lab)
 
     assert [lab.task(task).state for task in (paused, other, sibling)] == [
-        "waiting_for_dependencies", "complete", "waiting_for_dependencies",
+        "waiting_for_dependencies",
+        "complete",
+        "waiting_for_dependencies",
     ]
 
 
@@ -234,7 +236,9 @@ def test_paused_steps_can_be_cancelled_resolved_and_reset(lab: Lab) -> None:
 
     assert lab.task(cancelled).state == "cancelled"
     assert lab.task(resolved).state == "complete"
-    assert [entry["task"] for entry in lab.one.core("paused", {})["pauses"] if entry["namespace"] == lab.namespace] == [None]
+    assert [entry["task"] for entry in lab.one.core("paused", {})["pauses"] if entry["namespace"] == lab.namespace] == [
+        None
+    ]
 
 
 def test_a_pause_is_made_once_and_ended_once_and_what_is_paused_is_told(lab: Lab) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -46,15 +46,17 @@ class PooledConnection(Connection):
 
 
 @pytest.fixture
-def pooled(lone_lab: Lab) -> Iterator[Lab]:
+def pooled(lone_lab: Lab) -> Lab:
     for name in ("one", "two"):
         session = getattr(lone_lab, name)
         setattr(lone_lab, name, PooledSession(lone_lab, session.connection))
-    yield lone_lab
+    return lone_lab
 
 
 def test_a_task_runs_through_wiped_sessions(pooled: Lab) -> None:
-    plan = pooled.plan(Spec("a"), Spec("b", depends_on=("a",)), Spec("c", depends_on=("a",)), Spec("d", depends_on=("b", "c")))
+    plan = pooled.plan(
+        Spec("a"), Spec("b", depends_on=("a",)), Spec("c", depends_on=("a",)), Spec("d", depends_on=("b", "c"))
+    )
     task = pooled.submit_one(plan)
 
     assert pooled.one.run_all() == 4
@@ -64,7 +66,9 @@ def test_a_task_runs_through_wiped_sessions(pooled: Lab) -> None:
 def test_everything_that_may_happen_to_a_step_happens_in_wiped_sessions(pooled: Lab) -> None:
     pooled.one.start_worker()
     task, claims = pooled.running(pooled.plan(Spec("a"), Spec("b"), Spec("c"), Spec("d"), Spec("e")))
-    pooled.one.advance(ok(claims["a"]), retry(claims["b"], delay_ms=0), fail(claims["c"]), change("release", claims["d"]))
+    pooled.one.advance(
+        ok(claims["a"]), retry(claims["b"], delay_ms=0), fail(claims["c"]), change("release", claims["d"])
+    )
     pooled.two.call("due", pooled.two.args(slots=1))
     pooled.one.advance(operator("reset", pooled.steps(task)["c"]))
     checkpoint = {"step": claims["e"]["step"], "token": claims["e"]["token"], "cursor": 3}
@@ -105,8 +109,10 @@ async def test_the_processor_and_the_sweeps_work_behind_a_pooler(pooled: Lab) ->
     sweeper = Sweeper(engine, processor, PlanStore(connection), random.Random(1), AT_ONCE)
     orchestra = Orchestra(pooled, engine, processor, sweeper)
     plan = pooled.plan(
-        Spec("choice", StepType.DECISION), Spec("cut", StepType.BATCHABLE, ("choice",)),
-        Spec("work", StepType.BATCH_WORKER, ("cut",)), Spec("sum", StepType.DEFERRED, ("work",)),
+        Spec("choice", StepType.DECISION),
+        Spec("cut", StepType.BATCHABLE, ("choice",)),
+        Spec("work", StepType.BATCH_WORKER, ("cut",)),
+        Spec("sum", StepType.DEFERRED, ("work",)),
     )
     task, claims = pooled.running(plan)
     await orchestra.process(result_of(plan, claims["choice"], create_steps("cut")))

@@ -131,7 +131,7 @@ def test_a_retry_that_must_be_held_keeps_the_age_of_its_task(lone_lab: Lab) -> N
 
 
 def test_waiting_makes_up_for_priority(lone_lab: Lab) -> None:
-    """A point of priority is worth `ageing_s` seconds: the old task wins against a newer one that is a bit more urgent."""
+    """A point of priority is worth `ageing_s` seconds: the old task wins against one that is a bit more urgent."""
     lab = lone_lab
     lab.window = 0
     plan = lab.chain(1)
@@ -142,7 +142,9 @@ def test_waiting_makes_up_for_priority(lone_lab: Lab) -> None:
     released = []
     for room in (1, 2, 3):
         release(lab, window=room)
-        released += [task for task in (old, slightly, very) if task not in released and lab.states(task)["s0"] == "enqueued"]
+        released += [
+            task for task in (old, slightly, very) if task not in released and lab.states(task)["s0"] == "enqueued"
+        ]
 
     assert released == [very, old, slightly]
 

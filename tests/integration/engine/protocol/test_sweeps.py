@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
 
 from tasker.orchestration.sweep import Sweeper
+from tasker.services.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
-from tests.support.engine_fixture import Lab, fail, ok, retry
+from tests.support.engine_fixture import Lab, change, fail, ok, retry
 from tests.support.random_plans import RetryPolicy, Spec
 
 
@@ -115,11 +117,18 @@ async def test_a_step_past_its_deadline_is_taken_from_a_living_worker(orchestra:
 
     error = lab.observer.value("select error from tasker.step_failures where task_uuid = %s", task)
     assert "did not finish before its deadline" in error["message"]
-    beat = {"action": "beat", "worker": lab.one.worker, "lease_ms": 1, "held": [[claims["s0"]["step"], claims["s0"]["token"]]]}
+    beat = {
+        "action": "beat",
+        "worker": lab.one.worker,
+        "lease_ms": 1,
+        "held": [[claims["s0"]["step"], claims["s0"]["token"]]],
+    }
     assert lab.one.core("worker", beat)["lost"] == [claims["s0"]["step"]]
 
 
-async def test_a_step_that_may_run_only_once_ends_in_error_when_its_worker_is_lost_and_says_why(orchestra: Orchestra) -> None:
+async def test_a_step_that_may_run_only_once_ends_in_error_when_its_worker_is_lost_and_says_why(
+    orchestra: Orchestra,
+) -> None:
     lab = orchestra.lab
     plan = lab.chain(2)
     plan = replace(plan, steps=(replace(plan.steps[0], on_worker_lost="fail"), plan.steps[1]))
@@ -153,7 +162,14 @@ async def test_a_result_that_beats_the_sweep_to_the_lock_wins(orchestra: Orchest
     found = lab.two.core("find", {"limit": 10})["orphans"]
     lab.one.finish(claims["s0"])
 
-    lost = {"s": found[0]["s"], "t": found[0]["t"], "k": found[0]["k"], "kind": "fail", "n": {"lost": True}, "e": {"m": 1}}
+    lost = {
+        "s": found[0]["s"],
+        "t": found[0]["t"],
+        "k": found[0]["k"],
+        "kind": "fail",
+        "n": {"lost": True},
+        "e": {"m": 1},
+    }
     lab.two.advance(lost)
 
     assert (lab.states(task), lab.task(task).state) == ({"s0": "complete"}, "complete")
@@ -213,7 +229,9 @@ async def test_a_step_that_lost_its_due_time_is_promoted(orchestra: Orchestra) -
     assert lab.states(task) == {"s0": "enqueued"}
 
 
-@pytest.mark.parametrize("state", ["steps_in_process", "evaluating_results", "enqueuing_steps", "initializing", "pending"])
+@pytest.mark.parametrize(
+    "state", ["steps_in_process", "evaluating_results", "enqueuing_steps", "initializing", "pending"]
+)
 async def test_a_task_whose_steps_are_all_done_is_finished(orchestra: Orchestra, state: str) -> None:
     lab = orchestra.lab
     task, claims = lab.running(lab.chain(1))
@@ -270,9 +288,8 @@ async def test_a_sweep_reads_all_open_tasks_slice_by_slice(orchestra: Orchestra)
     lab = orchestra.lab
     lab.submit(lab.chain(1), *({} for _ in range(25)))
     lab.lose_hints()
-    small = Sweeper(
-        orchestra.engine, orchestra.processor, orchestra.sweeper._plans, orchestra.sweeper._random, replace(AT_ONCE, slice=7)
-    )
+    plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
+    small = Sweeper(orchestra.engine, orchestra.processor, plans, chance, replace(AT_ONCE, slice=7))
 
     repairs, _ = await small.sweep(orchestra.caller())
 
@@ -286,11 +303,39 @@ def test_the_invariants_query_names_what_is_broken(lone_lab: Lab) -> None:
     for bend, mend, rule in (
         ("update tasker.tasks set active = 5", "update tasker.tasks set active = 1", "counters differ from the rows"),
         ("update tasker.tasks set complete = true", "update tasker.tasks set complete = false", "flag complete"),
-        ("update tasker.workflow_steps set sort_key = sort_key + 1", "update tasker.workflow_steps set sort_key = sort_key - 1", "history does not end"),
-        ("update tasker.workflow_steps set unmet = unmet + 1", "update tasker.workflow_steps set unmet = unmet - 1", "unmet differs"),
+        (
+            "update tasker.workflow_steps set sort_key = sort_key + 1",
+            "update tasker.workflow_steps set sort_key = sort_key - 1",
+            "history does not end",
+        ),
+        (
+            "update tasker.workflow_steps set unmet = unmet + 1",
+            "update tasker.workflow_steps set unmet = unmet - 1",
+            "unmet differs",
+        ),
     ):
         lab.one.execute(bend)
         found = {row.rule for row in lab.one.rows("select rule from tasker.violations_v1('{}')")}
         assert any(name.startswith(rule) for name in found), (bend, found)
         lab.one.execute(mend)
-    assert not lab.one.rows("select from tasker.violations_v1(jsonb_build_object('tasks', jsonb_build_array(%s::text)))", task)
+    assert not lab.one.rows(
+        "select from tasker.violations_v1(jsonb_build_object('tasks', jsonb_build_array(%s::text)))", task
+    )
+
+
+async def test_a_step_that_nobody_can_resolve_fails_only_after_its_time(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    task, claims = lab.running(lab.chain(1))
+    lab.one.advance(change("release", claims["s0"], n={"unserved": "missing.handler"}))
+    assert not await orchestra.sweep()
+
+    impatient = replace(AT_ONCE, unserved_ms=0)
+    plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
+    repairs, _ = await Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient).sweep(
+        orchestra.caller()
+    )
+
+    assert +repairs == {"nobody_serves": 1}
+    assert (lab.states(task), lab.task(task).state) == ({"s0": "error"}, "error")
+    error = lab.observer.value("select error from tasker.step_failures where task_uuid = %s", task)
+    assert "nobody serves 'missing.handler'" in error["message"]

@@ -169,9 +169,14 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
         return answer
 
     worker = SimpleNamespace(
-        identity=lab.two.worker, slots=Slots(5), namespace_ids=[lab.namespace_id], unserved=set(), offer=offer,
+        identity=lab.two.worker,
+        slots=Slots(5),
+        namespace_ids=[lab.namespace_id],
+        unserved=set(),
+        offer=offer,
         settings=SimpleNamespace(window=100, timeout_ms=1000, grace_ms=1000, drowse_ms=0, poll_ms=3_600_000),
     )
+
     async def never(*_: Any) -> Any:
         raise AssertionError("nothing is held")
 

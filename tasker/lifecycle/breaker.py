@@ -1,0 +1,116 @@
+"""A circuit breaker as a state machine: calls and times in, decisions out; it knows no clock (A-59, A-60, H-82).
+
+Closed, it lets everything pass and counts failures in a row. Open, it refuses until its timeout has passed. Half-open,
+it lets one call at a time pass as a trial: a failure opens it again, enough successes in a row close it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tasker.contracts.plan import BreakerPolicy
+
+
+class BreakerState(StrEnum):
+    """Where a breaker stands."""
+
+    CLOSED = "closed"
+    HALF_OPEN = "half_open"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerCounts:
+    """What has become of the calls since the start."""
+
+    calls: int = 0
+    failures: int = 0
+    refused: int = 0
+    opened: int = 0
+
+
+class Breaker:
+    """One breaker. `now` is always a monotonic time in seconds, which never goes back.
+
+    Every call is asked for with `allow` and, if allowed, reported with `succeeded` or `failed` - or with `abandoned`
+    when it says nothing about what the breaker guards.
+    """
+
+    def __init__(self, name: str, policy: BreakerPolicy | None = None) -> None:
+        self.name = name
+        self.policy = policy or BreakerPolicy()
+        self._open_until: float | None = None
+        self._trial_until: float | None = None
+        self._failures = self._successes = 0
+        self._calls = self._failed = self._refused = self._opened = 0
+
+    def state(self, now: float) -> BreakerState:
+        """Where it stands at that time: an open breaker becomes half-open by itself."""
+        if self._open_until is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if now < self._open_until else BreakerState.HALF_OPEN
+
+    def retry_after(self, now: float) -> float:
+        """Seconds until it lets a call pass; 0 when it would now."""
+        until = max(self._open_until or now, self._trial_until or now)
+        return max(0.0, until - now)
+
+    def allow(self, now: float) -> bool:
+        """True when a call may be made now; half-open, that call is the trial."""
+        if self.retry_after(now) > 0:
+            self._refused += 1
+            return False
+        if self._open_until is not None:
+            self._trial_until = now + self.policy.timeout_seconds
+        self._calls += 1
+        return True
+
+    def succeeded(self, now: float) -> None:
+        """A call succeeded. Those that began before the breaker opened change nothing while it is open."""
+        state = self.state(now)
+        if state is BreakerState.CLOSED:
+            self._failures = 0
+        elif state is BreakerState.HALF_OPEN:
+            self._trial_until = None
+            self._successes += 1
+            if self._successes >= self.policy.success_threshold:
+                self.force_closed()
+
+    def failed(self, now: float) -> None:
+        """A call failed. Half-open, the breaker opens again; late failures do not make it stay open longer."""
+        self._failed += 1
+        self._failures += 1
+        state = self.state(now)
+        if state is BreakerState.HALF_OPEN or (
+            state is BreakerState.CLOSED and self._failures >= self.policy.failure_threshold
+        ):
+            self.force_open(now)
+
+    def abandoned(self) -> None:
+        """A call ended without saying anything (it was cancelled): the next one may be the trial."""
+        self._trial_until = None
+
+    def encouraged(self, now: float) -> None:
+        """Something else shows that it may work again: an open breaker lets a trial pass now (H-88)."""
+        if self._open_until is not None:
+            self._open_until = min(self._open_until, now)
+
+    def force_open(self, now: float) -> None:
+        """Open it, for its timeout from now."""
+        self._open_until = now + self.policy.timeout_seconds
+        self._trial_until, self._successes = None, 0
+        self._opened += 1
+
+    def force_closed(self) -> None:
+        """Close it, with nothing counted."""
+        self._open_until = self._trial_until = None
+        self._failures = self._successes = 0
+
+    def is_healthy(self, now: float) -> bool:
+        """True while it is closed (A-68)."""
+        return self.state(now) is BreakerState.CLOSED
+
+    def metrics(self) -> BreakerCounts:
+        """Counts since the start."""
+        return BreakerCounts(self._calls, self._failed, self._refused, self._opened)

@@ -1,0 +1,70 @@
+"""When new work is refused, and for how long: decisions from depths and rates, without IO (A-39, A-45, H-140)."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from enum import StrEnum
+
+SHORTEST_SECONDS, LONGEST_SECONDS, UNKNOWN_SECONDS = 1, 300, 30
+"""Bounds of what a refusal asks for, and what it asks for while nothing is known of the rate."""
+
+
+class Level(StrEnum):
+    """How deep the work is."""
+
+    NORMAL = "normal"
+    WARNING = "warning"
+    CRITICAL = "critical"
+    OVERFLOW = "overflow"
+
+
+@dataclass(frozen=True, slots=True)
+class DepthLimits:
+    """Ready steps of a namespace: from `critical` on new tasks are refused. Watchers see a `warning` at half of that,
+    and `overflow` when the depth has grown on regardless."""
+
+    critical: int = 5000
+    overflow: int = 10_000
+
+    def level(self, depth: int) -> Level:
+        """The level at that depth."""
+        if depth >= max(self.critical, self.overflow):
+            return Level.OVERFLOW
+        if depth >= self.critical:
+            return Level.CRITICAL
+        return Level.WARNING if depth >= self.critical / 2 else Level.NORMAL
+
+    def retry_after(self, depth: int, per_second: float | None) -> int | None:
+        """None when new tasks are taken; else whole seconds until half of the limit is free at that rate (A-39)."""
+        if depth < self.critical:
+            return None
+        if not per_second:
+            return UNKNOWN_SECONDS
+        seconds = (depth - self.critical / 2) / per_second
+        return math.ceil(min(LONGEST_SECONDS, max(SHORTEST_SECONDS, seconds)))
+
+
+class DrainRate:
+    """Steps per second that left a queue over the last `window` seconds, from readings of a counter that only grows."""
+
+    def __init__(self, window: float = 60.0) -> None:
+        self._window = window
+        self._readings: deque[tuple[float, int]] = deque()
+
+    def read(self, now: float, taken: int) -> None:
+        """A reading; `now` never goes back. One within a second of the last is left out."""
+        if self._readings and now - self._readings[-1][0] < 1.0:
+            return
+        self._readings.append((now, taken))
+        while len(self._readings) > 2 and self._readings[1][0] <= now - self._window:
+            self._readings.popleft()
+
+    @property
+    def per_second(self) -> float | None:
+        """The rate; None until two readings are there."""
+        if len(self._readings) < 2:
+            return None
+        (began, first), (ended, last) = self._readings[0], self._readings[-1]
+        return max(0, last - first) / (ended - began)

@@ -1,0 +1,71 @@
+"""`tasker pause`, `tasker resume` and `App.pause` with real workers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tasker.app import App
+from tests.acceptance.workflow_case import WORKFLOWS
+from tests.support.command_line import invoke, run_json
+
+LINEAR = WORKFLOWS / "linear_math"
+TEMPLATE = "linear/linear_workflow"
+
+
+async def test_a_paused_workflow_waits_and_ends_after_the_resume(database_url: str) -> None:
+    async with App(database_url, handlers=[LINEAR]) as app:
+        await app.run(LINEAR, {"value": 10})
+        assert await app.pause("linear", actor="ops", reason="the provider is down")
+        task = (await app.submit(LINEAR, {"value": 11})).task_uuid
+        with pytest.raises(TimeoutError):
+            await app.wait(task, timeout=0.2)
+        assert (await app.tasks.report(task)).status == "waiting_for_dependencies"
+
+        assert await app.resume("linear", actor="ops") == 1
+
+        assert (await app.wait(task, timeout=30)).status == "complete"
+        assert {step.attempts for step in (await app.tasks.report(task)).steps.values()} == {1}
+
+
+def test_what_is_paused_is_listed_with_its_reason_until_it_is_resumed(database_url: str) -> None:
+    run_json(LINEAR, database=database_url)
+
+    paused = invoke("pause", "--template", TEMPLATE, "--reason", "wrong prices", database=database_url)
+    again = invoke("pause", "--template", TEMPLATE, database=database_url)
+    text = invoke("pause", "list", database=database_url).output
+    (entry,) = json.loads(invoke("pause", "list", "--format", "json", database=database_url).stdout)["pauses"]
+    resumed = invoke("resume", "--template", TEMPLATE, database=database_url)
+    twice = invoke("resume", "--template", TEMPLATE, database=database_url)
+
+    assert paused.output == f"paused {TEMPLATE}\n"
+    assert "paused already" in again.output
+    assert TEMPLATE in text
+    assert "wrong prices" in text
+    assert (entry["template"], entry["reason"]) == ("linear_workflow", "wrong prices")
+    assert resumed.output.startswith(f"resumed {TEMPLATE}")
+    assert "was not paused" in twice.output
+    assert invoke("pause", "list", database=database_url).output == "nothing is paused\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "say what is meant"),
+        (["linear", "--template", TEMPLATE], "say what is meant"),
+        (["--template", "linear"], "expected NAMESPACE/TEMPLATE"),
+        (["--step", TEMPLATE], "expected NAMESPACE/TEMPLATE/STEP"),
+        (["nowhere"], "no namespace of that name"),
+        (["--step", f"{TEMPLATE}/none"], "no step of that name"),
+    ],
+)
+def test_a_pause_that_names_nothing_is_refused_with_what_is_expected(
+    arguments: list[str], message: str, database_url: str
+) -> None:
+    run_json(LINEAR, database=database_url)
+
+    result = invoke("pause", *arguments, database=database_url)
+
+    assert result.exit_code == 2
+    assert message in result.output

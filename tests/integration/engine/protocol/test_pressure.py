@@ -1,0 +1,78 @@
+"""Admission on real queues: refused above the limit, with a time from the measured rate; taken again below it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasker.app.system import new_task_uuid
+from tasker.errors import Overloaded
+from tasker.lifecycle.pressure import DepthLimits, Level
+from tasker.services.plans import PlanStore
+from tasker.services.pressure import Admission
+from tasker.services.submission import Request, Submitter
+from tests.integration.engine.protocol.conftest import Orchestra
+
+
+class Time:
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def now(self) -> None:
+        raise AssertionError("rates need no calendar")
+
+
+def admission(orchestra: Orchestra, time: Time) -> Admission:
+    return Admission(orchestra.engine, time, DepthLimits(critical=10, overflow=20))  # type: ignore[arg-type]
+
+
+async def test_enqueued_held_and_paused_steps_all_count(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    lab.window = 3
+    plan = lab.chain(1)
+    lab.submit(plan, *({} for _ in range(5)))
+    lab.one.core("pause", {"namespace": lab.namespace, "actor": "", "reason": ""})
+    lab.submit(plan, {})
+
+    found = await admission(orchestra, Time()).admission(lab.namespace)
+
+    assert (found.enqueued, found.held, found.paused, found.depth) == (3, 0, 3, 6)
+    assert (found.level, found.accepts) == (Level.WARNING, True)
+
+
+async def test_above_the_limit_the_rate_gives_the_time_to_come_back(orchestra: Orchestra) -> None:
+    lab, time = orchestra.lab, Time()
+    gate = admission(orchestra, time)
+    lab.submit(lab.chain(1), *({} for _ in range(30)))
+    first = await gate.admission(lab.namespace)
+    time.seconds = 5.0
+    lab.one.finish(*lab.one.claim(10))
+
+    second = await gate.admission(lab.namespace)
+
+    assert (first.level, first.retry_after, first.per_second) == (Level.OVERFLOW, 30, None)
+    assert (second.depth, second.per_second) == (20, 2.0)
+    assert second.retry_after == 8, "15 steps until half of the limit, 2 a second"
+
+
+async def test_submitting_is_refused_above_the_limit_and_creates_nothing(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    plan = lab.chain(1)
+    submitter = Submitter(
+        orchestra.engine, PlanStore(orchestra.engine.connection), new_task_uuid, admission=admission(orchestra, Time())
+    )
+    for n in range(10):
+        await submitter.submit(plan, Request({"n": n}))
+
+    with pytest.raises(Overloaded, match="has 10 ready steps, the limit is 10") as caught:
+        await submitter.submit(plan, Request({"n": 10}))
+    assert caught.value.retry_after == 30
+    assert lab.observer.value("select count(*) from tasker.tasks") == 10
+
+    lab.one.finish(*lab.one.claim(1))
+    await submitter.submit(plan, Request({"n": 11}))
+
+
+async def test_a_namespace_that_nobody_knows_yet_takes_work(orchestra: Orchestra) -> None:
+    assert (await admission(orchestra, Time()).admission("fresh")).accepts

@@ -1,0 +1,74 @@
+"""The breaker around a handler: open, it puts attempts off without running the handler."""
+
+from __future__ import annotations
+
+from tasker.contracts.plan import BreakerPolicy
+from tasker.errors import PermanentError, RetryableError
+from tasker.execution.attempt import AttemptEnd, Finished
+from tasker.execution.attempt.values import Deferred
+from tasker.lifecycle.breaker import BreakerState
+from tasker.step_handler import StepHandler
+from tasker.types import StepContext, StepHandlerResult
+from tests.unit.execution.bench import Bench
+
+POLICY = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
+
+
+class Remote(StepHandler):
+    """Fails with `error` while there is one. `calls` counts."""
+
+    error: Exception | None = None
+    calls = 0
+
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        self.calls += 1
+        if self.error:
+            raise self.error
+        return self.success({})
+
+
+async def run(bench: Bench, handler: Remote, times: int = 1, policy: BreakerPolicy | None = POLICY) -> list[AttemptEnd]:
+    made = bench.attempt(handler, callable=f"remote{id(handler)}", circuit_breaker=policy)
+    return [await bench.end(made) for _ in range(times)]
+
+
+async def test_after_failures_in_a_row_the_handler_is_not_called_any_more(bench: Bench) -> None:
+    handler = Remote()
+    handler.error = RetryableError("no answer")
+    await run(bench, handler, 2)
+    bench.clock.seconds += 10
+
+    (end,) = await run(bench, handler)
+
+    assert isinstance(end, Deferred)
+    assert end.delay_ms == 20_000
+    assert handler.calls == 2
+    assert bench.runner.breakers.states() == {"shop/orders/charge": BreakerState.OPEN}
+
+
+async def test_after_the_timeout_a_trial_runs_and_closes_it(bench: Bench) -> None:
+    handler = Remote()
+    handler.error = RetryableError("no answer")
+    await run(bench, handler, 2)
+    handler.error = None
+    bench.clock.seconds += 30
+
+    ends = await run(bench, handler, 3)
+
+    assert all(isinstance(end, Finished) for end in ends)
+    assert bench.runner.breakers.states() == {"shop/orders/charge": BreakerState.CLOSED}
+
+
+async def test_a_permanent_failure_says_nothing_about_what_is_behind_the_handler(bench: Bench) -> None:
+    handler = Remote()
+    handler.error = PermanentError("the card was refused")
+
+    assert all(isinstance(end, Finished) for end in await run(bench, handler, 10))
+
+
+async def test_a_step_without_a_breaker_is_never_put_off(bench: Bench) -> None:
+    handler = Remote()
+    handler.error = RetryableError("no answer")
+
+    assert all(isinstance(end, Finished) for end in await run(bench, handler, 10, policy=None))
+    assert bench.runner.breakers.states() == {}
