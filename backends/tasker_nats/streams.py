@@ -41,7 +41,10 @@ class Streams:
             "max_deliver": -1,  # the server would leave a message that reached its limit in the stream for ever
             "max_ack_pending": -1,
         }
-        await self._link.api(f"CONSUMER.DURABLE.CREATE.{stream}.{CONSUMER}", {"stream_name": stream, "config": config})
+        path, request = f"CONSUMER.DURABLE.CREATE.{stream}.{CONSUMER}", {"stream_name": stream, "config": config}
+        if (info := await self._link.api(path, request)) and (acknowledged := info["ack_floor"]["stream_seq"]):
+            # a server that was killed may have kept messages whose acknowledgement it remembers
+            await self._link.api(f"STREAM.PURGE.{stream}", {"seq": acknowledged + 1})
 
     async def _ensure(self, stream: str, subject: str, more: dict[str, object]) -> None:
         if await self._link.api(f"STREAM.INFO.{stream}") is None:
@@ -69,8 +72,9 @@ class Streams:
 
     async def state(self, queue: str) -> tuple[int, datetime | None] | None:
         """Number of messages, and when the first of them was stored; None when there is no such queue."""
-        info = await self._link.api(f"STREAM.INFO.{self.name(queue)}")
+        info = await self._link.api(f"CONSUMER.INFO.{self.name(queue)}.{CONSUMER}")
         if info is None:
             return None
-        state = info["state"]
-        return state["messages"], datetime.fromisoformat(state["first_ts"]) if state["messages"] else None
+        depth = info["num_pending"] + info["num_ack_pending"]
+        stored = await self._link.api(f"STREAM.INFO.{self.name(queue)}") if depth else None
+        return depth, datetime.fromisoformat(stored["state"]["first_ts"]) if stored else None

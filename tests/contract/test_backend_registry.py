@@ -49,7 +49,9 @@ def test_a_strangers_backend_has_the_same_rights(install: Install) -> None:
 
 
 def test_an_unknown_name_lists_the_installed_ones() -> None:
-    with pytest.raises(BackendUnavailable, match=r"no messaging backend 'kafka'; installed: .*memory.*, pgmq") as caught:
+    with pytest.raises(
+        BackendUnavailable, match=r"no messaging backend 'kafka'; installed: .*memory.*, pgmq"
+    ) as caught:
         load_backend("kafka", {})
     assert caught.value.retryable is False
 
