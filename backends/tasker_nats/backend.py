@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
@@ -256,7 +255,7 @@ class NatsBackend:
 
 def _nak(delay_seconds: float) -> bytes:
     delay = max(0, round(delay_seconds * 1e9))
-    return b"-NAK " + json.dumps({"delay": delay}).encode() if delay else b"-NAK"
+    return f'-NAK {{"delay": {delay}}}'.encode() if delay else b"-NAK"
 
 
 def _missing(queue: str) -> MessagingError:

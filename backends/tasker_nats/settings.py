@@ -39,6 +39,5 @@ class NatsSettings:
             raise MessagingError(f"nats has no setting {', '.join(unknown)}", retryable=False, hint=hint)
         settings = cls(**given)
         if not re.fullmatch(r"[A-Za-z0-9_]+", settings.prefix, re.ASCII):
-            problem = f"nats cannot use the prefix {settings.prefix!r}"
-            raise MessagingError(problem, retryable=False, hint="use letters, digits and '_'")
+            raise MessagingError(f"nats refuses prefix {settings.prefix!r}", retryable=False, hint="use A-Z a-z 0-9 _")
         return settings

@@ -280,6 +280,26 @@ async def test_a_strangers_message_is_received(rig: Rig) -> None:
     assert message.payload == b"hello"
 
 
+async def test_after_a_restart_what_was_acknowledged_is_neither_counted_nor_kept(
+    rig: Rig, private_broker: brokers.PrivateServer
+) -> None:
+    await rig.backend.create_queue("q")
+    await rig.backend.send_messages("q", [b"{}"] * 300)
+    for message in await rig.backend.receive_messages("q", 300, 60.0):
+        await rig.backend.ack_message("q", message.message_id)
+    await asyncio.to_thread(private_broker.restart)
+    async with asyncio.timeout(60):
+        while not await rig.backend.health_check():
+            await asyncio.sleep(0.05)
+        while (await rig.backend.queue_stats("q")).depth:
+            for message in await rig.backend.receive_messages("q", 300, 60.0):
+                await rig.backend.ack_message("q", message.message_id)
+    await rig.backend.create_queue("q")
+    info = await rig.backend._link.api(f"STREAM.INFO.{rig.prefix}--q")
+    assert info is not None
+    assert info["state"]["messages"] == 0
+
+
 async def test_creating_a_queue_again_takes_over_the_settings(rig: Rig) -> None:
     await rig.backend.create_queue("q")
     changed = rig.another(ack_wait_seconds=7)
