@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -284,10 +284,12 @@ async def test_after_a_restart_what_was_acknowledged_is_neither_counted_nor_kept
     rig: Rig, private_broker: brokers.PrivateServer
 ) -> None:
     await rig.backend.create_queue("q")
-    await rig.backend.send_messages("q", [b"{}"] * 300)
-    for message in await rig.backend.receive_messages("q", 300, 60.0):
-        await rig.backend.ack_message("q", message.message_id)
+    await rig.backend.send_messages("q", [b"{}"] * 3000)
+    working = asyncio.create_task(_settle_until_lost(rig.backend))
+    while (await rig.backend.queue_stats("q")).depth > 2500:
+        await asyncio.sleep(0)
     await asyncio.to_thread(private_broker.restart)
+    await working
     async with asyncio.timeout(60):
         while not await rig.backend.health_check():
             await asyncio.sleep(0.05)
@@ -298,6 +300,13 @@ async def test_after_a_restart_what_was_acknowledged_is_neither_counted_nor_kept
     info = await rig.backend._link.api(f"STREAM.INFO.{rig.prefix}--q")
     assert info is not None
     assert info["state"]["messages"] == 0
+
+
+async def _settle_until_lost(backend: NatsBackend) -> None:
+    with suppress(MessagingError):
+        while True:
+            for message in await backend.receive_messages("q", 50, 60.0):
+                await backend.ack_message("q", message.message_id)
 
 
 async def test_creating_a_queue_again_takes_over_the_settings(rig: Rig) -> None:

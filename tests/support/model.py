@@ -26,6 +26,7 @@ from tests.support.model_parts import (
     Hands,
     Item,
     Key,
+    Pause,
     Step,
     Task,
     failure,
@@ -45,6 +46,7 @@ class Model:
         self.tasks: dict[str, Task] = {}
         self.endings: dict[tuple[Key, int], Ending] = {}
         self.leases: dict[str, int] = {}
+        self.pauses: set[Pause] = set()
 
     def steps(self, *states: str) -> list[Step]:
         found = (step for task in self.tasks.values() for step in task.steps.values())
@@ -73,11 +75,17 @@ class Model:
         ready = [s for task_id, _ in tasks for s in self.tasks[task_id].steps.values() if not s.parents]
         for step in ready:
             step.since = self.now
+        if any(map(self.is_paused, ready)):
+            room = lambda namespace: 0  # noqa: E731
         self._queue(ready, [self.step(key) for key in sent], room)
 
     def claim(self, hinted: Iterable[Step], claims: Sequence[Item], claimed: list[Step], hands: Hands) -> None:
-        """Hints became claims: exactly those of the steps that are enqueued and served."""
-        wanted = {step.key for step in hinted if step.state == QUEUED and serves(hands, step)}
+        """Hints became claims: exactly those of the steps that are enqueued and served. What is paused is put aside."""
+        queued = {step for step in hinted if step.state == QUEUED}
+        for step in filter(self.is_paused, queued):
+            step.stop("pending")
+            step.held, step.paused, step.since = True, True, step.task.created
+        wanted = {step.key for step in queued if step.state == QUEUED and serves(hands, step)}
         assert sorted(step.key for step in claimed) == sorted(wanted)
         for step, row in zip(claimed, claims, strict=True):
             self._start(step, row, hands)
@@ -129,6 +137,21 @@ class Model:
             if step.state not in DONE:
                 step.stop("cancelled", fence=True)
         task.state = "cancelled"
+        self.pauses = {pause for pause in self.pauses if pause.task != task.id}
+
+    def pause(self, pause: Pause) -> None:
+        """Nothing of it starts from now on; what is held waits for the end of the pause."""
+        self.pauses.add(pause)
+        for step in self.held():
+            step.paused = self.is_paused(step)
+
+    def resume(self, pause: Pause) -> int:
+        """The end of a pause; how many held steps wait for room only from now on."""
+        self.pauses.discard(pause)
+        freed = [step for step in self.held() if step.paused and not self.is_paused(step)]
+        for step in freed:
+            step.paused = False
+        return len(freed)
 
     def checkpoint(self, step: Step, token: int, cursor: Any, lost: bool) -> None:
         assert lost == (step.state != RUNS or step.token != token)
@@ -157,8 +180,11 @@ class Model:
 
     def room(self, window: int, *, released: bool = False) -> Room:
         """How many steps of a namespace may still be enqueued: while others are held, half the window is theirs."""
-        queued, held = self.queued(), {step.task.plan.namespace for step in self.held()}
+        queued, held = self.queued(), {step.task.plan.namespace for step in self.held() if not step.paused}
         return lambda name: max(0, (window // 2 if name in held and not released else window) - queued[name])
+
+    def is_paused(self, step: Step) -> bool:
+        return any(pause.holds(step) for pause in self.pauses)
 
     def legal(self, step: Step, kind: str) -> bool:
         """Whether an operator may do this to the step."""
@@ -169,7 +195,7 @@ class Model:
     def releases(self, chosen: Sequence[Step], hands: Hands) -> None:
         """These held steps were released: as many as there is room for, those that wait longest or are most urgent."""
         for namespace in hands.namespaces:
-            held = [step for step in self.held() if step.task.plan.namespace == namespace]
+            held = [step for step in self.held() if step.task.plan.namespace == namespace and not step.paused]
             now = [step for step in chosen if step.task.plan.namespace == namespace]
             assert len(now) == min(len(held), self.room(hands.window, released=True)(namespace)), (
                 namespace,
@@ -201,7 +227,7 @@ class Model:
             assert verdict == "accepted", about
             assert kind == "promote" or step.held, about
         else:
-            live = step.state == RUNS or (step.state in PARKED and kind != "release")
+            live = step.state == RUNS or (step.state in PARKED and kind not in ("release", "defer"))
             assert (verdict == "accepted") == (live and token == step.token), about
 
     def _move(self, step: Step, item: Item) -> None:
@@ -218,6 +244,9 @@ class Model:
             step.result = item.get("r") if kind == "complete" else None
             step.accepted += kind == "complete"
             self._grow(step, step.result)
+        elif kind == "defer":
+            step.stop("waiting_for_retry", fence=True)
+            step.attempts, step.due = step.attempts - 1, self.now + item["d"]
         else:
             step.stop("pending", fence=kind in ("release", "reset"))
             step.attempts = 0 if kind == "reset" else step.attempts - (kind == "release")
@@ -267,7 +296,8 @@ class Model:
         hands: Hands,
     ) -> None:
         """Hand over what the caller can run, the most urgent first; queue what finds room; hold the rest."""
-        able = [s for s in ready if s.task.plan.namespace in hands.namespaces and serves(hands, s)]
+        served = [s for s in ready if s.task.plan.namespace in hands.namespaces and serves(hands, s)]
+        able = [s for s in served if not self.is_paused(s)]
         taken = [s for s in able if s.key in claims]
         left = [s for s in able if s.key not in claims]
         assert len(taken) == len(claims) == min(hands.slots, len(able)), (sorted(claims), [s.key for s in able], hands)
@@ -284,7 +314,7 @@ class Model:
 
     def _queue(self, ready: list[Step], queued: list[Step], room: Room) -> None:
         for namespace in {step.task.plan.namespace for step in ready}:
-            mine = [step for step in ready if step.task.plan.namespace == namespace]
+            mine = [s for s in ready if s.task.plan.namespace == namespace and not self.is_paused(s)]
             now = [step for step in queued if step.task.plan.namespace == namespace]
             free = room(namespace)
             assert len(now) == min(free, len(mine)), (free, [s.key for s in mine], [s.key for s in now])
@@ -294,7 +324,7 @@ class Model:
             if step in queued:
                 self._enqueue(step)
             else:
-                step.held = True
+                step.held, step.paused = True, self.is_paused(step)
 
     def _enqueue(self, step: Step) -> None:
         step.state, step.held, step.hinted = QUEUED, False, (self.now, 1)

@@ -33,7 +33,10 @@ class Ending:
 
 @dataclass(eq=False, repr=False)
 class Step:
-    """A step; `since` is when it was parked or held, `hinted` when and how often its hint was sent."""
+    """A step; `since` is when it was parked or held, `hinted` when and how often its hint was sent.
+
+    `paused` marks a held step that waits for the end of a pause.
+    """
 
     task: Task
     name: str
@@ -41,6 +44,7 @@ class Step:
     parents: set[str]
     state: str = "pending"
     held: bool = False
+    paused: bool = False
     token: int = 0
     attempts: int = 0
     worker: str | None = None
@@ -68,7 +72,8 @@ class Step:
 
     def stop(self, state: str, *, fence: bool = False) -> None:
         """It holds no claim any more."""
-        self.state, self.held, self.due, self.deadline, self.parked = state, False, None, None, None
+        self.state, self.held, self.paused = state, False, False
+        self.due, self.deadline, self.parked = None, None, None
         self.token += fence
 
 
@@ -108,6 +113,25 @@ class Hands:
     window: int = 2000
     namespaces: tuple[str, ...] = ()
     unserved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pause:
+    """What must not start: a namespace, or of it a template, a step of a template, a task."""
+
+    namespace: str
+    template: str | None = None
+    step: str | None = None
+    task: str | None = None
+
+    def holds(self, step: Step) -> bool:
+        plan = step.task.plan
+        found = (plan.namespace, plan.name, step.plan.name, step.task.id)
+        return all(mine in (None, its) for mine, its in zip(self.parts, found, strict=True))
+
+    @property
+    def parts(self) -> tuple[str | None, ...]:
+        return self.namespace, self.template, self.step, self.task
 
 
 def serves(hands: Hands, step: Step) -> bool:

@@ -30,7 +30,7 @@ from tasker.services.steps import Steps
 from tasker.services.submission import Request, Submitter
 from tasker.services.tasks import Tasks
 from tests.support.model import Model
-from tests.support.model_parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Key, Step
+from tests.support.model_parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Key, Pause, Step
 from tests.support.world_checks import EMPTY, SNAPSHOT, check_inputs, compare
 from tests.support.world_observer import Observer, Submitted
 from tests.support.world_parts import Attempt, Half, Mailbox, WatchedEngine, Worker, result_of
@@ -199,9 +199,10 @@ class World:
         assert answer.get("next_due_ms") == (min(waiting) - self.model.now if waiting else None)
         self._hold(worker, answer)
 
-    def release(self, worker: Worker, attempts: Sequence[Attempt]) -> None:
-        """The worker gives claims back."""
-        changes = [simple_change("release", a.row["step"], a.key[0], a.row["token"]) for a in attempts]
+    def release(self, worker: Worker, attempts: Sequence[Attempt], delay_ms: int | None = None) -> None:
+        """The worker gives claims back: to the queue, or to wait for a moment."""
+        kind, when = ("release", {}) if delay_ms is None else ("defer", {"d": delay_ms})
+        changes = [simple_change(kind, a.row["step"], a.key[0], a.row["token"], **when) for a in attempts]
         self.run(self.processor.apply(changes, self._caller(worker, 0)))
         self.check()
         self._drop(worker, *attempts)
@@ -242,6 +243,14 @@ class World:
             assert not legal, (step.key, step.state, kind)
         except OutcomeError:
             assert not self.model.follows(step, result), (step.key, result)
+        self.check()
+
+    def pause(self, pause: Pause) -> None:
+        self.run(self.engine.call("pause", {**_pause_args(pause), **ACTOR}))
+        self.check()
+
+    def resume(self, pause: Pause) -> None:
+        self.run(self.engine.call("resume", {**_pause_args(pause), **ACTOR}))
         self.check()
 
     def tick(self, milliseconds: int) -> None:
@@ -329,3 +338,8 @@ class World:
         self.model.now = milliseconds
         text = (START + timedelta(milliseconds=milliseconds)).isoformat()
         self.run(self.connection.execute("select set_config('tasker.now', %s, false)", (text,)))
+
+
+def _pause_args(pause: Pause) -> dict[str, Any]:
+    parts = {"namespace": pause.namespace, "template": pause.template, "step": pause.step}
+    return {"task": pause.task} if pause.task else {name: part for name, part in parts.items() if part}

@@ -11,7 +11,7 @@ from tests.support.model_parts import RUNS, Key, Step
 TABLES = (
     "tasks task_details workflow_steps workflow_step_edges step_inputs step_results step_failures step_checkpoints "
     "task_transition_log step_transition_log workflow_step_result_audit refused_results ready_backlog enqueue_counters "
-    "workers repairs unserved_steps"
+    "workers repairs unserved_steps pauses"
 )
 EMPTY = f"do $$ begin {' '.join(f'delete from tasker.{table};' for table in TABLES.split())} end $$"
 """Much quicker than `truncate` for a few rows."""
@@ -25,7 +25,7 @@ SNAPSHOT = """select jsonb_build_object(
       'worker', case s.state when 'in_progress' then s.worker_uuid end,
       'due', (extract(epoch from s.due_at - '2026-01-01Z'::timestamptz) * 1000)::bigint,
       'deadline', (extract(epoch from s.deadline_at - '2026-01-01Z'::timestamptz) * 1000)::bigint,
-      'held', b.workflow_step_uuid is not null, 'result', r.result, 'cursor', c.checkpoint->'cursor',
+      'held', b.workflow_step_uuid is not null, 'paused', coalesce(b.paused, false), 'result', r.result, 'cursor', c.checkpoint->'cursor',
       'parents', (select jsonb_agg(p.name order by p.name) from tasker.workflow_step_edges e
         join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
         where e.task_uuid = s.task_uuid and e.to_step_uuid = s.workflow_step_uuid),
@@ -67,7 +67,9 @@ def _expected(step: Step) -> dict[str, Any]:
     return {
         "state": step.state, "token": step.token, "attempts": step.attempts, "unmet": step.unmet,
         "ordinal": step.plan.ordinal, "worker": step.worker if step.state == RUNS else None, "due": step.due,
-        "deadline": step.deadline, "held": step.held, "result": step.result, "cursor": step.checkpoint,
+        "deadline": step.deadline, "held": step.held,
+        "paused": step.paused,
+        "result": step.result, "cursor": step.checkpoint,
         "parents": sorted(step.parents) or None, "batch": number if number != step.name else None,
         "failures": step.failures, "claims": step.claims, "accepted": step.accepted,
     }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 from tasker.contracts.plan import Plan
 from tasker.services.engine import Answer
 from tests.support.model import Model
-from tests.support.model_parts import QUEUED, Hands, Key, Step
+from tests.support.model_parts import QUEUED, Hands, Key, Pause, Step
 from tests.support.world_parts import Call
 
 
@@ -46,12 +46,14 @@ class Observer:
     def claim(self, args: dict[str, Any], answer: Answer) -> None:
         hinted = [self.model.step(self.names[step]) for step in args["steps"] if step in self.names]
         claims = answer.get("claims") or []
-        refused = {step.key for step in hinted if step.state == QUEUED}
+        refused = {step.key for step in hinted if step.state == QUEUED and not self.model.is_paused(step)}
+        aside = {step.key for step in hinted if step.state == QUEUED and self.model.is_paused(step)}
         claimed = [self.model.step(self.names[row["step"]]) for row in claims]
         self.model.claim(hinted, claims, claimed, self._hands(args))
         assert set(self._keys(answer)) == refused - {step.key for step in claimed}
-        unknown = {step for step in args["steps"] if step not in self.names}
-        assert set(answer.get("verdicts") or {}) == unknown
+        verdicts = {step: "unknown" for step in args["steps"] if step not in self.names}
+        verdicts |= {step: "held" for step in args["steps"] if self.names.get(step) in aside}
+        assert (answer.get("verdicts") or {}) == verdicts
 
     def advance(self, args: dict[str, Any], answer: Answer) -> None:
         self._write(args, answer, [(self.model.step(self.names[item["s"]]), item) for item in args["items"]])
@@ -80,6 +82,20 @@ class Observer:
     def cancel(self, args: dict[str, Any], answer: Answer) -> None:
         if answer["cancelled"]:
             self.model.cancel(self.model.tasks[args["task"]])
+
+    def pause(self, args: dict[str, Any], answer: Answer) -> None:
+        pause = self._pause(args)
+        assert answer["paused"] == (pause not in self.model.pauses)
+        self.model.pause(pause)
+
+    def resume(self, args: dict[str, Any], answer: Answer) -> None:
+        pause = self._pause(args)
+        assert answer["resumed"] == (pause in self.model.pauses)
+        assert (answer.get("held") or 0) == self.model.resume(pause)
+
+    def _pause(self, args: dict[str, Any]) -> Pause:
+        namespace = self.model.tasks[args["task"]].plan.namespace if "task" in args else args["namespace"]
+        return Pause(namespace, args.get("template"), args.get("step"), args.get("task"))
 
     def checkpoint(self, args: dict[str, Any], answer: Answer) -> None:
         step = self.model.step(self.names[args["step"]])

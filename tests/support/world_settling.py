@@ -41,6 +41,8 @@ class Settling:
         """Raises `AssertionError` when a task does not end."""
         for worker in self.world.workers:
             self._recover(worker)
+        for pause in sorted(self.world.model.pauses, key=str):
+            self.world.resume(pause)
         for turn in range(TURNS):
             if not any(task.state == "open" for task in self.world.model.tasks.values()):
                 return
@@ -71,6 +73,13 @@ class Settling:
         if world.mail.hints:
             world.claim(worker, random.sample(world.mail.hints, min(worker.slots, len(world.mail.hints))))
         self._bring(worker)
+        if world.spent and random.random() < 0.1:
+            self._bring_late(*random.choice(world.spent))
+
+    def _bring_late(self, worker: Worker, attempt: Attempt) -> None:
+        """The result of a worker that was given up, or one that was stored already."""
+        attempt.ending = attempt.ending or self.ending_of(self.world.model.step(attempt.key), self.random)
+        (self.world.park if attempt.parked else self.world.finish)(worker, [attempt])
 
     def _bring(self, worker: Worker) -> None:
         """What it holds: over the path that was begun, or over either one."""

@@ -44,7 +44,7 @@ class Template(Scenario):
             f" {s.retry.backoff} {s.retry.backoff_base_ms} {s.on_worker_lost}"
             for s in self.plan.steps
         )
-        return f"{self.plan.namespace}: {'; '.join(steps)} -> {dict(self.results)}"
+        return f"{self.plan.namespace}/{self.plan.name}: {'; '.join(steps)} -> {dict(self.results)}"
 
 
 @st.composite
@@ -87,4 +87,5 @@ def templates(draw: st.DrawFn) -> Template:
         replace(step, retry=policies[n % len(policies)], on_worker_lost=lost[n % len(lost)])
         for n, step in enumerate(scenario.plan.steps)
     )
-    return Template(replace(scenario.plan, steps=steps, namespace=draw(st.sampled_from(NAMESPACES))), scenario.results)
+    names = {"namespace": draw(st.sampled_from(NAMESPACES)), "name": draw(st.sampled_from(["red", "green"]))}
+    return Template(replace(scenario.plan, steps=steps, **names), scenario.results)

@@ -22,7 +22,7 @@ declare
   v_now constant timestamptz := tasker.now();
   v_worker constant uuid := (p_args->>'worker')::uuid;
   v_given tasker.given_change[];
-  v_tasks tasker.locked_task[];
+  v_locked uuid[];
   v_judged tasker.judged_change[];
   v_ready tasker.ready_step[];
   v_placed tasker.placed_step[];
@@ -42,18 +42,18 @@ begin
     order by i.s, i.k desc nulls last) q;   -- of two claims of one step the newer one counts
 
   if coalesce((p_args->>'wait')::boolean, true) then
-    select array_agg(q::tasker.locked_task) into v_tasks from (
-      select t.task_uuid, t.state, t.complete, t.priority, t.graph_version from tasker.tasks t
+    select array_agg(q.task_uuid) into v_locked from (
+      select t.task_uuid from tasker.tasks t
       where t.task_uuid = any (array(select g.task_uuid from unnest(v_given) g))
       order by t.task_uuid for no key update of t) q;
   else
-    select array_agg(q::tasker.locked_task) into v_tasks from (
-      select t.task_uuid, t.state, t.complete, t.priority, t.graph_version from tasker.tasks t
+    select array_agg(q.task_uuid) into v_locked from (
+      select t.task_uuid from tasker.tasks t
       where t.task_uuid = any (array(select g.task_uuid from unnest(v_given) g))
       order by t.task_uuid for no key update of t skip locked) q;
   end if;
 
-  v_judged := tasker.judge_changes(v_given, v_tasks);
+  v_judged := tasker.judge_changes(v_given, v_locked);
 
   if coalesce(cardinality(v_judged), 0) < cardinality(v_given)
      or exists (select from unnest(v_judged) j where j.verdict <> 'accepted') then
@@ -66,7 +66,7 @@ begin
     insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict, detail, created_at)
     select g.task_uuid, g.step_uuid, g.token, v_worker, j.verdict, jsonb_build_object(
       'kind', g.kind, 'state', j.from_state, 'result', g.result, 'error', g.error), v_now
-    from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid
+    from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid   -- rare, so the join is cheap enough
     where j.verdict in ('stale', 'cancelled') and j.kind in ('ok', 'retry', 'fail');
 
     v_judged := array(select j from unnest(v_judged) j where j.verdict = 'accepted');
@@ -86,13 +86,12 @@ begin
   end if;
 
   if p_args @? '$.items[*].n.unserved' then
-    perform tasker.note_unserved(v_judged, v_given, v_now);
+    perform tasker.note_unserved(v_judged, v_now);
   end if;
 
   insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
-  select j.task_uuid, j.ordinal, j.step_uuid, j.name, g.result, g.metadata, v_now
-  from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
-  where g.result is not null and g.kind in ('ok', 'complete')
+  select j.task_uuid, j.ordinal, j.step_uuid, j.name, j.result, j.metadata, v_now
+  from unnest(v_judged) j where j.result is not null and j.kind in ('ok', 'complete')
   on conflict (task_uuid, ordinal, workflow_step_uuid) do update
     set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at;
 
@@ -104,32 +103,29 @@ begin
 
   if p_args @? '$.items[*].e' then
     insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
-    select j.task_uuid, j.step_uuid, j.attempt, j.token, j.worker_uuid, g.error, v_now
-    from unnest(v_given) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
-    where g.error is not null and g.kind in ('retry', 'fail');
+    select j.task_uuid, j.step_uuid, j.attempt, j.token, j.worker_uuid, j.error, v_now
+    from unnest(v_judged) j where j.error is not null and j.kind in ('retry', 'fail');
   end if;
 
   -- children that lose parents (two parents in one batch count twice), then steps of the batch that are to run again
   select array_agg(q::tasker.ready_step) into v_ready from (
-    select c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, t.priority, k.met,
+    select c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, k.priority, k.met,
       c.state = 'pending' and c.unmet = k.met, 'pending', c.state, c.claim_token, c.attempts, c.sort_key, false
-    from (select e.to_step_uuid, count(*)::int as met
+    from (select e.to_step_uuid, max(j.priority) as priority, count(*)::int as met
           from unnest(v_judged) j
           join tasker.workflow_step_edges e on e.task_uuid = j.task_uuid and e.from_step_uuid = j.step_uuid
           where j.to_state in ('complete', 'resolved_manually')
           group by e.to_step_uuid) k
     join tasker.workflow_steps c on c.workflow_step_uuid = k.to_step_uuid
-    join unnest(v_tasks) t on t.task_uuid = c.task_uuid
     union all
-    select j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name, t.priority, 0, j.unmet = 0,
+    select j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name, j.priority, 0, j.unmet = 0,
       j.path, j.from_state, j.token, j.attempt, j.sort_key - tasker.path_length(j.path), true
-    from unnest(v_judged) j join unnest(v_tasks) t on t.task_uuid = j.task_uuid
-    where j.to_state in ('pending', 'enqueued')
+    from unnest(v_judged) j where j.to_state in ('pending', 'enqueued')
     union all   -- steps that this write created and that wait for nothing
     select c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, t.priority, 0, true,
       'pending', c.state, c.claim_token, c.attempts, c.sort_key, false
-    from unnest(v_tasks) t join tasker.workflow_steps c on c.task_uuid = t.task_uuid
-    where v_free > 0 and c.state = 'pending' and c.unmet = 0 and c.created_at = v_now
+    from tasker.tasks t join tasker.workflow_steps c on c.task_uuid = t.task_uuid
+    where t.task_uuid = any (v_locked) and v_free > 0 and c.state = 'pending' and c.unmet = 0 and c.created_at = v_now
       and t.task_uuid in (select g.task_uuid from unnest(v_given) g where g.expand is not null)
       and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = c.workflow_step_uuid)
       and not exists (select from unnest(v_judged) j where j.step_uuid = c.workflow_step_uuid)) q;
@@ -143,9 +139,9 @@ begin
 
   -- steps of the batch that ended or wait
   update tasker.workflow_steps s set state = j.to_state, claim_token = j.token, attempts = j.attempt, sort_key = j.sort_key,
-    deadline_at = null, due_at = case j.to_state when 'waiting_for_retry' then v_now + g.delay_ms * interval '1 millisecond' end,
+    deadline_at = null, due_at = case j.to_state when 'waiting_for_retry' then v_now + j.delay_ms * interval '1 millisecond' end,
     updated_at = v_now
-  from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid
+  from unnest(v_judged) j
   where s.workflow_step_uuid = j.step_uuid and j.to_state not in ('pending', 'enqueued');
 
   if v_placed is not null then
@@ -172,13 +168,12 @@ begin
     success, execution_time_ms, metadata, created_at)
   select j.task_uuid, j.step_uuid, j.path, j.sort_key, j.attempt, j.token, coalesce(j.worker_uuid, v_worker),
     case when j.from_state = 'in_progress' and j.kind in ('ok', 'retry', 'fail') then j.kind = 'ok' end,
-    g.duration_ms, g.note, v_now
-  from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid
-  where j.to_state not in ('pending', 'enqueued')
+    j.duration_ms, j.note, v_now
+  from unnest(v_judged) j where j.to_state not in ('pending', 'enqueued')
   union all
   select p.task_uuid, p.step_uuid, p.path, p.sort_key + tasker.path_length(p.path),
     p.attempt + case p.place when 'claim' then 1 else 0 end, p.token + case p.place when 'claim' then 1 else 0 end,
-    v_worker, null, null, case when p.moved then (select g.note from unnest(v_given) g where g.step_uuid = p.step_uuid) end,
+    v_worker, null, null, case when p.moved then (select j.note from unnest(v_judged) j where j.step_uuid = p.step_uuid) end,
     v_now
   from unnest(v_placed) p where p.path like '%>%';
 

@@ -1,7 +1,8 @@
 -- The verdict on each change of a batch, from the steps' rows: locks them ORDER BY workflow_step_uuid in this one pass.
--- The tasks must be locked already. A token grows when a claim ends without its own result (release, reset, loss,
+-- The tasks must be locked already; `p_locked` are those that are. The fields of the change come along, so that nothing
+-- joins two arrays later (that would be quadratic in the batch). A token grows when a claim ends without its own result (release, reset, loss,
 -- operator action, cancel), so whatever still runs under it is refused.
-create or replace function tasker.judge_changes(p_given tasker.given_change[], p_tasks tasker.locked_task[])
+create or replace function tasker.judge_changes(p_given tasker.given_change[], p_locked uuid[])
 returns tasker.judged_change[]
 language plpgsql as $$
 declare
@@ -25,9 +26,10 @@ select array_agg(q::tasker.judged_change) into v_answer from (
                            when g.kind in ('ok', 'retry', 'fail') and not coalesce(g.note ? 'lost', false) then 0
                            else 1 end,
       case when g.kind in ('release', 'defer') then s.attempts - 1 when g.kind = 'reset' then 0 else s.attempts end,
-      s.sort_key + tasker.path_length(p.path), s.unmet, s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid
+      s.sort_key + tasker.path_length(p.path), s.unmet, s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid,
+      t.priority, g.delay_ms, g.duration_ms, g.result, g.metadata, g.error, g.note
     from unnest(p_given) g
-    join unnest(p_tasks) t on t.task_uuid = g.task_uuid
+    join tasker.tasks t on t.task_uuid = g.task_uuid and t.task_uuid = any (p_locked)
     join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid
     cross join lateral (select tasker.step_path(s.state, g.kind)) as p (path)
     order by s.workflow_step_uuid

@@ -1,13 +1,11 @@
 -- Keeps which released steps nobody could resolve, and since when: as long as only refusals move the token (each is a
 -- claim and a release), the time stays.
-create or replace function tasker.note_unserved(p_judged tasker.judged_change[], p_given tasker.given_change[],
-  p_now timestamptz) returns void
+create or replace function tasker.note_unserved(p_judged tasker.judged_change[], p_now timestamptz) returns void
 language plpgsql as $$
 begin
   insert into tasker.unserved_steps as u (workflow_step_uuid, claim_token, callable, since)
-  select j.step_uuid, j.token, g.note->>'unserved', p_now
-  from unnest(p_judged) j join unnest(p_given) g on g.step_uuid = j.step_uuid
-  where g.kind = 'release' and g.note ? 'unserved'
+  select j.step_uuid, j.token, j.note->>'unserved', p_now
+  from unnest(p_judged) j where j.kind = 'release' and j.note ? 'unserved'
   on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token, callable = excluded.callable,
     since = case when u.claim_token = excluded.claim_token - 2 then u.since else excluded.since end;
 end

@@ -360,12 +360,10 @@ create type tasker.given_change as (          -- what a caller asks for
   step_uuid uuid, task_uuid uuid, kind text, token bigint, delay_ms bigint, duration_ms bigint, result jsonb,
   metadata jsonb, error jsonb, note jsonb, expand jsonb, graph_version int
 );
-create type tasker.locked_task as (           -- a task under its lock
-  task_uuid uuid, state text, complete boolean, priority int, graph_version int
-);
 create type tasker.judged_change as (         -- what becomes of a change, from the step's row under its lock
   step_uuid uuid, task_uuid uuid, kind text, verdict text, from_state text, path text, to_state text, token bigint,
-  attempt int, sort_key int, unmet int, template_id int, ordinal int, namespace_id int, name text, worker_uuid uuid
+  attempt int, sort_key int, unmet int, template_id int, ordinal int, namespace_id int, name text, worker_uuid uuid,
+  priority int, delay_ms bigint, duration_ms bigint, result jsonb, metadata jsonb, error jsonb, note jsonb
 );
 create type tasker.ready_step as (            -- a step that lost parents or is to run (again)
   step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.support.model_graph import CHOOSERS
-from tests.support.model_parts import ENDED, PARKED, Ending, Step
+from tests.support.model_parts import ENDED, PARKED, RUNS, Ending, Pause, Step
 from tests.support.random_plans import Scenario
 from tests.support.world import World
 from tests.support.world_parts import Attempt, Worker
@@ -92,6 +92,21 @@ class Machine(RuleBasedStateMachine):
         step = data.draw(st.sampled_from(sorted(self.model.steps("error") or self.model.steps(), key=_key)))
         self.world.operate(step, kind, self.good(step).result if kind == "complete" else None)
 
+    @precondition(lambda self: self.model.tasks)
+    @rule(data=st.data(), scope=st.sampled_from(["namespace", "template", "step", "task"]))
+    def pause(self, data: st.DataObject, scope: str) -> None:
+        step = data.draw(st.sampled_from(self.model.steps()))
+        plan, task = step.task.plan, step.task
+        template = plan.name if scope in ("template", "step") else None
+        part = step.plan.name if scope == "step" else None
+        if scope != "task" or task.state == "open":
+            self.world.pause(Pause(plan.namespace, template, part, task.id if scope == "task" else None))
+
+    @precondition(lambda self: self.model.pauses)
+    @rule(data=st.data())
+    def resume(self, data: st.DataObject) -> None:
+        self.world.resume(data.draw(st.sampled_from(sorted(self.model.pauses, key=str))))
+
     # --- workers -----------------------------------------------------------------------------------------------------
 
     @precondition(lambda self: self.world.mail.hints)
@@ -137,32 +152,35 @@ class Machine(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.world.spent)
-    @rule(data=st.data())
-    def bring_again(self, data: st.DataObject) -> None:
-        """A result that was stored already, or of a worker that had died."""
-        worker, attempt = data.draw(st.sampled_from(self.world.spent))
+    @rule(data=st.data(), queued=st.booleans())
+    def bring_again(self, data: st.DataObject, queued: bool) -> None:
+        """A result that was stored already, or of a worker that had died; while another attempt runs, if there is one."""
+        spent = self.world.spent
+        busy = [pair for pair in spent if self.model.step(pair[1].key).state == RUNS]
+        worker, attempt = data.draw(st.sampled_from(busy or spent))
+        attempt.parked = attempt.parked if attempt.ending else queued
         self.end(attempt, data)
         (self.world.park if attempt.parked else self.world.finish)(worker, [attempt])
 
     @precondition(lambda self: self.running())
-    @rule(data=st.data())
-    def give_back(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), delay_ms=st.sampled_from([None, None, 0, 2000]))
+    def give_back(self, data: st.DataObject, delay_ms: int | None) -> None:
         worker = data.draw(st.sampled_from([worker for worker in self.world.workers if worker.running]))
-        self.world.release(
-            worker, data.draw(st.lists(st.sampled_from(worker.running), min_size=1, max_size=2, unique=True))
-        )
+        attempts = data.draw(st.lists(st.sampled_from(worker.running), min_size=1, max_size=2, unique=True))
+        self.world.release(worker, attempts, delay_ms)
 
     @precondition(lambda self: self.running())
     @rule(data=st.data(), cursor=st.integers(0, 9))
     def checkpoint(self, data: st.DataObject, cursor: int) -> None:
-        attempts = [a for worker in self.world.workers for a in worker.running] + [a for _, a in self.world.spent]
+        attempts = [attempt for _, attempt in self.running()]
+        attempts += [a for _, a in self.world.spent if self.model.step(a.key).state == RUNS]
         self.world.checkpoint(data.draw(st.sampled_from(attempts)), cursor)
 
     @precondition(lambda self: self.model.tasks)
     @rule(data=st.data(), n=st.integers(0, 2))
     def lack_handler(self, data: st.DataObject, n: int) -> None:
         """The worker cannot resolve some handler; it puts such steps back when it meets them."""
-        steps = sorted({f"{step.task.template}:{step.plan.ordinal}" for step in self.model.steps()})
+        steps = list(dict.fromkeys(f"{step.task.template}:{step.plan.ordinal}" for step in self.model.steps()))
         self.world.workers[n].unserved = set(data.draw(st.lists(st.sampled_from(steps), max_size=3)))
 
     @rule(n=st.integers(0, 2))
