@@ -283,23 +283,26 @@ async def test_a_strangers_message_is_received(rig: Rig) -> None:
 async def test_after_a_restart_what_was_acknowledged_is_neither_counted_nor_kept(
     rig: Rig, private_broker: brokers.PrivateServer
 ) -> None:
-    await rig.backend.create_queue("q")
-    await rig.backend.send_messages("q", [b"{}"] * 3000)
-    working = asyncio.create_task(_settle_until_lost(rig.backend))
-    while (await rig.backend.queue_stats("q")).depth > 2500:
+    backend = rig.another(ack_wait_seconds=1)
+    await backend.open()
+    await backend.create_queue("q")
+    await backend.send_messages("q", [b"{}"] * 3000)
+    working = asyncio.create_task(_settle_until_lost(backend))
+    while (await backend.queue_stats("q")).depth > 2500:
         await asyncio.sleep(0)
     await asyncio.to_thread(private_broker.restart)
     await working
     async with asyncio.timeout(60):
-        while not await rig.backend.health_check():
+        while not await backend.health_check():
             await asyncio.sleep(0.05)
-        while (await rig.backend.queue_stats("q")).depth:
-            for message in await rig.backend.receive_messages("q", 300, 60.0):
-                await rig.backend.ack_message("q", message.message_id)
-    await rig.backend.create_queue("q")
-    info = await rig.backend._link.api(f"STREAM.INFO.{rig.prefix}--q")
+        while (await backend.queue_stats("q")).depth:
+            for message in await backend.receive_messages("q", 300, 60.0):
+                await backend.ack_message("q", message.message_id)
+    await backend.create_queue("q")
+    info = await backend._link.api(f"STREAM.INFO.{rig.prefix}--q")
     assert info is not None
     assert info["state"]["messages"] == 0
+    await backend.close()
 
 
 async def _settle_until_lost(backend: NatsBackend) -> None:

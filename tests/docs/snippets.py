@@ -22,7 +22,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -33,6 +33,7 @@ import psycopg
 import sqlalchemy
 import yaml
 
+import tasker
 from tasker.template import compile_text
 from tasker.template.render import render_text
 from tests.support.command_line import invoke
@@ -124,7 +125,11 @@ class Reader:
         code: CodeType = compile(snippet.text, "page", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         ended = eval(code, self.names)
         if inspect.iscoroutine(ended):
-            asyncio.run(ended)
+            asyncio.run(self._finish(ended))
+
+    async def _finish(self, cell: Coroutine[Any, Any, None]) -> None:
+        """Await what a block with `await` came to."""
+        await cell
 
     def _console(self, snippet: Snippet) -> None:
         for line in snippet.text.splitlines():
@@ -149,3 +154,17 @@ class Reader:
     def _sql(self, snippet: Snippet) -> None:
         with psycopg.connect(self.database_url) as connection:
             connection.execute(snippet.text.encode())
+
+
+@dataclass
+class ReaderWithApp(Reader):
+    """Somebody whose program has an `app` already, in which these templates are registered."""
+
+    templates: str = ""
+
+    async def _finish(self, cell: Coroutine[Any, Any, None]) -> None:
+        self.names["App"] = tasker.App
+        async with tasker.App(work=False) as self.names["app"]:
+            for plan in compile_text(self.templates).plans:
+                await self.names["app"].plans.register(plan)
+            await cell

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tasker.db.embedded.server import DEFAULT_DATA_DIR
 from tasker.event_bridge import EventBridge
 from tasker.handler import HandlerRegistry
 from tasker.worker import Worker
-from tests.docs.snippets import Reader, snippets
+from tests.docs.snippets import Reader, ReaderWithApp, snippets
 
 ROOT = Path(__file__).parents[2]
 HIDDEN = {".git", ".venv", ".tasker", ".pytest_cache", ".hypothesis", "node_modules"}
@@ -30,6 +31,21 @@ FOLLOWED_ELSEWHERE = {
     "workflows/*/README.md": "tests/acceptance/test_cli_documentation.py",
 }
 """Pages that have a test of their own, which knows more about them."""
+
+IN_A_PROGRAM = {
+    "docs/resilience.md": """
+name: pay
+namespace: payments
+version: 1.0.0
+steps: [{name: charge, handler: charge}]
+---
+name: order
+namespace: shop
+version: 1.0.0
+steps: [{name: charge, handler: charge}]
+"""
+}
+"""Pages whose Python speaks of an `app`: the templates that it knows."""
 
 
 def pages() -> list[str]:
@@ -48,25 +64,46 @@ FOLLOWED_HERE = [page for page in pages() if follower(page) is None and snippets
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
     """The database that a reader's commands make, kept running between them."""
-    server = EmbeddedServer.start(tmp_path_factory.mktemp("data"), settings={"fsync": "off"}, linger_seconds=1)
+    folder = tmp_path_factory.mktemp("reader")
+    server = EmbeddedServer.start(folder / DEFAULT_DATA_DIR, settings={"fsync": "off"}, linger_seconds=1)
     yield server
     server.stop()
 
 
 @pytest.fixture
-def reader(server: EmbeddedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """A folder with what lies beside the pages; nothing in the environment."""
-    for folder in ("workflows", "config"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
-    (tmp_path / DEFAULT_DATA_DIR).parent.mkdir()
-    (tmp_path / DEFAULT_DATA_DIR).symlink_to(server.data_dir)
-    monkeypatch.chdir(tmp_path)
+def folder(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The reader's folder, with what lies beside the pages and the database; nothing in the environment."""
+    folder = server.data_dir.parents[1]
+    for name in ("workflows", "config"):
+        (folder / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(folder)
     for name in ("DATABASE_URL", "TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT", "TASKER_ENV", "PYTHON_HANDLER_PATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TASKER_TEMPLATE_PATH", "none")  # a page may set it
-    reader = Reader(tmp_path, server.url)
-    yield reader
-    reader.close()
+    yield folder
+    for left in folder.iterdir():
+        if left.is_symlink():
+            left.unlink()
+        elif left.name != DEFAULT_DATA_DIR.parts[0]:
+            shutil.rmtree(left)
+
+
+@pytest.fixture
+def reader(server: EmbeddedServer, folder: Path) -> Iterator[Callable[[str], Reader]]:
+    """Follows a page and tells about it; whatever the page leaves running is stopped."""
+    readers: list[Reader] = []
+
+    def follow(page: str) -> Reader:
+        templates = IN_A_PROGRAM.get(page)
+        readers.append(
+            ReaderWithApp(folder, server.url, templates=templates) if templates else Reader(folder, server.url)
+        )
+        readers[-1].follow((ROOT / page).read_text("utf-8"))
+        return readers[-1]
+
+    yield follow
+    for made in readers:
+        made.close()
     Worker.reset_instance()
     disconnect()
     HandlerRegistry.reset_instance()
@@ -74,14 +111,14 @@ def reader(server: EmbeddedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("page", FOLLOWED_HERE)
-def test_a_page_can_be_followed(page: str, reader: Reader) -> None:
-    reader.follow((ROOT / page).read_text("utf-8"))
+def test_a_page_can_be_followed(page: str, reader: Callable[[str], Reader]) -> None:
+    reader(page)
 
 
-def test_the_readme_s_first_workflow_greets(reader: Reader) -> None:
-    reader.follow((ROOT / "README.md").read_text("utf-8"))
+def test_the_readme_s_first_workflow_greets(reader: Callable[[str], Reader]) -> None:
+    outputs = reader("README.md").outputs
 
-    assert '{"text": "Hello, Ada!"}' in reader.outputs["tasker run hello --set name=Ada"]
+    assert '{"text": "Hello, Ada!"}' in outputs["tasker run hello --set name=Ada"]
 
 
 def test_the_readme_shows_ten_lines_of_each() -> None:

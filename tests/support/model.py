@@ -192,6 +192,12 @@ class Model:
             return False
         return step.state == "error" if kind == "reset" else step.state not in (*DONE, "cancelled")
 
+    def releasable(self, hands: Hands) -> set[str]:
+        """The namespaces whose held steps have room again: half of the window is free."""
+        room = self.room(hands.window, released=True)
+        waiting = {step.task.plan.namespace for step in self.held() if not step.paused}
+        return {name for name in waiting & set(hands.namespaces) if room(name) * 2 >= hands.window}
+
     def releases(self, chosen: Sequence[Step], hands: Hands) -> None:
         """These held steps were released: as many as there is room for, those that wait longest or are most urgent."""
         for namespace in hands.namespaces:

@@ -25,7 +25,8 @@ SNAPSHOT = """select jsonb_build_object(
       'worker', case s.state when 'in_progress' then s.worker_uuid end,
       'due', (extract(epoch from s.due_at - '2026-01-01Z'::timestamptz) * 1000)::bigint,
       'deadline', (extract(epoch from s.deadline_at - '2026-01-01Z'::timestamptz) * 1000)::bigint,
-      'held', b.workflow_step_uuid is not null, 'paused', coalesce(b.paused, false), 'result', r.result, 'cursor', c.checkpoint->'cursor',
+      'held', b.workflow_step_uuid is not null, 'paused', coalesce(b.paused, false), 'result', r.result,
+      'cursor', c.checkpoint->'cursor',
       'parents', (select jsonb_agg(p.name order by p.name) from tasker.workflow_step_edges e
         join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
         where e.task_uuid = s.task_uuid and e.to_step_uuid = s.workflow_step_uuid),

@@ -54,6 +54,8 @@ class Observer:
         verdicts = {step: "unknown" for step in args["steps"] if step not in self.names}
         verdicts |= {step: "held" for step in args["steps"] if self.names.get(step) in aside}
         assert (answer.get("verdicts") or {}) == verdicts
+        releasable = self.model.releasable(self._hands(args))
+        assert set(answer.get("release") or ()) == {self.namespaces[name] for name in releasable}
 
     def advance(self, args: dict[str, Any], answer: Answer) -> None:
         self._write(args, answer, [(self.model.step(self.names[item["s"]]), item) for item in args["items"]])

@@ -2,7 +2,8 @@
 -- task lock: it locks only rows that are enqueued, ORDER BY workflow_step_uuid, and waits for each (a step whose
 -- message was taken must not be skipped). Anything else a hint names is dead: the row has moved on. What is paused is
 -- put aside: it goes back to the held steps.
--- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window}
+-- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window,
+--   max_claim_bytes (16 MiB): what handlers read is answered up to that, at least for one step}
 -- Answer: claims, dead (count), verdicts {step: unknown|held}, send (not served here: hinted again after a moment),
 --   the tasks and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
 create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
@@ -21,6 +22,7 @@ declare
   v_paused uuid[] := '{}';
   v_found uuid[];
   v_refused jsonb;
+  v_heavy uuid[];
   v_claims jsonb;
   v_verdicts jsonb;
   v_aside jsonb;
@@ -46,6 +48,17 @@ begin
     from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
     where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued' and s.workflow_step_uuid <> all (v_paused)
       and (s.template_id || ':' || s.ordinal) = any (v_unserved);
+  end if;
+
+  if cardinality(v_found) > 1 then
+    v_heavy := tasker.beyond_bytes(v_found, coalesce((p_args->>'max_claim_bytes')::bigint, 16777216));
+    if v_heavy is not null then   -- they stay enqueued and are hinted again for the next claim
+      v_found := array(select f from unnest(v_found) f where f <> all (v_heavy));
+      v_refused := coalesce(v_refused, '[]') || (
+        select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid))
+        from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
+        where s.workflow_step_uuid = any (v_heavy));
+    end if;
   end if;
 
   with claimed as (

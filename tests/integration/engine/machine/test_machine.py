@@ -154,7 +154,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.world.spent)
     @rule(data=st.data(), queued=st.booleans())
     def bring_again(self, data: st.DataObject, queued: bool) -> None:
-        """A result that was stored already, or of a worker that had died; while another attempt runs, if there is one."""
+        """A result that was stored already, or of a worker that had died; best while another attempt runs."""
         spent = self.world.spent
         busy = [pair for pair in spent if self.model.step(pair[1].key).state == RUNS]
         worker, attempt = data.draw(st.sampled_from(busy or spent))
@@ -315,7 +315,7 @@ class Machine(RuleBasedStateMachine):
         created = [step for step in steps if not step.plan.static]
         return found | Counter(
             examples=1, steps=len(steps), created=len(created), claims=sum(step.claims for step in steps),
-            repeated=sum(step.claims > 1 for step in steps), resolved=sum(s.state == "resolved_manually" for s in steps),
+            repeated=sum(s.claims > 1 for s in steps), resolved=sum(s.state == "resolved_manually" for s in steps),
             deep=sum(step.plan.type in CHOOSERS for step in created), failed=sum(step.failures for step in steps),
         )  # fmt: skip
 
