@@ -134,8 +134,8 @@ class Machine(RuleBasedStateMachine):
     def finish(self, data: st.DataObject, how: str) -> None:
         worker = data.draw(st.sampled_from([worker for worker in self.world.workers if worker.running]))
         attempts = data.draw(st.lists(st.sampled_from(worker.running), min_size=1, max_size=4, unique=True))
-        if data.draw(st.integers(0, 5)) == 0:
-            attempts += self._brought_again(data)
+        if data.draw(st.integers(0, 3)) == 0:
+            attempts = self._brought_again(data, attempts) + attempts
         for attempt in attempts:
             self.end(attempt, data)
         lost = how.endswith("lost")
@@ -144,12 +144,11 @@ class Machine(RuleBasedStateMachine):
         mine = [a for a in attempts if a.parked == queued or (a in worker.running and not a.parked)]
         (self.world.park if queued else self.world.finish)(worker, mine, answer_lost=lost)
 
-    def _brought_again(self, data: st.DataObject) -> list[Attempt]:
-        return (
-            data.draw(st.lists(st.sampled_from([a for _, a in self.world.spent]), max_size=2))
-            if self.world.spent
-            else []
-        )
+    def _brought_again(self, data: st.DataObject, attempts: list[Attempt]) -> list[Attempt]:
+        """Earlier attempts in the same batch, of the same steps where there are any."""
+        spent = [attempt for _, attempt in self.world.spent]
+        same = [attempt for attempt in spent if attempt.key in {other.key for other in attempts}]
+        return data.draw(st.lists(st.sampled_from(same or spent), max_size=2)) if spent else []
 
     @precondition(lambda self: self.world.spent)
     @rule(data=st.data(), queued=st.booleans())
@@ -335,5 +334,5 @@ def test_the_engine_does_what_the_model_says(world: World, record_property: pyte
     counts: Counter[str] = Counter()
     machine = type("EngineMachine", (Machine,), {"world": world, "counts": counts})
     run_state_machine_as_test(machine, settings=PROFILE)
-    record_property("counts", counts)
+    record_property("counts", dict(counts))
     print(dict(sorted(counts.items())))
