@@ -46,7 +46,8 @@ class Link:
                 )
                 await asyncio.wait_for(connecting, self._settings.connection_timeout_seconds)
             except (OSError, Error, ValueError) as error:
-                await client.close()
+                with suppress(AttributeError):  # older clients cannot close what was never open
+                    await client.close()
                 raise self._unavailable(f"cannot be made: {self._trouble or error!r}") from error
             self._client = client
 
@@ -85,10 +86,9 @@ class Link:
 
     async def request(self, subject: str, body: bytes) -> bytes | None:
         """What somebody answers on that subject; None when nobody is there."""
-        client = self._up()
         with self._errors():
             try:
-                return (await client.request(subject, body, timeout=REPLY_SECONDS)).data
+                return (await self._up().request(subject, body, timeout=REPLY_SECONDS)).data
             except NoRespondersError:
                 return None
 
@@ -101,9 +101,8 @@ class Link:
 
     async def tell(self, subject: str, payload: bytes = b"") -> None:
         """Publish without waiting for anything; the server reads it before any later call."""
-        client = self._up()
         with self._errors():
-            await client.publish(subject, payload)
+            await self._up().publish(subject, payload)
 
     async def publish(
         self, subject: str, payloads: Sequence[bytes], headers: dict[str, str] | None = None

@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hypothesis import note
-
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
 from tasker.errors import DuplicateTask, StateMachineError
@@ -41,11 +39,15 @@ ACTOR = {"actor": "operator", "reason": "by the test"}
 
 
 class World:
-    """See the module. `faults` counts what a healthy system never does to itself, `sound` is False after a failure."""
+    """See the module. `faults` counts what a healthy system never does to itself, `sound` is False after a failure.
+
+    `tell` takes a line for each call of the engine.
+    """
 
     sound = False
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tell: Callable[[str], None] = print) -> None:
+        self._tell = tell
         self._runner = asyncio.Runner()
         quick = "-c jit=off -c synchronous_commit=off -c plan_cache_mode=force_generic_plan"
         self.connection = Connection(url, name="tasker model", settings=quick)
@@ -284,7 +286,7 @@ class World:
         self.names |= {row["id"]: (row["task"], row["name"]) for row in snapshot["steps"] or ()}
         calls, self.engine.calls = self.engine.calls, []
         for function, args, answer in calls:
-            note(f"  {function} {json.dumps(args)} -> {json.dumps(answer)}")
+            self._tell(f"  {function} {json.dumps(args)} -> {json.dumps(answer)}")
             self._observer.saw((function, args, answer))
         compare(self.model, snapshot)
         self.sound = True

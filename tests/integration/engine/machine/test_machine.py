@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
@@ -325,7 +325,7 @@ def _key(step: Step) -> tuple[str, str, bool]:
 
 @pytest.fixture
 def world(module_database_url: str) -> Iterator[World]:
-    world = World(module_database_url)
+    world = World(module_database_url, note)
     yield world
     world.close()
 
