@@ -42,6 +42,10 @@ class Fleet:
         self.signal(name, signal.SIGKILL)
         self.processes[name].wait()
 
+    def name_of(self, pid: int) -> str:
+        """The name under which that process was started."""
+        return next(name for name, process in self.processes.items() if process.pid == pid)
+
     def restart(self, name: str) -> None:
         """Start the same command again."""
         self._launch(name)

@@ -53,6 +53,14 @@ class Oracle:
         """How many attempts failed with that type."""
         return int(self._value("select count(*) from tasker.step_failures where error->>'error_type' = %s", error_type))
 
+    def busiest_pid(self) -> int | None:
+        """The process whose worker runs the most steps now; None while nobody runs any."""
+        row = self._connection.execute(
+            """select w.pid from tasker.workflow_steps s join tasker.workers w using (worker_uuid)
+               where s.state = 'in_progress' group by w.pid order by count(*) desc limit 1"""
+        ).fetchone()
+        return row[0] if row else None
+
     def refused(self) -> int:
         """How many results were refused."""
         return int(self._value("select count(*) from tasker.refused_results"))
