@@ -1,0 +1,80 @@
+"""The one seam between settings and the code: a function for each object that the code takes, by what it is about.
+
+`UNCONFIGURED` is what counts without any file; it costs nothing, because the settings' models are not imported for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tasker.app.bootstrap import DEFAULT_BACKEND
+from tasker.app.configured.engine import retry_policy, sweep_settings
+from tasker.app.configured.messaging import backend_settings, queue_names
+from tasker.app.configured.templates import template_environment
+from tasker.app.configured.worker import worker_settings
+from tasker.contracts.messaging import BackendSettings
+from tasker.contracts.plan import RetryPolicy
+from tasker.execution.settings import WorkerSettings
+from tasker.messaging.queues import QueueNames
+from tasker.orchestration.sweep import SweepSettings
+from tasker.services.submission import CONTEXT_LIMIT_BYTES
+
+if TYPE_CHECKING:
+    from tasker.settings.model import Settings
+
+FILE_VARIABLES = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT")
+VALUE_VARIABLES = ("RABBITMQ_URL", "TASKER_ENV", "TASKER_MESSAGING_BACKEND")
+"""Variables that give a value even where there is no file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What a process is made with. `database_url` None is the embedded server, `environment` None no overrides."""
+
+    database_url: str | None = None
+    backend: str = DEFAULT_BACKEND
+    environment: str | None = None
+    queue_names: QueueNames = field(default_factory=QueueNames)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+    sweeps: SweepSettings = field(default_factory=SweepSettings)
+    context_limit_bytes: int = CONTEXT_LIMIT_BYTES
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    """The policy of steps whose template says nothing about retries."""
+    backend_settings: Mapping[str, BackendSettings] = field(default_factory=dict)
+    """What each messaging backend is made with, by its name."""
+
+
+UNCONFIGURED = Configured()
+
+
+def from_environment(context: str = "complete", environ: Mapping[str, str] = os.environ) -> Configured:
+    """What the file and the variables of the environment say; `UNCONFIGURED` for a single process without any.
+
+    `DATABASE_URL` alone does not count: the command line and `App` take it by themselves. Raises `ConfigurationError`,
+    and `ConfigurationInvalid` with every problem.
+    """
+    names = (*FILE_VARIABLES, *VALUE_VARIABLES, *(f"{name}_FILE" for name in ("DATABASE_URL", *VALUE_VARIABLES)))
+    if context == "complete" and not any(environ.get(name) for name in names):
+        return UNCONFIGURED
+    from tasker.services.configuration import load
+
+    return configured(load(context, environ).settings)
+
+
+def configured(settings: Settings) -> Configured:
+    """Everything that a process is made with."""
+    common = settings.common
+    return Configured(
+        database_url=common.database.url or None,
+        backend=common.queues.backend,
+        environment=template_environment(settings),
+        queue_names=queue_names(settings),
+        worker=worker_settings(settings),
+        sweeps=sweep_settings(settings),
+        context_limit_bytes=common.execution.context_limit_bytes,
+        retry=retry_policy(settings),
+        backend_settings=backend_settings(settings),
+    )

@@ -1,0 +1,58 @@
+"""What every process that moves tasks is made with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tasker.contracts.plan import RetryPolicy
+from tasker.lifecycle.choices import Limits
+from tasker.orchestration.sweep import SweepSettings
+from tasker.services.engine import Rules
+
+if TYPE_CHECKING:
+    from tasker.settings.model import Settings
+
+
+def sweep_settings(settings: Settings) -> SweepSettings:
+    """When something counts as forgotten, and how often it is looked for."""
+    sweep = settings.common.sweep
+    timing = settings.orchestration.event_systems.task_readiness.timing
+    return SweepSettings(
+        slice=sweep.slice,
+        hint_grace_ms=sweep.hint_grace_ms,
+        park_grace_ms=sweep.park_grace_ms,
+        idle_grace_ms=sweep.idle_grace_ms,
+        interval_ms=timing.fallback_polling_interval_seconds * 1000,
+    )
+
+
+def rules(settings: Settings) -> Rules:
+    """What every process that moves tasks must agree on."""
+    return Rules(
+        on_blocked=settings.common.execution.on_blocked,
+        limits=growth_limits(settings),
+        hidden_seconds=float(settings.common.queues.default_visibility_timeout_seconds),
+    )
+
+
+def growth_limits(settings: Settings) -> Limits:
+    """How far decisions and batches may go."""
+    decisions = settings.orchestration.decision_points
+    return Limits(
+        max_decision_depth=decisions.max_decision_depth,
+        warn_decision_depth=decisions.warn_threshold_depth,
+        max_steps_per_decision=decisions.max_steps_per_decision,
+        warn_steps_per_decision=decisions.warn_threshold_steps,
+        decisions_enabled=decisions.enabled,
+        batches_enabled=settings.orchestration.batch_processing.enabled,
+    )
+
+
+def retry_policy(settings: Settings) -> RetryPolicy:
+    """The policy of steps whose template says nothing about retries (D-82)."""
+    backoff = settings.common.backoff
+    return RetryPolicy(
+        max_backoff_ms=backoff.max_backoff_seconds * 1000,
+        multiplier=backoff.backoff_multiplier,
+        jitter=backoff.jitter_max_percentage if backoff.jitter_enabled else 0.0,
+    )

@@ -1,0 +1,16 @@
+"""What templates are read with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tasker.app.configured.unset import is_set
+
+if TYPE_CHECKING:
+    from tasker.settings.model import Settings
+
+
+def template_environment(settings: Settings) -> str | None:
+    """The environment whose overrides templates apply; None while it is not set, whatever its default."""
+    execution = settings.common.execution
+    return execution.environment if is_set(execution, "environment") else None
