@@ -70,10 +70,8 @@ def _own_rows(found: Configuration) -> dict[str, str]:
     if found.context == "common":
         return {}
     if found.context == "worker":
-        mode, address = worker.event_systems.worker.deployment_mode, worker.web.bind_address
-    else:
-        mode, address = orchestration.event_systems.orchestration.deployment_mode, orchestration.web.bind_address
-    return {"Deployment mode": mode, "Web API": address}
+        return {"Deployment mode": worker.event_systems.worker.deployment_mode}
+    return {"Deployment mode": orchestration.event_systems.orchestration.deployment_mode}
 
 
 def shown(found: Configuration, key: str | None, form: str) -> str:
@@ -119,6 +117,7 @@ def _known(parameter: Parameter) -> dict[str, Any]:
         "variables": list(parameter.variables) or None,
         "table": parameter.table,
         "not_read_yet": parameter.pending,
+        "reserved_for": parameter.reserved,
         "related": list(parameter.related) or None,
         "example": f"[{parameter.path.rpartition('.')[0]}] {parameter.name} = {toml_value(default)}",
     }

@@ -44,6 +44,8 @@ class RetryPolicy:
     jitter: float = 0.0
     """Share of the delay that may be added or taken away, 0.0 to 1.0."""
     profile: str | None = None
+    delays_ms: tuple[int, ...] = ()
+    """Delay after the first, second ... failure, in place of `backoff`; the last one repeats (D-82, F-35)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values = dict(data)
     values["type"] = StepType(values["type"])
     values["handler"] = HandlerRef(**values["handler"])
-    values["retry"] = RetryPolicy(**values["retry"])
+    values["retry"] = RetryPolicy(**{**values["retry"], "delays_ms": tuple(values["retry"].get("delays_ms", ()))})
     values["circuit_breaker"] = BreakerPolicy(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
     for key in ("depends_on", "ancestors", "descendants", "publishes_events"):

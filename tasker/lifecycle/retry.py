@@ -82,9 +82,14 @@ def delay_ms(policy: RetryPolicy, failures: int, random: float = 0.5) -> int:
 
     With jitter j the delay is drawn evenly from (1 - j) to (1 + j) times the plain one; `random` 0.5 is the middle.
     """
-    plain = min(_STRATEGIES[policy.backoff](policy, failures), policy.max_backoff_ms)
+    strategy = _listed if policy.delays_ms else _STRATEGIES[policy.backoff]
+    plain = min(strategy(policy, failures), policy.max_backoff_ms)
     spread = 1 + policy.jitter * (2 * random - 1)
     return round(min(plain * spread, policy.max_backoff_ms))
+
+
+def _listed(policy: RetryPolicy, failures: int) -> float:
+    return policy.delays_ms[min(failures, len(policy.delays_ms)) - 1]
 
 
 def _exponential(policy: RetryPolicy, failures: int) -> float:

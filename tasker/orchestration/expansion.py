@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import Change, change_of, with_growth
 from tasker.services.engine import Engine
 from tasker.services.graph import plan_growth
+
+_log = logging.getLogger("tasker.decisions")
 
 
 def expands(plan: Plan, outcome: Outcome) -> bool:
@@ -30,6 +33,9 @@ async def plan_expansion(engine: Engine, plan: Plan, outcome: Outcome, result_te
         growth = await plan_growth(engine, plan, claim.task_uuid, claim.name, result)
     except OutcomeError as error:
         return change_of(_refused(outcome, error), None, step, 0.0)
+    if engine.rules.log_expansions:
+        created = ",".join(row["name"] for row in growth.steps) or "nothing"
+        _log.info("expansion task=%s step=%s creates=%s", claim.task_uuid, claim.name, created)
     return with_growth(change_of(_with_warnings(outcome, growth.warnings), result_text, step, 0.0), growth)
 
 

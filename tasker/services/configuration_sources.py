@@ -136,7 +136,7 @@ class Variables:
 def variable_layers(variables: Variables) -> list[Layer]:
     """One layer for each environment variable that is set and stands for a parameter while no file sets it."""
     layers = []
-    for parameter in parameters():
+    for parameter in (each for each in parameters() if not each.reserved):
         name = next((name for name in parameter.variables if variables(name)), None)
         if name is not None:
             value = Substituted(variables(name))

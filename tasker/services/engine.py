@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +34,8 @@ class Rules:
     """How far decisions and batches may go."""
     hidden_seconds: float = 30.0
     """How long a received message stays hidden while it is dealt with (backends with acknowledgements)."""
+    log_expansions: bool = False
+    """Log what every decision and batchable step creates."""
 
 
 DEFAULT_RULES = Rules()
@@ -138,9 +139,7 @@ class Engine:
         except DatabaseError:
             await self._give_back(taken)
             raise
-        with suppress(MessagingError):  # it comes back, and then it is a hint to a step that has moved on
-            for message in taken:
-                await self.messaging.ack_message(message.queue, message.message_id)
+        await self.messaging.ack_messages(taken)
         return {**answer, "popped": len(taken)}
 
     async def _give_back(self, messages: Sequence[QueuedMessage]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
@@ -15,6 +15,7 @@ from tasker.settings.layering import covering, find, leaves, without
 from tasker.settings.model import Settings
 from tasker.settings.problems import Problem
 from tasker.settings.refused import REFUSED
+from tasker.settings.reserved import RESERVED
 from tasker.settings.rules import broken_rules
 
 PlaceOf = Callable[[str], str | None]
@@ -28,9 +29,15 @@ class Checked:
     problems: tuple[Problem, ...]
 
 
-def check(values: Mapping[str, Any], place_of: PlaceOf = lambda path: None) -> Checked:
-    """Check values whose placeholders are replaced. `place_of` tells where a dotted path was set."""
-    refused = [_refusal(path, values) for path in _refused_in(values)]
+def check(
+    values: Mapping[str, Any], place_of: PlaceOf = lambda path: None, reserved: Mapping[str, str] = RESERVED
+) -> Checked:
+    """Check values whose placeholders are replaced. `place_of` tells where a dotted path was set.
+
+    `reserved` are the paths, each with the part it is for, that nothing reads in this version.
+    """
+    refused = [_refusal(path, values) for path in _set_of(REFUSED, values)]
+    refused += [_reservation(path, values, part) for path in _set_of(reserved, values) for part in [reserved[path]]]
     rest = without(values, frozenset(problem.path for problem in refused))
     found = [*refused, *_validate(rest)]
     settings = _parsed(without(rest, frozenset(_base(problem.path) for problem in found)))
@@ -54,15 +61,19 @@ def _validate(values: Mapping[str, Any]) -> list[Problem]:
     return []
 
 
-def _refused_in(values: Mapping[str, Any]) -> Iterator[str]:
-    """The refused tables and values that are set; one entry for a table as a whole."""
-    return (path for path in REFUSED if find(values, path) is not None)
+def _set_of(paths: Iterable[str], values: Mapping[str, Any]) -> Iterator[str]:
+    """Those of the tables and values that are set; one entry for a table as a whole."""
+    return (path for path in paths if find(values, path) is not None)
 
 
 def _refusal(path: str, values: Mapping[str, Any]) -> Problem:
     issue, _, fix = REFUSED[path].rpartition("; ")
     text = fix[:1].upper() + fix[1:]
     return Problem(path, find(values, path), issue or "This setting does not exist here", text)
+
+
+def _reservation(path: str, values: Mapping[str, Any], part: str) -> Problem:
+    return Problem(path, find(values, path), f"Belongs to {part}, which this version does not have", "Remove it")
 
 
 def _base(path: str) -> str:

@@ -10,8 +10,6 @@ class BatchProcessing(Table):
     """Steps that cut their work into batches (C-60)."""
 
     enabled: bool = flag(True, "Off: a batchable step fails.")
-    default_batch_size: int = whole(1000, 1, 100_000, "Items of a batch when the handler says nothing.")
-    max_parallel_batches: int = whole(50, 1, 1000, "Batches of one step that run at the same time.")
     checkpoint_stall_minutes: int = whole(15, 1, 1440, "A worker without a checkpoint for so long counts as stalled.")
 
 
@@ -24,7 +22,7 @@ class DecisionPoints(Table):
     warn_threshold_steps: int = whole(50, 1, 10_000, "Named steps from which on it is warned of.")
     warn_threshold_depth: int = whole(10, 1, 100, "Depth from which on it is warned of.")
     enable_metrics: bool = flag(True, "Count decisions and what they create.")
-    enable_detailed_logging: bool = flag(False, "Log every outcome.")
+    enable_detailed_logging: bool = flag(False, "Log what every decision and batchable step creates.")
 
 
 class Thresholds(Table):

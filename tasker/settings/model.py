@@ -10,7 +10,7 @@ from tasker.settings.channels import CommonChannels, OrchestrationChannels, Work
 from tasker.settings.event_systems import OrchestrationSystems, WorkerSystems
 from tasker.settings.growing import BatchProcessing, DeadLetters, DecisionPoints
 from tasker.settings.queues import Queues
-from tasker.settings.running import Backoff, Execution, Sweep, System, TaskTemplates
+from tasker.settings.running import Backoff, Execution, Sweep, TaskTemplates
 from tasker.settings.storage import Cache, Database
 from tasker.settings.table import Table, choice, flag, table, text, whole
 
@@ -26,7 +26,6 @@ class Common(Table):
     mpsc_channels: CommonChannels = table(CommonChannels)
     queues: Queues = table(Queues)
     sweep: Sweep = table(Sweep)
-    system: System = table(System)
     task_templates: TaskTemplates = table(TaskTemplates)
 
 

@@ -11,29 +11,14 @@ from collections.abc import Mapping
 _BACKPRESSURE = "backpressure"
 _BREAKERS = "circuit breakers"
 _DATABASE = "database pools"
-_EVENTS = "domain events"
-_GRPC = "gRPC API"
 _PROCESSES = "processes and deployment modes"
-_STALE = "staleness detection"
-_WEB = "HTTP API"
 
 PENDING: Mapping[str, str] = {
-    "common.backoff.default_backoff_seconds": "template compiler and lifecycle.retry",
-    "common.cache": "cache of templates and analytics",
     "common.circuit_breakers": _BREAKERS,
     "common.database.pool": _DATABASE,
-    "common.mpsc_channels.event_publisher": _EVENTS,
     "common.mpsc_channels.overflow_policy": _BACKPRESSURE,
     "common.queues.pgmq.queue_depth_thresholds": _BACKPRESSURE,
-    "common.system": "services.submission",
     "common.task_templates": _PROCESSES,
-    "orchestration.batch_processing.checkpoint_stall_minutes": _STALE,
-    "orchestration.batch_processing.default_batch_size": "batch_processing",
-    "orchestration.batch_processing.max_parallel_batches": "engine (enqueueing of batch workers)",
-    "orchestration.decision_points.enable_detailed_logging": "telemetry",
-    "orchestration.decision_points.enable_metrics": "telemetry",
-    "orchestration.dlq": _STALE,
-    "orchestration.enable_performance_logging": "telemetry",
     "orchestration.event_systems.orchestration": _PROCESSES,
     "orchestration.event_systems.task_readiness.deployment_mode": _PROCESSES,
     "orchestration.event_systems.task_readiness.health": _PROCESSES,
@@ -42,10 +27,8 @@ PENDING: Mapping[str, str] = {
     "orchestration.event_systems.task_readiness.timing.health_check_interval_seconds": _PROCESSES,
     "orchestration.event_systems.task_readiness.timing.processing_timeout_seconds": _PROCESSES,
     "orchestration.event_systems.task_readiness.timing.visibility_timeout_seconds": _PROCESSES,
-    "orchestration.grpc": _GRPC,
     "orchestration.mpsc_channels": _BACKPRESSURE,
     "orchestration.shutdown_timeout_ms": _PROCESSES,
-    "orchestration.web": _WEB,
     "worker.circuit_breakers": _BREAKERS,
     "worker.event_systems.worker.deployment_mode": _PROCESSES,
     "worker.event_systems.worker.health": _PROCESSES,
@@ -55,16 +38,13 @@ PENDING: Mapping[str, str] = {
     "worker.event_systems.worker.metadata.fallback_poller.max_age_hours": _PROCESSES,
     "worker.event_systems.worker.metadata.fallback_poller.supported_namespaces": _PROCESSES,
     "worker.event_systems.worker.metadata.fallback_poller.visibility_timeout_seconds": _PROCESSES,
-    "worker.event_systems.worker.metadata.in_process_events": _EVENTS,
     "worker.event_systems.worker.metadata.listener": _PROCESSES,
     "worker.event_systems.worker.processing": _PROCESSES,
     "worker.event_systems.worker.system_id": _PROCESSES,
     "worker.event_systems.worker.timing.health_check_interval_seconds": _PROCESSES,
     "worker.event_systems.worker.timing.processing_timeout_seconds": _PROCESSES,
     "worker.event_systems.worker.timing.visibility_timeout_seconds": _PROCESSES,
-    "worker.grpc": _GRPC,
     "worker.mpsc_channels.command_processor": _BACKPRESSURE,
-    "worker.mpsc_channels.domain_events": _EVENTS,
     "worker.mpsc_channels.event_listeners": _BACKPRESSURE,
     "worker.mpsc_channels.event_subscribers": _BACKPRESSURE,
     "worker.mpsc_channels.event_systems": _BACKPRESSURE,
@@ -72,9 +52,6 @@ PENDING: Mapping[str, str] = {
     "worker.mpsc_channels.handler_dispatch.completion_buffer_size": _BACKPRESSURE,
     "worker.mpsc_channels.handler_dispatch.dispatch_buffer_size": _BACKPRESSURE,
     "worker.mpsc_channels.handler_dispatch.load_shedding": _BACKPRESSURE,
-    "worker.mpsc_channels.in_process_events": _EVENTS,
-    "worker.orchestration_client": "workers without a database",
-    "worker.web": _WEB,
     "worker.worker_id": _PROCESSES,
     "worker.worker_type": _PROCESSES,
 }

@@ -14,7 +14,7 @@ _HEAD = """# Configuration reference
 Made by `tasker config docs`; do not edit. How configuration works: [configuration](../configuration.md).
 
 A default in brackets is that of `tasker run`, `tasker dev` and `App`. A variable gives the value while no file does.
-*Not read yet* marks settings that are checked and have no effect until the part that is named exists.
+*Reserved* marks names and forms of settings for a part that this version does not have: setting one is an error.
 """
 
 
@@ -51,6 +51,8 @@ def _meaning(parameter: Parameter) -> str:
     parts = [parameter.meaning, parameter.advice or ""]
     if parameter.variables:
         parts.append(f"Variable: {', '.join(f'`{name}`' for name in parameter.variables)}.")
+    if parameter.reserved:
+        parts.append(f"*Reserved for {parameter.reserved}.*")
     if parameter.pending:
         parts.append(f"*Not read yet: {parameter.pending}.*")
     return " ".join(part for part in parts if part)

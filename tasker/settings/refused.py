@@ -28,6 +28,13 @@ REFUSED: Mapping[str, str] = {
     "common.queues.naming_pattern": _QUEUE_NAMES,
     "common.queues.orchestration_namespace": _QUEUE_NAMES,
     "common.queues.worker_namespace": _QUEUE_NAMES,
+    "common.system": "Outside systems are named in the template; use its system_dependencies.primary",
+    "orchestration.batch_processing.default_batch_size": (
+        "A batchable handler decides how it cuts; use batch_config.batch_size in the template, which it reads"
+    ),
+    "orchestration.batch_processing.max_parallel_batches": (
+        "Batches run as far as workers have free slots; use max_concurrent_handlers and common.execution.enqueue_window"
+    ),
     "orchestration.deployment_mode": "Each event system has its own; use orchestration.event_systems.*.deployment_mode",
     "orchestration.event_driven": _OLD_MODE,
     "orchestration.event_systems.orchestration.timing.claim_timeout_seconds": _CLAIM,

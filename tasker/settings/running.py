@@ -1,4 +1,4 @@
-"""`common.backoff`, `common.execution`, `common.sweep`, `common.system`, `common.task_templates`: how tasks run."""
+"""`common.backoff`, `common.execution`, `common.sweep`, `common.task_templates`: how tasks run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tasker.settings.formats import Pattern
-from tasker.settings.table import Table, choice, flag, number, several, text, whole
+from tasker.settings.table import Table, choice, flag, number, several, whole
 
 
 class Backoff(Table):
     """Retries of a step whose template has no `retry` block; what a template or a handler says wins (D-82)."""
 
-    default_backoff_seconds: Annotated[
-        tuple[Annotated[int, Field(ge=1, le=86_400, strict=True)], ...], Field(min_length=1)
-    ] = several((1, 5, 15, 30, 60), "Delay after the first, second ... failed attempt; the last one repeats.")
-    backoff_multiplier: float = number(2.0, 1, 10, "Factor by which a delay grows with each failed attempt.")
+    default_backoff_seconds: tuple[Annotated[int, Field(ge=1, le=86_400, strict=True)], ...] = several(
+        (1, 5, 15, 30, 60),
+        "Delay after the first, second ... failed attempt; the last one repeats. Empty: 1 s, and then growing by "
+        "backoff_multiplier.",
+    )
+    backoff_multiplier: float = number(
+        2.0,
+        1,
+        10,
+        "Factor by which exponential delays grow, also those of a `retry` block whose profile does not say it.",
+    )
     max_backoff_seconds: int = whole(3600, 1, 3600, "No delay is longer.", advice="60 suits most handlers.")
     jitter_enabled: bool = flag(True, "Spread delays, so that steps which failed together do not come back together.")
     jitter_max_percentage: float = number(0.15, 0, 1, "Share of the delay that is added or taken away at most.")
@@ -47,12 +54,16 @@ class Sweep(Table):
     hint_grace_ms: int = whole(5000, 100, 3_600_000, "Age of an enqueued step before its message is looked for.")
     park_grace_ms: int = whole(5000, 100, 3_600_000, "Age of a stored result before somebody else processes it.")
     idle_grace_ms: int = whole(2000, 100, 3_600_000, "How long a task may stand in a passing state.")
-
-
-class System(Table):
-    """Names of outside systems."""
-
-    default_dependent_system: str = text("default", "The system of tasks whose template names none.")
+    unserved_timeout_seconds: int = whole(
+        3600,
+        0,
+        31_536_000,
+        "A step fails when for so long no worker of its namespace has had its handler; 0: it waits for ever. A namespace "
+        "without any worker does not count: its steps wait.",
+    )
+    forget_workers_after_seconds: int = whole(
+        86_400, 60, 31_536_000, "How long a process that is gone is still shown by `tasker worker list`."
+    )
 
 
 class TaskTemplates(Table):

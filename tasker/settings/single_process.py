@@ -7,6 +7,7 @@ from typing import Any
 
 SINGLE_PROCESS: MappingProxyType[str, Any] = MappingProxyType(
     {
+        "common.backoff.default_backoff_seconds": (),
         "common.backoff.jitter_enabled": False,
         "common.backoff.max_backoff_seconds": 30,
         "common.database.url": "",

@@ -65,6 +65,8 @@ def _step(step: StepPlan) -> dict[str, Any]:
 
 
 def _retry(policy: RetryPolicy) -> dict[str, Any]:
+    if policy.delays_ms:
+        return {}  # the step says nothing about retries; its delays are those of the settings
     keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter", "profile")
     values = asdict(policy)
     return {key: values[key] for key in keys if values[key] is not None}

@@ -18,10 +18,12 @@ DEFAULT_POLICY = RetryPolicy()
 def retry_policy(step: StepDraft, settings: Settings, default: RetryPolicy = DEFAULT_POLICY) -> RetryPolicy:
     """The policy of a step. Keys that are written win over the profile, and the profile over the language's defaults.
 
-    A step without any key of a retry takes `default`.
+    A step without any key of a retry takes `default`; of the others those whose profile does not say how delays grow
+    take its `multiplier`.
     """
     written = _written(step, settings)
-    base = _base(step, settings) if settings.retry is not None or written else replace(default, **_once(step))
+    silent = settings.retry is None and not written
+    base = replace(default, **_once(step)) if silent else _base(step, settings, default.multiplier)
     policy = replace(base, **written)
     if not policy.retryable and "max_attempts" not in written:
         policy = replace(policy, max_attempts=1)
@@ -29,7 +31,7 @@ def retry_policy(step: StepDraft, settings: Settings, default: RetryPolicy = DEF
     return policy
 
 
-def _base(step: StepDraft, settings: Settings) -> RetryPolicy:
+def _base(step: StepDraft, settings: Settings, multiplier: float) -> RetryPolicy:
     name: str | None = (settings.retry or {}).get("profile")
     if name is not None and name in RETRY_PROFILES:
         return RETRY_PROFILES[name]
@@ -37,7 +39,8 @@ def _base(step: StepDraft, settings: Settings) -> RetryPolicy:
         hint = did_you_mean(name, RETRY_PROFILES) or f"profiles: {listed(RETRY_PROFILES)}"
         place = step.reading.value(*settings.retry_path, "profile")
         step.report("T034", f"unknown retry profile `{name}`", place, hint)
-    return RetryPolicy(**_once(step)) if settings.retry is None else RetryPolicy()
+    once = _once(step) if settings.retry is None else {}
+    return RetryPolicy(multiplier=multiplier, **once)
 
 
 def _once(step: StepDraft) -> dict[str, Any]:

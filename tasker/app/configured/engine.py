@@ -22,6 +22,8 @@ def sweep_settings(settings: Settings) -> SweepSettings:
         hint_grace_ms=sweep.hint_grace_ms,
         park_grace_ms=sweep.park_grace_ms,
         idle_grace_ms=sweep.idle_grace_ms,
+        unserved_ms=sweep.unserved_timeout_seconds * 1000 or None,
+        forget_ms=sweep.forget_workers_after_seconds * 1000,
         interval_ms=timing.fallback_polling_interval_seconds * 1000,
     )
 
@@ -32,6 +34,7 @@ def rules(settings: Settings) -> Rules:
         on_blocked=settings.common.execution.on_blocked,
         limits=growth_limits(settings),
         hidden_seconds=float(settings.common.queues.default_visibility_timeout_seconds),
+        log_expansions=settings.orchestration.decision_points.enable_detailed_logging,
     )
 
 
@@ -54,5 +57,6 @@ def retry_policy(settings: Settings) -> RetryPolicy:
     return RetryPolicy(
         max_backoff_ms=backoff.max_backoff_seconds * 1000,
         multiplier=backoff.backoff_multiplier,
+        delays_ms=tuple(seconds * 1000 for seconds in backoff.default_backoff_seconds),
         jitter=backoff.jitter_max_percentage if backoff.jitter_enabled else 0.0,
     )

@@ -33,7 +33,7 @@ def sources(write: Write, tmp_path: Path) -> Path:
     write("c/base/common.toml", "[common.database.pool]\nmax_connections = 30\nmin_connections = 8\n")
     write(
         "c/base/orchestration.toml",
-        "[orchestration.decision_points]\nmax_depth = 11\n[orchestration.web]\nenabled = false\n",
+        "[orchestration.decision_points]\nmax_depth = 11\n[orchestration.event_systems.orchestration]\ndeployment_mode = \"PollingOnly\"\n",
     )
     write("c/base/worker.toml", '[worker]\nworker_type = "${KIND:-general}"\n')
     write(

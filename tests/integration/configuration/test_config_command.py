@@ -38,9 +38,8 @@ def test_validate_says_what_it_checked_without_the_password(run: Callable[..., R
     assert summary["Context"] == "orchestration"
     assert summary["Environment"] == "production"
     assert summary["Database"] == "postgresql://tasker:***@db/tasker_production"
-    assert summary["Web API"] == "0.0.0.0:8080"
     assert summary["Database pool"] == "50 connections"
-    assert summary["Deployment mode"] == "Hybrid"
+    assert summary["Deployment mode"] == "PollingOnly"
     assert "hunter2" not in done.output
 
 

@@ -60,9 +60,9 @@ def test_a_context_reads_its_own_files_and_what_it_shares(sources: Path) -> None
     worker = from_sources("worker", "development", sources, {})
     assert worker.settings.worker.mpsc_channels.handler_dispatch.max_concurrent_handlers == 3
     assert worker.settings.orchestration.decision_points.max_decision_depth == 11
-    assert worker.settings.orchestration.web.enabled is True
+    assert worker.settings.orchestration.event_systems.orchestration.deployment_mode == "Hybrid"
     orchestration = from_sources("orchestration", "development", sources, {}).settings
-    assert orchestration.orchestration.web.enabled is False
+    assert orchestration.orchestration.event_systems.orchestration.deployment_mode == "PollingOnly"
     assert orchestration.worker.mpsc_channels.handler_dispatch.max_concurrent_handlers == 10
 
 
@@ -155,13 +155,21 @@ def test_a_secret_file_that_cannot_be_read_or_competes_is_an_error(tmp_path: Pat
 
 
 def test_variables_count_below_files_and_above_defaults() -> None:
-    environ = {"TASKER_MESSAGING_BACKEND": "memory", "WORKER_NAMESPACES": "a, b", "TASKER_WEB_BIND_ADDRESS": "h:1"}
-    found = assemble("complete", "test", [Layer("f", nested({"orchestration.web.bind_address": "h:2"}), "")], environ)
+    environ = {"TASKER_MESSAGING_BACKEND": "memory", "WORKER_NAMESPACES": "a, b", "TASKER_DEPLOYMENT_MODE": "Hybrid"}
+    file = nested({"orchestration.event_systems.orchestration.deployment_mode": "PollingOnly"})
+    found = assemble("complete", "test", [Layer("f", file, "")], environ)
     assert found.settings.common.queues.backend == "memory"
     assert found.settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces == ("a", "b")
-    assert found.settings.orchestration.web.bind_address == "h:2"
-    assert found.settings.worker.web.bind_address == "h:1"
+    assert found.settings.orchestration.event_systems.orchestration.deployment_mode == "PollingOnly"
+    assert found.origin("worker.event_systems.worker.deployment_mode") == "environment variable TASKER_DEPLOYMENT_MODE"
     assert found.origin(HANDLERS) == "default for a single process"
+
+
+def test_what_is_reserved_for_a_later_version_is_refused_and_its_variables_do_not_count() -> None:
+    assert assemble("complete", "test", [], {"TASKER_WEB_BIND_ADDRESS": "h:1"})
+    with pytest.raises(ConfigurationInvalid, match="Belongs to the HTTP API, which this version does not have") as bad:
+        assemble("complete", "test", [Layer("f", nested({"worker.web.enabled": True}), "")], {})
+    assert [problem.path for problem in bad.value.problems] == ["worker.web"]
 
 
 def test_origins_tell_file_line_and_variable(sources: Path) -> None:

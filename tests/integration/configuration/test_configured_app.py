@@ -14,6 +14,7 @@ import psycopg
 
 import tasker
 from tasker.app.configured import configured
+from tasker.contracts.plan import Plan
 from tasker.services.templates import load_plans
 from tasker.settings.check import check
 from tasker.settings.layering import nested
@@ -83,10 +84,21 @@ def test_steps_that_say_nothing_about_retries_take_the_configured_policy(write: 
     policies = [step.retry for name in ("silent", "spoken", "decide") for step in [plan.by_name[name]]]
     assert [(each.max_backoff_ms, each.multiplier, each.jitter) for each in policies] == [
         (60_000, 3.0, 0.15),
-        (30_000, 2.0, 0.0),
+        (30_000, 3.0, 0.0),
         (60_000, 3.0, 0.15),
     ]
     assert [each.max_attempts for each in policies] == [3, 5, 1]
+    listed = (1000, 5000, 15_000, 30_000, 60_000)
+    assert [each.delays_ms for each in policies] == [listed, (), listed]
+
+
+def test_a_plan_keeps_the_configured_delays_when_it_is_stored(write: Write) -> None:
+    file = write("workflow.yaml", "name: n\nnamespace: n\nversion: 1.0.0\nsteps: [{name: silent, handler: h}]\n")
+    settings = check(nested({"common.backoff.default_backoff_seconds": [2, 3]})).settings
+    assert settings is not None
+    (plan,) = load_plans(file, None, configured(settings).retry)
+    assert Plan.from_json(plan.to_json()) == plan
+    assert plan.by_name["silent"].retry.delays_ms == (2000, 3000)
 
 
 def tasker_run(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

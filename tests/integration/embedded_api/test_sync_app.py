@@ -120,11 +120,16 @@ def test_the_twin_has_every_method_with_its_parameters(twin: type, original: typ
 def test_ctrl_c_ends_the_waiting_and_gives_the_step_back(database_url: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     command = [sys.executable, "program.py", database_url]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout
-    assert process.stdout.readline() == "running\n"
-    os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "running\n"
+            os.kill(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
 
     assert (process.returncode, out) == (130, "interrupted\n"), err
     step = value(database_url, "select state || ' ' || attempts from tasker.workflow_steps")
@@ -132,8 +137,9 @@ def test_ctrl_c_ends_the_waiting_and_gives_the_step_back(database_url: str, tmp_
 
 
 PROGRAM = f"""
-import asyncio, sys
+import asyncio, signal, sys
 import tasker
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may have it ignored
 from tasker.handler import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text

@@ -87,6 +87,12 @@ def test_the_delays_are_the_published_ones(policy: RetryPolicy, expected: list[i
     assert delays(policy, len(expected)) == expected
 
 
+def test_listed_delays_come_one_after_the_other_the_last_one_again_and_never_above_the_cap() -> None:
+    policy = RetryPolicy(delays_ms=(1000, 5000, 15_000, 60_000), max_backoff_ms=30_000)
+    assert [delay_ms(policy, failures) for failures in range(1, 7)] == [1000, 5000, 15_000, 30_000, 30_000, 30_000]
+    assert delay_ms(replace(policy, jitter=0.1), 2, random=0.0) == 4500
+
+
 def test_four_retries_of_a_hundred_milliseconds_and_then_none() -> None:
     policy = exponential(100, 1000, max_attempts=5)
     decisions = [decide_failure(policy, attempt, TRANSIENT, 0.5) for attempt in range(1, 6)]

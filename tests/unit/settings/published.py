@@ -63,13 +63,10 @@ common.queues.pgmq.queue_depth_thresholds.overflow_threshold          10000     
 common.queues.rabbitmq.url                                            "amqp://guest:guest@localhost:5672/%2F" -
 common.queues.rabbitmq.prefetch_count                                 100                 1-65535
 common.queues.rabbitmq.heartbeat_seconds                              30                  0-3600
-common.system.default_dependent_system                                "default"           -
 common.task_templates.search_paths                                    ["config/tasks/**/*.{{yml,yaml}}"] -
 orchestration.enable_performance_logging                              true                -
 orchestration.shutdown_timeout_ms                                     30000               1000-300000
 orchestration.batch_processing.enabled                                true                -
-orchestration.batch_processing.default_batch_size                     1000                1-100000
-orchestration.batch_processing.max_parallel_batches                   50                  1-1000
 orchestration.batch_processing.checkpoint_stall_minutes               15                  1-1440
 orchestration.decision_points.enabled                                 true                -
 orchestration.decision_points.max_steps_per_decision                  100                 1-10000
@@ -193,6 +190,8 @@ common.pgmq_database.{{enabled|url}}
 common.pgmq_database.pool.{{max_connections|min_connections|acquire_timeout_seconds}}
 common.pgmq_database.pool.{{idle_timeout_seconds|max_lifetime_seconds|slow_acquire_threshold_ms}}
 common.queues.{{naming_pattern|orchestration_namespace|worker_namespace}}
+common.system.default_dependent_system
+orchestration.batch_processing.{{default_batch_size|max_parallel_batches}}
 {SYSTEMS}.timing.claim_timeout_seconds
 {WORKER}.metadata.in_process_events.ffi_integration_enabled
 {CHANNELS}.ffi_dispatch.{{dispatch_buffer_size|completion_timeout_ms|completion_send_timeout_ms}}

@@ -98,17 +98,17 @@ def test_a_placeholder_may_stand_for_a_number_a_switch_and_a_list() -> None:
     tables = nested(
         {
             "common.database.pool.max_connections": "${MANY}",
-            "common.cache.enabled": "${ON}",
+            "common.backoff.jitter_enabled": "${OFF}",
             "common.backoff.backoff_multiplier": "${FACTOR:-1.5}",
             "common.backoff.default_backoff_seconds": "${DELAYS}",
             "common.task_templates.search_paths": ["${HOME}/*.yaml"],
         }
     )
-    values, _ = replaced(tables, MANY="40", ON="True", DELAYS="1, 2", HOME="templates")
+    values, _ = replaced(tables, MANY="40", OFF="False", DELAYS="1, 2", HOME="templates")
     settings = check(values).settings
     assert settings is not None
     assert settings.common.database.pool.max_connections == 40
-    assert settings.common.cache.enabled is True
+    assert settings.common.backoff.jitter_enabled is False
     assert settings.common.backoff.backoff_multiplier == 1.5
     assert settings.common.backoff.default_backoff_seconds == (1, 2)
     assert settings.common.task_templates.search_paths == ("templates/*.yaml",)

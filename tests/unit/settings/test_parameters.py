@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tasker.settings import check as checking
 from tasker.settings.catalogue import Parameter, by_path, parameters, tables
-from tasker.settings.check import check
 from tasker.settings.layering import covering, deep_merge, find, nested
 from tasker.settings.refused import REFUSED
 from tasker.settings.single_process import SINGLE_PROCESS
 from tests.unit.settings.published import OTHER_DEFAULT, OWN, published, refused
+
+check = partial(checking.check, reserved={})  # what is reserved has its form already
 
 PUBLISHED = published()
 RANGED = [parameter for parameter in parameters() if parameter.low is not None]

@@ -28,7 +28,7 @@ from tasker.settings.reference import reference
 from tasker.settings.single_process import SINGLE_PROCESS
 
 ROOT = Path(__file__).parents[3]
-READ = [parameter for parameter in parameters() if not parameter.pending]
+READ = [parameter for parameter in parameters() if not (parameter.pending or parameter.reserved)]
 
 
 def path_of(value: Any) -> str | None:

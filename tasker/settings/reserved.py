@@ -1,0 +1,33 @@
+"""Keys whose part of Tasker does not exist in this version: path -> that part. They are refused until it does.
+
+Their types, ranges and defaults are known, so that nobody gives the names another meaning; a file that sets one would
+believe in something that does not happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_EVENTS = "publishing domain events"
+_GRPC = "the gRPC API"
+_STALE = "finding stale tasks"
+_TELEMETRY = "telemetry"
+_WEB = "the HTTP API"
+
+RESERVED: Mapping[str, str] = {
+    "common.cache": "caching of analytics",
+    "common.mpsc_channels.event_publisher": _EVENTS,
+    "orchestration.batch_processing.checkpoint_stall_minutes": _STALE,
+    "orchestration.decision_points.enable_metrics": _TELEMETRY,
+    "orchestration.dlq": _STALE,
+    "orchestration.enable_performance_logging": _TELEMETRY,
+    "orchestration.grpc": _GRPC,
+    "orchestration.web": _WEB,
+    "worker.event_systems.worker.metadata.in_process_events": _EVENTS,
+    "worker.grpc": _GRPC,
+    "worker.mpsc_channels.domain_events": _EVENTS,
+    "worker.mpsc_channels.in_process_events": _EVENTS,
+    "worker.orchestration_client": "workers without a database",
+    "worker.web": _WEB,
+}
+"""A path stands for everything below it."""
