@@ -28,7 +28,7 @@ check: $(STAMP)  ## lint, formatting, types, import layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(STAMP)  ## measure latency and throughput
+bench: $(STAMP)  ## measure latency, throughput, fleets and recovery (ARGS=--quick, --only NAME)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
 format: $(STAMP)  ## format the code and mend what ruff can mend

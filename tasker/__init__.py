@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tasker.app import App as App
     from tasker.app import SyncApp as SyncApp
+    from tasker.app import TaskRequester as TaskRequester
     from tasker.app import submit_in as submit_in
     from tasker.app import submit_in_async as submit_in_async
     from tasker.batch_processing import Batchable as Batchable
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "tasker.app": ("App", "SyncApp", "submit_in", "submit_in_async"),
+    "tasker.app": ("App", "SyncApp", "TaskRequester", "submit_in", "submit_in_async"),
     "tasker.batch_processing": ("Batchable",),
     "tasker.bootstrap": (
         "bootstrap_worker",

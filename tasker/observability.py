@@ -44,7 +44,7 @@ def get_worker_config() -> WorkerConfig:
     return WorkerConfig(
         environment=system.environment,
         supported_namespaces=system.namespaces,
-        polling_interval_ms=settings.poll_ms,
+        polling_interval_ms=settings.events.poll_ms,
         max_concurrent_handlers=settings.concurrency,
         handler_timeout_ms=settings.timeout_ms,
     )

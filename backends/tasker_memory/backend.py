@@ -127,6 +127,10 @@ class MemoryBackend:
         """Delete it. Tasks of this process share its messages: an id does not tell which of them received it."""
         return self._queue(queue).remove(message_id)
 
+    async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
+        """Delete them."""
+        return [self._queue(queue).remove(message_id) for message_id in message_ids]
+
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Give it back, visible again after the delay."""
         moved = self._queue(queue).move(message_id, self._clock.monotonic() + delay_seconds, held=False)
@@ -143,7 +147,8 @@ class MemoryBackend:
         oldest = source.oldest()
         age = None if oldest is None else self._clock.monotonic() - oldest
         consumers = sum(queue in queues for queues in self._subscriptions.values())
-        return QueueStats(queue, len(source.messages), age, consumers)
+        held = sum(message.held for message in source.messages.values())
+        return QueueStats(queue, len(source.messages), age, consumers, in_flight=held)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """One notification for each queue that has something, again after each send and when a hidden message is due.

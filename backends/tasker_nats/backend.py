@@ -158,6 +158,10 @@ class NatsBackend:
         """Remove it. False also when the connection that it came by was lost."""
         return await self._settle(queue, message_id, b"+ACK")
 
+    async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
+        """Remove them: sent at once, then waited for."""
+        return list(await asyncio.gather(*(self.ack_message(queue, message_id) for message_id in message_ids)))
+
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Give it back; the server keeps the delay."""
         return await self._settle(queue, message_id, _nak(delay_seconds))
@@ -213,12 +217,13 @@ class NatsBackend:
                 receipt.confirmed = now
 
     async def queue_stats(self, queue: str) -> QueueStats:
-        """Depth with hidden and delayed messages, and the age of the first one."""
+        """Depth with hidden and delayed messages, and the age of the first one. What is put off counts as in flight."""
         state = await self._streams.state(check_queue_name(queue))
         if state is None:
             raise _missing(queue)
-        age = (self._now() - state[1]).total_seconds() if state[1] else None
-        return QueueStats(queue, state[0], None if age is None else max(0.0, age))
+        depth, held, stored = state
+        age = max(0.0, (self._now() - stored).total_seconds()) if stored else None
+        return QueueStats(queue, depth, age, in_flight=held)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """One notification for each queue, after each send to it, and for all of them when it was quiet for a while.

@@ -70,11 +70,12 @@ class Streams:
                 break
         return sorted(name.removeprefix(self.name("")) for name in names)
 
-    async def state(self, queue: str) -> tuple[int, datetime | None] | None:
-        """Number of messages, and when the first of them was stored; None when there is no such queue."""
+    async def state(self, queue: str) -> tuple[int, int, datetime | None] | None:
+        """Messages, those of them in somebody's hands, when the first was stored; None when there is no such queue."""
         info = await self._link.api(f"CONSUMER.INFO.{self.name(queue)}.{CONSUMER}")
         if info is None:
             return None
-        depth = info["num_pending"] + info["num_ack_pending"]
+        held: int = info["num_ack_pending"]
+        depth = info["num_pending"] + held
         stored = await self._link.api(f"STREAM.INFO.{self.name(queue)}") if depth else None
-        return depth, datetime.fromisoformat(stored["state"]["first_ts"]) if stored else None
+        return depth, held, datetime.fromisoformat(stored["state"]["first_ts"]) if stored else None

@@ -120,10 +120,15 @@ class PgmqBackend:
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Delete it."""
-        read_count = self._held.forget(check_queue_name(queue), message_id)
-        if read_count is None:
-            return False
-        return bool(await self._value("select tasker_pgmq.delete_received(%s, %s, %s)", queue, message_id, read_count))
+        return (await self.ack_messages(queue, [message_id]))[0]
+
+    async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
+        """Delete them, in one statement."""
+        counts = [(one, self._held.forget(check_queue_name(queue), one)) for one in message_ids]
+        ours = {message_id: count for message_id, count in counts if count is not None}
+        query = "select tasker_pgmq.delete_received(%s, %s::bigint[], %s::int[])"
+        deleted = await self._value(query, queue, [*ours], [*ours.values()]) if ours else ()
+        return [message_id in deleted for message_id in message_ids]
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Make it visible again after the delay."""
@@ -142,11 +147,10 @@ class PgmqBackend:
         return bool(await self._value(query, queue, message_id, read_count, float(seconds)))
 
     async def queue_stats(self, queue: str) -> QueueStats:
-        """Depth and age from PGMQ's metrics, the age in whole seconds."""
-        await self._value("select tasker_pgmq.queue_table(%s)", check_queue_name(queue))  # refuses a missing queue
-        query = "select queue_length, oldest_msg_age_sec from pgmq.metrics(%s)"
-        ((depth, oldest),) = await self._rows(query, queue)
-        return QueueStats(queue, depth, None if oldest is None else float(oldest))
+        """Depth, age and what is hidden since it was received. A queue of hints has none of those: claiming pops."""
+        query = "select depth, oldest, in_flight from tasker_pgmq.stats(%s)"
+        ((depth, oldest, in_flight),) = await self._rows(query, check_queue_name(queue))
+        return QueueStats(queue, depth, oldest, in_flight=in_flight)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """Listens on the channels of the queues' namespaces; the global channel would double everything (E-15)."""

@@ -18,6 +18,8 @@ from tasker_rabbitmq.topology import Topology
 
 TICK_SECONDS = 0.5
 """How often overdue messages are looked for."""
+LOOK_SECONDS = 30.0
+"""How long the age of a queue's first message is taken from the last look at it."""
 FREE_RETURNS = 5
 """A message that was received more often is not given back at once but with a growing delay (E-17)."""
 
@@ -38,6 +40,7 @@ class RabbitmqBackend:
         self._held = HeldMessages()
         self._feeds: dict[str, Feed] = {}
         self._known: set[str] = set()
+        self._looks: dict[str, tuple[float, datetime | None]] = {}
         self._ids = new_ids()
         self._ticker: asyncio.Task[None] | None = None
 
@@ -159,7 +162,8 @@ class RabbitmqBackend:
     async def _hold(self, queue: str, receipt: Receipt, visibility_timeout: float) -> QueuedMessage:
         receipt.deadline = self._clock.monotonic() + visibility_timeout
         if (copy := self._held.put(queue, receipt)) is not None:
-            await copy.acknowledge()  # the same message twice: one of them is enough
+            async with self._link.answered():
+                await copy.acknowledge()  # the same message twice: one of them is enough
         return QueuedMessage(queue, receipt.message_id, receipt.body, receipt.reads)
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
@@ -171,10 +175,14 @@ class RabbitmqBackend:
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Done with it. False also when the connection that it came by was lost."""
         receipt = self._held.take(check_queue_name(queue), message_id)
-        with self._link.errors():
+        async with self._link.answered():
             if receipt is not None:
                 await receipt.acknowledge()
         return receipt is not None
+
+    async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
+        """One by one: nothing is waited for between them."""
+        return [await self.ack_message(queue, message_id) for message_id in message_ids]
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Give it back. One that comes back often waits longer each time, and ends with the dead letters."""
@@ -182,7 +190,7 @@ class RabbitmqBackend:
         if receipt is None:
             return False
         delay = max(delay_seconds, _forced_delay(receipt.reads))
-        with self._link.errors():
+        async with self._link.answered():
             if receipt.reads >= self._settings.delivery_limit:
                 await receipt.give_back(requeue=False)
             elif delay > 0:
@@ -218,7 +226,7 @@ class RabbitmqBackend:
                     await feed.stop()
 
     async def _return_overdue(self) -> None:
-        with self._link.errors():
+        async with self._link.answered():
             for receipt in self._held.take_overdue(self._clock.monotonic()):
                 await receipt.give_back()
 
@@ -233,18 +241,23 @@ class RabbitmqBackend:
         depth = counts[0] + len(here) + await self._topology.delayed(queue)
         # while messages are ready, the other consumers have as many as they may; an empty queue has let go of all
         unseen = (counts[1] - (queue in self._feeds)) * self._settings.prefetch_count if counts[0] else 0
-        return QueueStats(queue, depth, await self._oldest(queue, here), counts[1], unseen)
+        times = [receipt.sent_at for receipt in here] or [await self._first(queue) if counts[0] else None]
+        oldest = min((time for time in times if time), default=None)
+        age = max(0.0, (self._clock.now() - oldest).total_seconds()) if oldest else None
+        return QueueStats(queue, depth, age, counts[1], unseen)
 
-    async def _oldest(self, queue: str, here: Sequence[Receipt]) -> float | None:
-        """Age of the oldest message in sight. With none here, the first of the queue is looked at and put back."""
-        if not here:
+    async def _first(self, queue: str) -> datetime | None:
+        """When the first ready message was sent: it is taken and put back, seldom, since that counts as a delivery."""
+        looked_at, sent_at = self._looks.get(queue, (-LOOK_SECONDS, None))
+        if self._clock.monotonic() - looked_at >= LOOK_SECONDS:
             async with self._link.alone() as channel:
                 found = await channel.basic_get(self._topology.name(queue), timeout=REPLY_SECONDS)
-                here = [receipt_of(found, self._ids)] if found.delivery_tag is not None else []
-                for receipt in here:
+                if found.delivery_tag is not None:
+                    receipt = receipt_of(found, self._ids)
+                    sent_at = receipt.sent_at
                     await receipt.give_back()
-        times = [receipt.sent_at for receipt in here if receipt.sent_at]
-        return max(0.0, (self._clock.now() - min(times)).total_seconds()) if times else None
+            self._looks[queue] = (self._clock.monotonic(), sent_at)
+        return sent_at
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """One notification for each queue, then one for each queue in which pushed messages wait to be received.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 import aio_pika
@@ -17,6 +17,8 @@ from tasker_rabbitmq.settings import RabbitmqSettings
 
 REPLY_SECONDS = 15.0
 """How long the broker may take to answer or to confirm; in an alarm state it confirms nothing."""
+LONGEST_SECONDS = 2 * REPLY_SECONDS
+"""What ends a call that the client's own limits do not end."""
 RECONNECT_SECONDS = 0.5
 
 PUBLISH, RECEIVE, ADMIN = "publish", "receive", "admin"
@@ -62,18 +64,19 @@ class Link:
         connection, self._connection = self._connection, None
         self._channels.clear()
         if connection is not None:
-            await connection.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REPLY_SECONDS):
+                    await connection.close()
 
     async def channel(self, purpose: str) -> Channel:
         """The open channel for a purpose; a new one when it was closed."""
         async with self._lock:
             found = self._channels.get(purpose)
             if found is None or found.is_closed:
-                with self.errors():
-                    async with asyncio.timeout(REPLY_SECONDS):
-                        made = await self._transport().channel(
-                            publisher_confirms=purpose == PUBLISH, on_return_raises=True
-                        )
+                async with self.answered():
+                    made = await self._transport().channel(
+                        publisher_confirms=purpose == PUBLISH, on_return_raises=True, timeout=REPLY_SECONDS
+                    )
                 assert isinstance(made, Channel)
                 self._channels[purpose] = found = made
             return found
@@ -81,9 +84,8 @@ class Link:
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[Channel, None]:
         """A channel for one caller at a time: asking for a missing queue closes it, with all that is under way."""
-        async with self._admin:
-            with self.errors():
-                yield await self.channel(ADMIN)
+        async with self._admin, self.answered():
+            yield await self.channel(ADMIN)
 
     def _transport(self) -> AbstractConnection:
         transport = self._connection.transport if self._connection else None
@@ -91,13 +93,24 @@ class Link:
             raise self.unavailable("is down" if self._connection else "is not open")
         return transport.connection
 
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Turns what the client raises into `MessagingError`."""
+    @asynccontextmanager
+    async def answered(self) -> AsyncGenerator[None, None]:
+        """Turns what the client raises into `MessagingError`, and bounds how long it takes.
+
+        The client sends through a queue of ten frames. Once a connection is lost nobody empties it, and whoever puts
+        something in waits, also to say that a call took too long.
+        """
         try:
-            yield
+            async with asyncio.timeout(LONGEST_SECONDS):
+                yield
+        except asyncio.CancelledError as error:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            # nobody has cancelled this task: the client cancels what waits on a channel that it closes
+            raise self.unavailable("was lost") from error
         except TimeoutError as error:
-            raise self.unavailable(f"gave no answer within {REPLY_SECONDS:g} seconds") from error
+            self._channels.clear()  # one on which a call took too long may never answer again
+            raise self.unavailable("gave no answer in time") from error
         except (OSError, RuntimeError, ChannelInvalidStateError) as error:
             raise self.unavailable(f"was lost ({error!r})") from error
         except AMQPError as error:

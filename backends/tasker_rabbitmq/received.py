@@ -150,13 +150,13 @@ class Feed:
     async def start(self, prefetch: int) -> None:
         """Let the broker push up to `prefetch` unsettled messages, unless it does. The queue must exist."""
         channel = await self._link.channel(RECEIVE)
-        with self._link.errors():
-            async with self._link.consuming:  # the limit holds for the consumer that is made after it
-                if self.running:
-                    return
-                await channel.basic_qos(prefetch_count=prefetch, timeout=REPLY_SECONDS)
-                reply = await channel.basic_consume(self._name, self._arrived, timeout=REPLY_SECONDS)
-                self._channel, self._tag = channel, reply.consumer_tag or ""
+        # the limit holds for the consumer that is made after it
+        async with self._link.answered(), self._link.consuming:
+            if self.running:
+                return
+            await channel.basic_qos(prefetch_count=prefetch, timeout=REPLY_SECONDS)
+            reply = await channel.basic_consume(self._name, self._arrived, timeout=REPLY_SECONDS)
+            self._channel, self._tag = channel, reply.consumer_tag or ""
         channel.closing.add_done_callback(lambda _: self._tell())
 
     async def _arrived(self, delivered: DeliveredMessage) -> None:
@@ -179,7 +179,7 @@ class Feed:
     async def stop(self) -> None:
         """No more pushes; what was not taken goes back."""
         channel, self._channel = self._channel, None
-        with self._link.errors():
+        async with self._link.answered():
             if channel is not None and not channel.is_closed and self._tag in channel.consumers:
                 await channel.basic_cancel(self._tag, timeout=REPLY_SECONDS)
             while self.waiting:

@@ -39,7 +39,7 @@ async def publish(
             )
             for id_, payload in messages[start : start + IN_FLIGHT]
         ]
-        with link.errors():
+        async with link.answered():
             try:
                 await asyncio.gather(*sends)
             except PublishError as error:

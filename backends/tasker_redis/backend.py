@@ -167,32 +167,40 @@ class RedisBackend:
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Remove it from the stream."""
-        return await self._settle(queue, message_id, "ack", 0.0)
+        return (await self._settle(queue, [message_id], "ack"))[0]
+
+    async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
+        """Remove them from the stream, in one call for each 1,000."""
+        starts = range(0, len(message_ids), BURST)
+        parts = [await self._settle(queue, message_ids[at : at + BURST], "ack") for at in starts]
+        return [settled for part in parts for settled in part]
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Give it back, visible again after the delay."""
-        return await self._settle(queue, message_id, "nack", delay_seconds)
+        return (await self._settle(queue, [message_id], "nack", delay_seconds))[0]
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
         """Keep it hidden for `seconds` from now."""
-        return await self._settle(queue, message_id, "extend", seconds)
+        return (await self._settle(queue, [message_id], "extend", seconds))[0]
 
-    async def _settle(self, queue: str, message_id: int, action: str, seconds: float) -> bool:
-        receipt = self._held.get(check_queue_name(queue), message_id)
-        if receipt is None:
-            return False
-        held = (self._consumer, receipt.stream_id, receipt.deliveries)
-        settled = bool(await self._on(queue, "settle", *held, action, _milliseconds(seconds)))
-        if not settled or action != "extend":
-            self._held.forget(queue, message_id)
-        return settled
+    async def _settle(self, queue: str, ids: Sequence[int], action: str, seconds: float = 0.0) -> list[bool]:
+        receipts = {one: found for one in ids if (found := self._held.get(check_queue_name(queue), one))}
+        if not receipts:
+            return [False] * len(ids)
+        pairs = [part for one in receipts.values() for part in (one.stream_id, one.deliveries)]
+        answers = await self._on(queue, "settle", self._consumer, action, _milliseconds(seconds), *pairs)
+        settled = dict(zip(receipts, map(bool, answers), strict=True))
+        for message_id, done in settled.items():
+            if not done or action != "extend":
+                self._held.forget(queue, message_id)
+        return [settled.get(message_id, False) for message_id in ids]
 
     # Watching
 
     async def queue_stats(self, queue: str) -> QueueStats:
         """Depth with delayed messages; the age counts from when a message became visible for the first time."""
-        depth, age_ms, consumers = await self._on(queue, "stats", SEEN_MS)
-        return QueueStats(queue, depth, None if age_ms < 0 else age_ms / 1000, consumers)
+        depth, age_ms, consumers, held = await self._on(queue, "stats", SEEN_MS)
+        return QueueStats(queue, depth, None if age_ms < 0 else age_ms / 1000, consumers, in_flight=held)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """One notification for each queue, then one when messages came, came due, or came back.

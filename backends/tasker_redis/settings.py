@@ -14,7 +14,7 @@ from tasker.errors import MessagingError
 class RedisSettings:
     """Where the server is and how it is used."""
 
-    url: str = field(default_factory=lambda: os.environ.get("REDIS_URL") or "redis://localhost:6379/0")
+    url: str = field(default_factory=lambda: os.environ.get("TASKER_REDIS_URL") or "redis://localhost:6379/0")
     """Address: `redis://`, `rediss://` or `unix://`; the path is the number of the database."""
     prefix: str = "tasker"
     """First part of every key, so that several of the engine's databases can share one server."""

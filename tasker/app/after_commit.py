@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from itertools import chain, repeat
 
-from tasker.db.connection import Connection
+from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import TaskerError
 from tasker.messaging.service import MessagingService
@@ -25,7 +25,7 @@ _log = logging.getLogger("tasker.submission")
 class AfterCommit:
     """For backends that cannot send in the transaction. What a crash leaves unsent, a sweep sends (rule 23)."""
 
-    def __init__(self, connection: Connection, messaging: MessagingService, on_sent: Callable[[], None]) -> None:
+    def __init__(self, connection: Statements, messaging: MessagingService, on_sent: Callable[[], None]) -> None:
         self._connection, self._messaging, self._on_sent = connection, messaging, on_sent
         self._loop = asyncio.get_running_loop()
         self._sending: set[asyncio.Task[None]] = set()

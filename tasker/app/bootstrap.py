@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasker.app.system import SystemClock
 from tasker.contracts.messaging import Backend, BackendSettings, TransactionalBackend
-from tasker.contracts.plan import BreakerPolicy
 from tasker.db.channel import DatabaseChannel
+from tasker.db.database import with_statement_timeout
+from tasker.db.limits import DatabaseSettings
 from tasker.db.migrate import upgrade
+from tasker.errors import DatabaseUnavailable
 from tasker.messaging.queues import QueueNames
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
+from tasker.resilience.registry import Breakers
 
 if TYPE_CHECKING:
     from tasker.db.embedded import EmbeddedServer
 
 DEFAULT_BACKEND = "pgmq"
+DEFAULT_DATABASE = DatabaseSettings()
 
 
 @dataclass(slots=True)
@@ -49,11 +54,14 @@ def prepare(
     data_dir: Path | None = None,
     names: QueueNames | None = None,
     backend_settings: BackendSettings | None = None,
-    breaker: BreakerPolicy | None = None,
+    breakers: Breakers | None = None,
+    database: DatabaseSettings = DEFAULT_DATABASE,
+    waits: bool = False,
 ) -> Ground:
     """Start or join the embedded server unless a URL is given, and bring the schema up to date.
 
-    `backend_settings` are those of the messaging backend, `breaker` is when its circuit breaker opens.
+    `backend_settings` are those of the messaging backend, `breakers` and `database` those of the process. With `waits`
+    a database that cannot be reached is waited for, as `database` says.
 
     Raises `DatabaseUnavailable`, `SchemaOutdated`, `BackendUnavailable`.
     """
@@ -63,9 +71,22 @@ def prepare(
 
         server = EmbeddedServer.start(data_dir) if data_dir else EmbeddedServer.start()
         database_url = server.url
+    database_url = with_statement_timeout(database_url, database.statement_timeout_ms)
     chosen = load_backend(backend, {"channel": DatabaseChannel(database_url), **(backend_settings or {})})
-    upgrade(database_url, _scripts(chosen))
-    return Ground(database_url, MessagingService(_guarded(_with_chaos(chosen), breaker), names), server)
+    _upgrade(database_url, _scripts(chosen), database.connect_wait_seconds if waits else 0.0)
+    return Ground(database_url, MessagingService(_guarded(_with_chaos(chosen), breakers), names), server)
+
+
+def _upgrade(url: str, scripts: Sequence[tuple[str, str]], wait_seconds: float) -> None:
+    try:
+        upgrade(url, scripts)
+    except DatabaseUnavailable as error:
+        if not wait_seconds or not error.retryable:
+            raise
+        from tasker.db.awaited import await_database
+
+        await_database(url, wait_seconds)
+        upgrade(url, scripts)
 
 
 def _with_chaos(backend: Backend) -> Backend:
@@ -77,13 +98,13 @@ def _with_chaos(backend: Backend) -> Backend:
     return ChaosBackend(backend, Faults.parse(asked))
 
 
-def _guarded(backend: Backend, policy: BreakerPolicy | None) -> Backend:
+def _guarded(backend: Backend, breakers: Breakers | None) -> Backend:
     """The backend with a circuit breaker, unless its messages are part of the engine's transactions."""
     if isinstance(backend, TransactionalBackend):
         return backend
     from tasker.messaging.guarded import GuardedBackend
 
-    return GuardedBackend(backend, SystemClock(), policy)
+    return GuardedBackend(backend, (breakers or Breakers(SystemClock())).messaging)
 
 
 def _scripts(backend: Backend) -> list[tuple[str, str]]:

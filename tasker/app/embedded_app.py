@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from tasker.app.after_commit import AfterCommit
 from tasker.app.bootstrap import Ground, prepare
+from tasker.app.callers import Callers
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.dead_workers import end_dead_leases
 from tasker.app.runtime import Runtime
@@ -19,7 +20,6 @@ from tasker.app.waiting import Waiters
 from tasker.contracts.messaging import BackendSettings
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, in_caller_transaction
-from tasker.db.connection import Connection
 from tasker.errors import DuplicateTask
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
@@ -27,17 +27,12 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
+from tasker.resilience.registry import Breakers
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
-from tasker.services.client_views import ClientViews
-from tasker.services.engine import Engine
 from tasker.services.handlers import load_handlers, require_handlers
-from tasker.services.pauses import Pauses, Target
-from tasker.services.plans import PlanStore
-from tasker.services.pressure import Admission
+from tasker.services.pauses import Target
 from tasker.services.reports import TaskReport
-from tasker.services.steps import Steps
-from tasker.services.submission import Request, Submitted, Submitter
-from tasker.services.tasks import Tasks
+from tasker.services.submission import Request, Submitted
 
 
 class App:
@@ -46,8 +41,8 @@ class App:
     Parameters: `database_url` of a PostgreSQL server (default: the embedded one, data under `data_dir`); `handlers` are
     modules, files or folders with handlers, `registry` is one that is loaded already; `environment` chooses the
     templates' overrides; `backend` is the messaging backend; `work` False submits and waits only. `configuration` gives
-    everything that is not given here (see `tasker.app.configured`); `runner` makes what runs the handlers; with
-    `depth_limits` submitting raises `Overloaded` while a namespace has too many ready steps.
+    everything that is not given here (see `tasker.app.configured`); `runner` makes what runs the handlers; submitting
+    raises `Overloaded` while a namespace has more ready steps than `depth_limits`.
     """
 
     def __init__(
@@ -78,7 +73,9 @@ class App:
             settings or configuration.worker,
             sweeps or configuration.sweeps,
         )
-        self._registry, self._runner, self._depth_limits = registry, runner, depth_limits
+        self._registry, self._runner = registry, runner
+        self._depth_limits = depth_limits or configuration.depth_limits
+        self.breakers = Breakers(SystemClock(), configuration.breakers)
 
     async def __aenter__(self) -> Self:
         """Connect, bring the schema up to date and start working."""
@@ -99,24 +96,18 @@ class App:
             data_dir=self._data_dir,
             names=self._configuration.queue_names,
             backend_settings=self._backend_settings,
+            breakers=self.breakers,
+            database=self._configuration.database,
         )
         await self._ground.open()
-        self._connection = Connection(self._ground.url, name="tasker app")
-        self._engine = Engine(self._connection, self._ground.messaging, self._settings.rules)
-        self.tasks, self.views = Tasks(self._engine), ClientViews(self._engine)
-        self.plans = PlanStore(self._connection)
-        self.steps, self.pauses = Steps(self._engine, self.plans), Pauses(self._engine)
-        self._submitter = Submitter(
-            self._engine,
-            self.plans,
-            new_task_uuid,
-            window=self._settings.window,
-            context_limit_bytes=self._configuration.context_limit_bytes,
-            admission=Admission(self._engine, SystemClock(), self._depth_limits) if self._depth_limits else None,
-        )
+        made = Callers(self._ground, self._settings, self._configuration, self._depth_limits, self.breakers.database)
+        self._connection, self._engine = made.connection, made.engine
+        self.tasks, self.views, self.plans = made.tasks, made.views, made.plans
+        self.steps, self.pauses, self.workers = made.steps, made.pauses, made.workers
+        self._submitter, self.admission = made.submitter, made.admission
         self.registry: HandlerRegistry = self._registry or load_handlers(self._sources)
         self._targets = TargetPlans(self.registry, self.plans, self._configuration.retry)
-        self._waiters = Waiters(self._connection, watches=self._work)
+        self._waiters = Waiters(self._connection.watch, watches=self._work)
         self._after_commit = AfterCommit(self._connection, self._ground.messaging, self._wake)
         self._runtime: Runtime | None = None
         if self._work:
@@ -127,8 +118,9 @@ class App:
                 [],
                 settings=self._settings,
                 sweeps=self._sweeps,
+                breakers=self.breakers,
                 runner=self._runner,
-                on_finished=lambda task, state: self._waiters.ended(task),
+                on_finished=self._ended,
                 on_elsewhere=lambda task: self._waiters.look_again(),
             )
             if self._ground.server is not None:
@@ -231,7 +223,10 @@ class App:
     ) -> Callable[[CallerTransaction, float], Submitted]:
         """All of `submit_in` but the writing: the template is registered, in a transaction of its own."""
         plan = await self.plan(target, template=template, environment=environment)
+        await self.admission.require(plan)
         await self.plans.register(plan, force=True)
+        if self._engine.transactional:  # made in the caller's transaction, others would wait for the queue
+            await self.messaging.ensure_namespace(plan.namespace)
         request = Request(context or {}, **options)
         send = None if self._engine.transactional else self._after_commit.send
         submission = CallerSubmission(self._submitter.drafts, self._ground.messaging.backend, send=send)
@@ -294,6 +289,11 @@ class App:
         plan = await self.plan(await self.plans.get(await self.tasks.template_id(task_uuid)))
         self._wake()
         return plan
+
+    def _ended(self, task_uuid: str, state: str) -> None:
+        """A worker's write was answered: callers need not wait until their breaker tries by itself."""
+        self._connection.breaker.encouraged()
+        self._waiters.ended(task_uuid)
 
     def _wake(self) -> None:
         if self._runtime is not None:

@@ -1,49 +1,81 @@
-"""Wake-ups by a messaging backend that pushes and whose messages are not sent in the engine's own transactions."""
+"""Where announcements of work come from: NOTIFY, and the push of a backend whose messages are not in the database."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from functools import partial
 
-from tasker.app.parts import Part
-from tasker.errors import MessagingError
+from tasker.app.listener import Source
+from tasker.db.connection import Connection
+from tasker.db.listening import Notification, listen
+from tasker.lifecycle.deployment import EventSettings
+from tasker.messaging.queues import ready_channel
 from tasker.messaging.service import MessagingService
 
-AGAIN_SECONDS = 0.5
-"""Pause before a subscription that was lost is begun again; the polls go on meanwhile."""
+WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished", ready_channel("orchestration"))
+ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"),)
 
 
-class Follower:
-    """Calls `wake` at each item of `news()`, which is begun again when it fails."""
+def notifications(
+    settings: EventSettings,
+    messaging: MessagingService,
+    connection: Connection,
+    url: str,
+    channels: Sequence[str],
+    heard: Callable[[Notification], None],
+) -> Source:
+    """NOTIFY on these channels; `connection` sends the proofs that it arrives.
 
-    def __init__(self, news: Callable[[], AsyncGenerator[None, None]], wake: Callable[[], None]) -> None:
-        self._news, self._wake = news, wake
+    Where the backend itself announces messages, what comes here is only news of tasks.
+    """
 
-    async def run(self) -> None:
-        """Follow until cancelled."""
-        while True:
-            with suppress(MessagingError):
-                async with aclosing(self._news()) as news:
-                    async for _ in news:
-                        self._wake()
-            await asyncio.sleep(AGAIN_SECONDS)
+    async def prove(channel: str) -> None:
+        await connection.execute("select pg_notify(%s, '')", (channel,))
+
+    news = partial(
+        listen,
+        settings.listen_url or url,
+        channels,
+        prove,
+        proof_seconds=settings.connection_timeout_seconds,
+        check_seconds=settings.event_timeout_seconds,
+    )
+    return Source("notifications of the database", news, heard, brings_work=not _pushes(messaging))
 
 
-def step_followers(messaging: MessagingService, namespaces: Sequence[str], wake: Callable[[], None]) -> list[Part]:
-    """Those for the hints of namespaces; none where NOTIFY wakes the workers."""
+def step_news(messaging: MessagingService, namespaces: Sequence[str], wake: Callable[[], None]) -> list[Source]:
+    """The pushes of hints of these namespaces; none where NOTIFY wakes the workers."""
     if not _pushes(messaging):
         return []
-    return [Follower(partial(messaging.step_news, namespace), wake).run for namespace in namespaces]
+    return [_pushed(f"messages of {name}", partial(messaging.step_news, name), wake) for name in namespaces]
 
 
-def result_followers(messaging: MessagingService, wake: Callable[[], None]) -> list[Part]:
-    """The one for parked results; none where NOTIFY announces them."""
+def result_news(messaging: MessagingService, wake: Callable[[], None]) -> list[Source]:
+    """The push of parked results; none where NOTIFY announces them."""
     if not _pushes(messaging):
         return []
-    return [Follower(partial(messaging.news, messaging.names.step_results), wake).run]
+    return [_pushed("messages of parked results", partial(messaging.news, messaging.names.step_results), wake)]
+
+
+def orchestration_news(messaging: MessagingService, wake: Callable[[], None]) -> list[Source]:
+    """The pushes of the three orchestration queues; none where NOTIFY announces them."""
+    if not _pushes(messaging):
+        return []
+    return [
+        _pushed(f"messages of {queue}", partial(messaging.news, queue), wake)
+        for queue in messaging.names.orchestration()
+    ]
 
 
 def _pushes(messaging: MessagingService) -> bool:
     return messaging.capabilities.push and not messaging.capabilities.transactional
+
+
+def _pushed(name: str, news: Callable[[], AsyncGenerator[None, None]], wake: Callable[[], None]) -> Source:
+    async def announced() -> AsyncGenerator[bool, None]:
+        async with aclosing(news()) as items:
+            async for _ in items:
+                yield True
+
+    return Source(name, announced, lambda _: wake())

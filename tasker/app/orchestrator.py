@@ -1,28 +1,33 @@
-"""An orchestrator: no handlers; it ends parked results, promotes retries, sweeps and wakes workers."""
+"""An orchestrator: no handlers; it works on the three orchestration queues, promotes retries, sweeps, wakes workers."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import random
 from collections.abc import Awaitable, Callable
 
-from tasker.app.following import result_followers
+from tasker.app.event_system import EventSystem
+from tasker.app.following import ORCHESTRATOR_CHANNELS, notifications, orchestration_news
 from tasker.app.parts import Parts
-from tasker.app.system import SystemClock, new_uuid
-from tasker.db.connection import Connection, listen
-from tasker.errors import DatabaseError
+from tasker.app.presence import Presence, Registration
+from tasker.app.system import SystemClock, new_task_uuid, new_uuid
+from tasker.db.connection import Connection
 from tasker.execution.settings import WorkerSettings
-from tasker.messaging.queues import ready_channel
+from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
+from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.consuming import ResultConsumer
+from tasker.orchestration.consuming import Inbox, QueueActor
+from tasker.orchestration.finalizing import Finalizations
 from tasker.orchestration.parking import ParkedResults
+from tasker.orchestration.requests import TaskRequests
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.orchestration.upkeep import Upkeep
+from tasker.resilience.registry import Breakers
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced, Caller
 from tasker.services.plans import PlanStore
+from tasker.services.pressure import Admission
+from tasker.services.submission import CONTEXT_LIMIT_BYTES, Drafts
 
 
 class NoHands:
@@ -56,6 +61,10 @@ class Orchestrator:
         *,
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
+        breakers: Breakers | None = None,
+        events: EventSettings = ORCHESTRATOR_EVENTS,
+        context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
+        depth_limits: DepthLimits | None = None,
     ) -> None:
         self.identity = new_uuid()
         self._url, self._messaging = url, messaging
@@ -64,18 +73,29 @@ class Orchestrator:
         results, upkeep = (Engine(connection, messaging, settings.rules) for connection in self._connections)
         hands = NoHands(self.identity, settings)
         plans = PlanStore(self._connections[1])
-        self._consumer = ResultConsumer(
-            ParkedResults(results, Processor(results, random), PlanStore(self._connections[0])),
-            hands.caller,
-            random,
-            on_advanced=self._advanced,
+        clock = SystemClock()
+        self.breakers = breakers or Breakers(clock)
+        self.events = EventSystem(events, messaging.capabilities, clock, random, self._look_again)
+        self._registry = Presence(
+            upkeep, Registration(self.identity, settings.lease_ms, "orchestrator", backend=messaging.provider_name())
         )
+        store = PlanStore(self._connections[0])
+        drafts = Drafts(new_task_uuid, window=settings.window, context_limit_bytes=context_limit_bytes)
+        inboxes: list[Inbox] = [
+            ParkedResults(results, Processor(results, random), store),
+            TaskRequests(results, store, drafts, Admission(results, clock, depth_limits) if depth_limits else None),
+            Finalizations(results),
+        ]
+        self._actors = [
+            QueueActor(inbox, hands.caller, self.events, random, on_advanced=self._advanced) for inbox in inboxes
+        ]
         self.upkeep = Upkeep(
             upkeep,
             Sweeper(upkeep, Processor(upkeep, random), plans, random, sweeps),
             hands,
-            SystemClock(),
+            clock,
             random,
+            breaker=self.breakers.task_readiness,
             on_advanced=self._advanced,
             sweep_seconds=(sweeps or SweepSettings()).interval_ms / 1000,
         )
@@ -85,23 +105,29 @@ class Orchestrator:
         """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
         if not self._parts.running:
             await self._messaging.ensure_orchestration_queues()
-            followers = result_followers(self._messaging, self._consumer.wake)
-            self._parts.start([self._consumer.run, self.upkeep.run, self._listen, *followers])
+            settings, connection = self.events.settings, self._connections[1]
+            heard = notifications(
+                settings,
+                self._messaging,
+                connection,
+                self._url,
+                ORCHESTRATOR_CHANNELS,
+                lambda _: self._look_again(),
+            )
+            followers = self.events.follow([heard, *orchestration_news(self._messaging, self._look_again)])
+            actors = [actor.run for actor in self._actors]
+            self._parts.start([self._registry.run, *actors, self.upkeep.run, self.events.watch, *followers])
 
     async def stop(self) -> None:
         """End after what is under way. May be called twice."""
         await self._parts.stop()
+        await self._registry.leave()
         for connection in self._connections:
             await connection.close()
 
-    async def _listen(self) -> None:
-        """Wake-ups by NOTIFY; without them the polls remain."""
-        while True:
-            with contextlib.suppress(DatabaseError):
-                async for _ in listen(self._url, [ready_channel("orchestration")]):
-                    self._consumer.wake()
-            await asyncio.sleep(1.0)
-            self._consumer.wake()
+    def _look_again(self) -> None:
+        for actor in self._actors:
+            actor.wake()
 
     def _advanced(self, advanced: Advanced) -> None:
         if advanced.retry_in_ms is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 Part = Callable[[], Coroutine[Any, Any, None]]
 RESTART_SECONDS = 0.5
+STOP_SECONDS = 3.0
 _log = logging.getLogger("tasker.process")
 
 
@@ -30,11 +31,17 @@ class Parts:
         self._tasks += [asyncio.create_task(self._supervise(part), name=part.__qualname__) for part in parts]
 
     async def stop(self) -> None:
-        """End them in reverse order of their start. May be called twice, and by one of the parts."""
-        tasks, self._tasks = [task for task in self._tasks if task is not asyncio.current_task()], []
-        for task in reversed(tasks):
+        """End them in reverse order of their start, waiting a bounded time for each.
+
+        May be called twice, and by one of the parts, which goes on and stays one.
+        """
+        current = asyncio.current_task()
+        tasks, self._tasks = self._tasks, [task for task in self._tasks if task is current]
+        for task in reversed([task for task in tasks if task is not current]):
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            _, hanging = await asyncio.wait([task], timeout=STOP_SECONDS)
+            if hanging:
+                _log.error("part_hangs part=%s: it was told to stop and did not", task.get_name())
 
     async def _supervise(self, part: Part) -> None:
         while True:

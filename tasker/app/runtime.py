@@ -5,39 +5,41 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import random
-import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tasker.app.following import result_followers, step_followers
+from tasker.app.event_system import EventSystem
+from tasker.app.following import WORKER_CHANNELS, notifications, result_news, step_news
 from tasker.app.parts import Part, Parts
+from tasker.app.presence import Registration
+from tasker.app.releasing import give_back, release_held
+from tasker.app.stopping import GIVE_BACK_SECONDS
 from tasker.app.system import SystemClock, new_uuid
-from tasker.db.connection import Connection, SyncConnection, listen
+from tasker.db.connection import Connection, SyncConnection
+from tasker.db.listening import Notification
 from tasker.errors import DatabaseError
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.claiming import Claimer
 from tasker.execution.collecting import Collector
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.settings import WorkerSettings
+from tasker.execution.watchdog import LoopWatchdog
 from tasker.execution.worker import GivenBack, Worker
 from tasker.handler import HandlerRegistry
 from tasker.messaging.queues import ready_channel
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.changes import released_change
-from tasker.orchestration.consuming import ResultConsumer
+from tasker.orchestration.consuming import QueueActor
 from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.orchestration.upkeep import Upkeep
+from tasker.resilience.registry import Breakers
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced
 from tasker.services.plans import PlanStore
 
 _log = logging.getLogger("tasker.worker")
-
-CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished", ready_channel("orchestration"))
 
 
 class Runtime:
@@ -57,6 +59,7 @@ class Runtime:
         *,
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
+        breakers: Breakers | None = None,
         consume: bool = True,
         runner: Callable[..., AttemptRunner] = AttemptRunner,
         on_finished: Callable[[str, str], None] = lambda task, state: None,
@@ -64,9 +67,11 @@ class Runtime:
     ) -> None:
         self.settings = settings or WorkerSettings()
         self.namespaces: list[str] = list(namespaces)
+        self._registry, self._registered_handlers = registry, -1
         self._url, self._messaging, self._consume = url, messaging, consume
         self._on_finished, self._on_elsewhere = on_finished, on_elsewhere
         self._clock = SystemClock()
+        self.breakers = breakers or Breakers(self._clock)
         self._parts = Parts()
         self._connections = {name: Connection(url, name=f"tasker {name}") for name in ("claim", "result", "upkeep")}
         claims, results, upkeep = (
@@ -80,10 +85,15 @@ class Runtime:
             clock=self._clock,
             default_timeout=self.settings.timeout_ms / 1000,
             threads=self.settings.threads,
+            starvation_seconds=self.settings.starvation_ms / 1000,
         )
         sink = Parking(results, random) if self.settings.result_path == "queued" else self._processor
         self._collector = Collector(
-            sink, self._release, on_advanced=self._advanced, on_lost=lambda: self._upkeep.suspect()
+            sink,
+            self._release,
+            self.breakers.completion,
+            on_advanced=self._advanced,
+            on_lost=lambda: self._upkeep.suspect(),
         )
         self.worker = Worker(
             new_uuid(),
@@ -95,8 +105,15 @@ class Runtime:
             on_given_back=self._collector.give_back,
         )
         self._collector.worker = self.worker
+        self.events = EventSystem(self.settings.events, messaging.capabilities, self._clock, random, self._look_again)
         self._claimer = Claimer(
-            claims, self.worker, self.namespaces, random, self._release_held, on_lost=lambda: self._upkeep.suspect()
+            claims,
+            self.worker,
+            self.namespaces,
+            self.events,
+            random,
+            self._release_held,
+            on_lost=lambda: self._upkeep.suspect(),
         )
         self._upkeep = Upkeep(
             upkeep,
@@ -104,12 +121,14 @@ class Runtime:
             self.worker,
             self._clock,
             random,
+            breaker=self.breakers.task_readiness,
             on_advanced=self._advanced,
             sweep_seconds=(sweeps or SweepSettings()).interval_ms / 1000,
         )
-        self._consumer = ResultConsumer(
+        self._consumer = QueueActor(
             ParkedResults(upkeep, Processor(upkeep, random), self.plans),
             self.worker.caller,
+            self.events,
             random,
             on_advanced=self._advanced,
         )
@@ -118,10 +137,11 @@ class Runtime:
 
     async def start(self) -> None:
         """Register the worker and begin to work. Raises `DatabaseUnavailable`."""
-        if self._parts.running:
-            return
-        answer = await self._upkeep_engine.read("worker", self._registration("start"))
-        self.worker.namespace_ids = sorted(answer["namespaces"].values())
+        if not self._parts.running:
+            await self._begin()
+
+    async def _begin(self) -> None:
+        await self._register("start")
         loop = asyncio.get_running_loop()
         self._lease = LeaseKeeper(
             SyncConnection(self._url),
@@ -136,33 +156,54 @@ class Runtime:
         self._parts.start(await self._parts_to_run())
 
     async def _parts_to_run(self) -> list[Part]:
-        parts: list[Part] = [self._collector.run, self._claimer.run, self._upkeep.run, self._listen]
-        parts += step_followers(self._messaging, self.namespaces, self._claimer.wake)
+        parts: list[Part] = [self._collector.run, self._claimer.run, self._upkeep.run, self.events.watch]
+        if lag := self.settings.loop_lag_ms:
+            loop = asyncio.get_running_loop()
+            parts.append(LoopWatchdog(self._clock, lag, lambda: self.worker.in_turn(loop)).run)
+        connection = self._connections["upkeep"]
+        heard = notifications(
+            self.settings.events, self._messaging, connection, self._url, WORKER_CHANNELS, self._heard
+        )
+        sources = [heard, *step_news(self._messaging, self.namespaces, self._claimer.wake)]
         if self.settings.result_path == "queued" and self._consume:
             await self._messaging.ensure_orchestration_queues()
-            parts += [self._consumer.run, *result_followers(self._messaging, self._consumer.wake)]
-        return parts
+            parts.append(self._consumer.run)
+            sources += result_news(self._messaging, self._consumer.wake)
+        return [*parts, *self.events.follow(sources)]
 
     async def serve(self, namespace: str) -> None:
-        """Take work of one more namespace."""
-        if namespace in self.namespaces:
+        """Take work of this namespace too, and of handlers that were loaded since the last call."""
+        if namespace not in self.namespaces:
+            self.namespaces.append(namespace)
+            if self._parts.running:
+                sources = step_news(self._messaging, [namespace], self._claimer.wake)
+                self._parts.start(self.events.follow(sources))
+        elif self._registered_handlers == self._registry.handler_count():
             return
-        self.namespaces.append(namespace)
         if self._parts.running:
-            answer = await self._upkeep_engine.read("worker", self._registration("serve"))
-            self.worker.namespace_ids = sorted(answer["namespaces"].values())
-            self._parts.start(step_followers(self._messaging, [namespace], self._claimer.wake))
+            await self._register("serve")
+            self._claimer.wake()
 
-    def _registration(self, action: str) -> dict[str, Any]:
-        return {
-            "action": action,
-            "worker": self.worker.identity,
-            "lease_ms": self.settings.lease_ms,
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-            "namespaces": self.namespaces,
-            "concurrency": self.settings.concurrency,
-        }
+    async def _register(self, action: str) -> None:
+        """Enter the registry, or change what is said there: whatever was not resolved before may be now."""
+        handlers = self._registry.handler_count()
+        entry = Registration(
+            self.worker.identity,
+            self.settings.lease_ms,
+            namespaces=self.namespaces,
+            callables=self._registry.list_handlers(),
+            name=self.settings.name,
+            concurrency=self.settings.concurrency,
+            backend=self._messaging.provider_name(),
+        )
+        answer = await self._upkeep_engine.read("worker", entry.args(action))
+        self.worker.namespace_ids = sorted(answer["namespaces"].values())
+        self.worker.unserved.clear()
+        self._registered_handlers = handlers
+
+    async def _tell_registry(self, action: str) -> None:
+        with contextlib.suppress(DatabaseError):
+            await self._upkeep_engine.read("worker", Registration(self.worker.identity, 0).args(action))
 
     def wake(self) -> None:
         """There is work in the queue (a task was submitted in this process)."""
@@ -175,12 +216,13 @@ class Runtime:
         self._stopped = True
         self.worker.slots.close()
         self._claimer.drain()
+        await self._tell_registry("drain")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_seconds):
                 await self._settled()
         self.worker.release_all()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace_seconds + 5):
+            async with asyncio.timeout(GIVE_BACK_SECONDS):
                 await self._settled()
         await self._end()
 
@@ -195,22 +237,17 @@ class Runtime:
         await self._parts.stop()
         if self._lease:
             await asyncio.to_thread(self._lease.stop)
-        with contextlib.suppress(DatabaseError):
-            await self._upkeep_engine.read("worker", {"action": "stop", "worker": self.worker.identity, "lease_ms": 0})
+        await self._tell_registry("stop")
         await self._runner.close(1.0)
         for connection in self._connections.values():
             await connection.close()
 
-    async def _listen(self) -> None:
-        """Wake-ups by NOTIFY; without them the polls remain."""
-        while True:
-            with contextlib.suppress(DatabaseError):
-                async for channel, payload in listen(self._url, CHANNELS):
-                    self._heard(channel, payload)
-            await asyncio.sleep(1.0)
-            self._claimer.wake()
+    def _look_again(self) -> None:
+        self._claimer.wake()
+        self._consumer.wake()
 
-    def _heard(self, channel: str, payload: str) -> None:
+    def _heard(self, notification: Notification) -> None:
+        channel, payload = notification
         if channel == "tasker_work":
             if payload == self.worker.identity or payload.removeprefix("@") in self.namespaces:
                 self._claimer.wake()
@@ -232,15 +269,12 @@ class Runtime:
             self._on_finished(task_uuid, state)
 
     async def _release(self, given_back: Sequence[GivenBack]) -> None:
-        changes = [released_change(each.claim, each.note, each.delay_ms) for each in given_back]
-        await self._processor.apply(changes, self.worker.caller())
-        if delays := [each.delay_ms for each in given_back if each.delay_ms is not None]:
-            self._upkeep.due_in(min(delays))
+        due = await give_back(self._processor, self.worker.caller(), given_back)
+        if due is not None:
+            self._upkeep.due_in(due)
 
     async def _release_held(self, namespace_ids: Sequence[int], slots: int) -> Answer:
-        head = self.worker.caller(slots).fields()
-        ids = ",".join(map(str, namespace_ids))
-        answer = await self._upkeep_engine.call("backlog", f'{head},"namespace_ids":[{ids}]}}')
+        answer = await release_held(self._upkeep_engine, self.worker.caller(slots), namespace_ids)
         advanced = Advanced()
         advanced.add({**answer, "claims": None})
         self._advanced(advanced)
@@ -256,7 +290,9 @@ class Runtime:
         await self.worker.drain()
         self.worker.identity = new_uuid()
         await self._parts.stop()
-        await self.start()
+        if self._lease:
+            await asyncio.to_thread(self._lease.stop)
+        await self._begin()
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *args: Any) -> None:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
+import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from tasker.app.bootstrap import Ground, prepare
+from tasker.app.capacity import ORCHESTRATOR, PROCESSES_VARIABLE, WORKER, purposes_of, tell_capacity
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.orchestrator import Orchestrator
 from tasker.app.runtime import Runtime
+from tasker.app.served import served_namespaces
+from tasker.app.stopping import Stop, grace_of
+from tasker.app.system import SystemClock
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
-from tasker.services.handlers import add_handlers_beside, load_handlers, require_handlers
+from tasker.resilience.registry import Breakers
+from tasker.services.handlers import load_handlers
 from tasker.services.plans import PlanStore
-from tasker.services.templates import load_plans
 
 _log = logging.getLogger("tasker.process")
 
@@ -35,9 +39,16 @@ class Service:
     """Template files or folders: registered, their handlers loaded, their namespaces served."""
     handlers: Sequence[str] = ()
     namespaces: Sequence[str] = ()
-    grace_seconds: float = 30.0
+    shutdown_seconds: float | None = None
+    """How long an orderly stop may take, where it is not as the configuration says."""
     force: bool = False
     """Take the newest content of a template whose version is registered already."""
+
+    @property
+    def stop_limit(self) -> float:
+        """Seconds that an orderly stop may take."""
+        given = self.shutdown_seconds
+        return self.configuration.shutdown_seconds if given is None else given
 
 
 class Server(Protocol):
@@ -59,30 +70,43 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     `memory` backend, which other processes cannot reach.
     """
     _refuse_memory(service)
-    ground = _ground(service)
-    runtime = await _worker(service, ground)
+    breakers = Breakers(SystemClock(), service.configuration.breakers)
+    ground = _ground(service, breakers)
+    runtime = await _worker(service, ground, breakers)
 
     class Graceful:
         start = staticmethod(runtime.start)
 
         @staticmethod
         async def stop() -> None:
-            await runtime.stop(service.grace_seconds)
+            await runtime.stop(grace_of(service.stop_limit))
 
     served = ", ".join(runtime.namespaces)
-    await _serve(Graceful(), ground, f"worker {runtime.worker.identity} serves {served}", ready)
+    title = f"worker {runtime.worker.identity} serves {served}"
+    await _serve(Graceful(), service, ground, title, ready, connections=WORKER)
 
 
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
     """Run an orchestrator until SIGTERM or SIGINT; a second signal ends the process at once."""
     _refuse_memory(service)
-    ground = _ground(service)
+    breakers = Breakers(SystemClock(), service.configuration.breakers)
+    ground = _ground(service, breakers)
     limits = service.configuration
-    orchestrator = Orchestrator(ground.url, ground.messaging, settings=limits.worker, sweeps=limits.sweeps)
-    await _serve(orchestrator, ground, f"orchestrator {orchestrator.identity}", ready)
+    orchestrator = Orchestrator(
+        ground.url,
+        ground.messaging,
+        settings=limits.worker,
+        sweeps=limits.sweeps,
+        events=limits.orchestrator_events,
+        breakers=breakers,
+        context_limit_bytes=limits.context_limit_bytes,
+        depth_limits=limits.depth_limits,
+    )
+    title = f"orchestrator {orchestrator.identity}"
+    await _serve(orchestrator, service, ground, title, ready, connections=ORCHESTRATOR)
 
 
-def _ground(service: Service) -> Ground:
+def _ground(service: Service, breakers: Breakers) -> Ground:
     chosen = service.configuration
     return prepare(
         chosen.database_url,
@@ -90,57 +114,59 @@ def _ground(service: Service) -> Ground:
         data_dir=service.data_dir,
         names=chosen.queue_names,
         backend_settings=chosen.backend_settings.get(chosen.backend),
+        breakers=breakers,
+        database=chosen.database,
+        waits=True,
     )
 
 
-async def _worker(service: Service, ground: Ground) -> Runtime:
+async def _worker(service: Service, ground: Ground, breakers: Breakers) -> Runtime:
     registry = load_handlers(service.handlers)
     connection = Connection(ground.url, name="tasker register")
     plans = PlanStore(connection)
-    namespaces = list(service.namespaces)
-    for path in service.workflows:
-        add_handlers_beside(registry, path)
-        for plan in load_plans(path, service.configuration.environment, service.configuration.retry):
-            require_handlers(registry, plan)
-            await plans.register(plan, force=service.force)
-            namespaces.append(plan.namespace)
+    namespaces = await served_namespaces(
+        service.configuration,
+        registry,
+        plans,
+        workflows=service.workflows,
+        namespaces=service.namespaces,
+        force=service.force,
+    )
     await connection.close()
-    if not namespaces:
-        raise UsageError(
-            "the worker serves nothing", hint="name workflows (tasker worker workflows/orders) or --namespace NAME"
-        )
     return Runtime(
         ground.url,
         ground.messaging,
         registry,
-        sorted(set(namespaces)),
+        namespaces,
         settings=service.configuration.worker,
         sweeps=service.configuration.sweeps,
+        breakers=breakers,
         consume=False,
     )
 
 
-async def _serve(server: Server, ground: Ground, title: str, ready: Callable[[str], None]) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _on_signal, stop)
+async def _serve(
+    server: Server,
+    service: Service,
+    ground: Ground,
+    title: str,
+    ready: Callable[[str], None],
+    *,
+    connections: Sequence[str],
+) -> None:
+    stop = Stop(service.stop_limit)
     await ground.messaging.open()
     try:
         await server.start()
         ready(title)
-        await stop.wait()
+        together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
+        await tell_capacity(ground.url, purposes_of(connections, ground.messaging), together)
+        await stop.asked()
         _log.info("stopping %s", title)
         await server.stop()
     finally:
         await ground.messaging.close()
         ground.close()
-
-
-def _on_signal(stop: asyncio.Event) -> None:
-    if stop.is_set():
-        raise SystemExit(130)
-    stop.set()
 
 
 def _refuse_memory(service: Service) -> None:

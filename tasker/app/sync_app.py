@@ -19,6 +19,7 @@ from tasker.services.plans import PlanStore
 from tasker.services.steps import Steps
 from tasker.services.submission import Submitted
 from tasker.services.tasks import Tasks
+from tasker.services.workers import Workers
 
 A = TypeVar("A")
 P = ParamSpec("P")
@@ -53,6 +54,7 @@ class SyncTasks(Twin[Tasks]):
     list = waiting(Tasks.list)
     history = waiting(Tasks.history)
     cancel = waiting(Tasks.cancel)
+    refused = waiting(Tasks.refused)
 
 
 class SyncSteps(Twin[Steps]):
@@ -78,6 +80,12 @@ class SyncPauses(Twin[Pauses]):
     pause = waiting(Pauses.pause)
     resume = waiting(Pauses.resume)
     list = waiting(Pauses.list)
+
+
+class SyncWorkers(Twin[Workers]):
+    """`Workers`, waiting."""
+
+    list = waiting(Workers.list)
 
 
 class SyncViews(Twin[ClientViews]):
@@ -123,6 +131,7 @@ class SyncApp(Twin[App]):
         self.tasks = SyncTasks(self._loop, self._original.tasks)
         self.steps = SyncSteps(self._loop, self._original.steps)
         self.pauses = SyncPauses(self._loop, self._original.pauses)
+        self.workers = SyncWorkers(self._loop, self._original.workers)
         self.plans = SyncPlans(self._loop, self._original.plans)
         self.views = SyncViews(self._loop, self._original.views)
 

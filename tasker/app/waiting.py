@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-from tasker.db.connection import Connection
 from tasker.db.queries import query
 from tasker.errors import DatabaseError
 
 REMEMBERED = 10_000
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.02, 0.5
+Ask = Callable[[str, Mapping[str, Any]], Awaitable[list[tuple[Any, ...]]]]
 
 
 class Waiters:
-    """Who waits for which task. With `watches` a worker of this process reports endings, so the first look may wait."""
+    """Who waits for which task. `ask` runs a statement; with `watches` a worker of this process reports endings, so the
+    first look may wait."""
 
-    def __init__(self, connection: Connection, *, watches: bool) -> None:
-        self._connection, self._watches = connection, watches
+    def __init__(self, ask: Ask, *, watches: bool) -> None:
+        self._ask, self._watches = ask, watches
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._changed = asyncio.Event()
@@ -76,13 +79,13 @@ class Waiters:
 
     async def _is_final(self, task_uuid: str) -> bool:
         """An operator may have opened a failed task again."""
-        if await self._connection.execute(query("tasks", "ended"), {"tasks": [task_uuid]}):
+        if await self._ask(query("tasks", "ended"), {"tasks": [task_uuid]}):
             return True
         self._ended.pop(task_uuid, None)
         return False
 
     async def _look(self) -> None:
         if self._waiting:
-            rows = await self._connection.execute(query("tasks", "ended"), {"tasks": list(self._waiting)})
+            rows = await self._ask(query("tasks", "ended"), {"tasks": list(self._waiting)})
             for (task_uuid,) in rows:
                 self.ended(task_uuid)

@@ -29,13 +29,19 @@ def connected(database: Database, use: Callable[[App], Awaitable[T]], *, create:
 
     Raises `UsageError` where no embedded database has been made yet, unless `create` is set.
     """
-    folder = database.data_dir or DEFAULT_FOLDER
-    if database.url is None and not create and not folder.exists():
+    if not create:
+        require_database(database.url, database.data_dir)
+    return asyncio.run(_use(database, use))
+
+
+def require_database(url: str | None, data_dir: Path | None) -> None:
+    """Raise `UsageError` where no embedded database has been made yet."""
+    folder = data_dir or DEFAULT_FOLDER
+    if url is None and not folder.exists():
         raise UsageError(
             f"nothing has run here: there is no database in {folder}",
             hint="`tasker run PATH` makes one; or go to the folder where you ran it, or give --database-url",
         )
-    return asyncio.run(_use(database, use))
 
 
 async def _use(database: Database, use: Callable[[App], Awaitable[T]]) -> T:

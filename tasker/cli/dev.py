@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from tasker.cli.children import start_child
 from tasker.cli.options import Database, database_options
 
 SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
@@ -19,14 +19,12 @@ GRACE_SECONDS = 3.0
 
 
 @click.command()
-@click.argument(
-    "workflows", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="WORKFLOW..."
-)
+@click.argument("workflows", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[WORKFLOW]...")
 @click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
 @click.option("--concurrency", default=100, show_default=True, help="Steps that run at the same time.")
 @database_options
 def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int, database: Database) -> None:
-    """Serve these workflows, and start again whenever one of their files changes.
+    """Serve these workflows, else those below config/tasks, and start again whenever one of their files changes.
 
     Tasks in flight keep the template they were submitted with; steps that run during a restart are given back without
     using an attempt. Submit from another terminal with `tasker run NAMESPACE/NAME`, or from your program.
@@ -35,7 +33,7 @@ def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int
     Example:
       tasker dev workflows/order_fulfillment
     """
-    watched = [*workflows, *(Path(source) for source in handlers if Path(source).exists())]
+    watched = [*(workflows or _found()), *(Path(source) for source in handlers if Path(source).exists())]
     command = [sys.executable, "-m", "tasker", "worker", *map(str, workflows), "--no-config", "--force"]
     command += ["--concurrency", str(concurrency), "--shutdown-timeout", str(GRACE_SECONDS)]
     command += [part for source in handlers for part in ("--handlers", source)]
@@ -50,12 +48,22 @@ def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int
         child.stop()
 
 
+def _found() -> list[Path]:
+    """The folders of the templates that a worker finds by itself."""
+    from tasker.services.template_search import DEFAULT_SEARCH_PATHS, search
+
+    folders = sorted({file.parent for file in search(DEFAULT_SEARCH_PATHS)})
+    if not folders:
+        raise click.UsageError(f"name a workflow: none is found at {' or '.join(DEFAULT_SEARCH_PATHS)}")
+    return folders
+
+
 class _Child:
     """The worker's process."""
 
     def __init__(self, command: list[str]) -> None:
         self._command = command
-        self._process = subprocess.Popen(command)
+        self._process = start_child(command)
 
     def stop(self) -> None:
         """End it gracefully; the terminal may have sent it the signal already."""
@@ -66,7 +74,7 @@ class _Child:
     def restart(self) -> None:
         """Another one."""
         self.stop()
-        self._process = subprocess.Popen(self._command)
+        self._process = start_child(self._command)
 
 
 def _watch(watched: Sequence[Path], child: _Child) -> None:

@@ -9,7 +9,7 @@ import click
 
 from tasker.cli.render import failure_text, headline
 from tasker.cli.render_table import table
-from tasker.cli.render_values import clock_time, date_time, duration, one_line, pretty_json, state_text
+from tasker.cli.render_values import clock_time, date_time, duration, nobody_serves, one_line, pretty_json, state_text
 
 if TYPE_CHECKING:
     from tasker.services.reports import TaskReport
@@ -26,7 +26,7 @@ def list_text(rows: Rows) -> str:
 
 def report_text(report: TaskReport) -> str:
     """A task, finished or not."""
-    return "\n".join([*_facts(report), "", _steps(report), *_failures(report), *_results(report)])
+    return "\n".join([*_facts(report), "", _steps(report), *_unserved(report), *_failures(report), *_results(report)])
 
 
 def report_object(report: TaskReport) -> dict[str, Any]:
@@ -55,7 +55,8 @@ def _listed(row: Mapping[str, Any]) -> tuple[str, ...]:
     took = (row["completed_at"] - row["created_at"]).total_seconds() * 1000 if row["completed_at"] else None
     template = f"{row['namespace']}/{row['template']}:{row['version']}"
     created = date_time(row["created_at"])
-    return row["task_uuid"], template, state_text(row["status"]), steps, created, duration(took)
+    status = state_text(row["status"]) + (f", {nobody_serves(row['unserved'])}" if row["unserved"] else "")
+    return row["task_uuid"], template, status, steps, created, duration(took)
 
 
 def _facts(report: TaskReport) -> Iterator[str]:
@@ -78,6 +79,15 @@ def _steps(report: TaskReport) -> str:
         for step in report.steps.values()
     ]
     return table(("step", "state", "attempts", "took", "depends on"), rows)
+
+
+def _unserved(report: TaskReport) -> Iterator[str]:
+    waiting = [step for step in report.steps.values() if step.unserved]
+    for step in waiting:
+        yield click.style(f"\n{step.name} waits: {nobody_serves(step.handler, report.namespace)}", fg="yellow")
+    if waiting:
+        yield f"Hint: start a worker that has it: tasker worker --namespace {report.namespace} --handlers MODULE"
+        yield "      who is at work, and with which handlers: tasker worker list --callables"
 
 
 def _failures(report: TaskReport) -> Iterator[str]:

@@ -44,6 +44,11 @@ def state_text(state: str) -> str:
     return click.style(f"{SYMBOLS.get(state, '▶')} {state}", fg=COLOURS.get(state))
 
 
+def nobody_serves(handler: str, namespace: str | None = None) -> str:
+    """Why a step waits that no live worker takes."""
+    return f"nobody serves {handler}" + (f" (namespace {namespace})" if namespace else "")
+
+
 def echo(text: str = "", *, to: TextIO | None = None) -> None:
     """Print, on standard output unless told otherwise; without colours where nobody sees them or NO_COLOR is set."""
     click.echo(text, file=to, color=False if os.environ.get("NO_COLOR") else None)

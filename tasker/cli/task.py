@@ -10,6 +10,7 @@ from tasker.cli.connection import FORMAT, actor, connected, print_as
 from tasker.cli.options import Database, database_options
 from tasker.cli.render_values import echo
 from tasker.cli.task_lookup import find_task
+from tasker.cli.task_request import refused, request
 from tasker.cli.task_step import step
 from tasker.errors import UsageError
 from tasker.lifecycle.task_machine import TaskState
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 
 @click.group()
 def task() -> None:
-    """List, show and cancel tasks.
+    """List, show, request and cancel tasks.
 
     A task is named by its UUID or by the beginning of it, at least eight characters.
     """
 
 
 task.add_command(step)
+task.add_command(request)
+task.add_command(refused)
 
 
 @task.command("list")

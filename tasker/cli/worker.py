@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import click
 
+from tasker.cli.children import TIED, end_with_parent, start_child
 from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_option
 from tasker.cli.options import Database, database_options
 
@@ -31,24 +31,34 @@ RESTART_SECONDS = 1.0
     help="inline: move tasks on here; queued: leave that to `tasker orchestrator`.",
 )
 @click.option("--lease", type=float, metavar="SECONDS", help="How long the worker is trusted when it is silent.")
-@click.option("--shutdown-timeout", default=30.0, show_default=True, metavar="SECONDS", help="Grace for running steps.")
+@click.option(
+    "--shutdown-timeout",
+    type=float,
+    metavar="SECONDS",
+    help="Limit of an orderly stop (default: orchestration.shutdown_timeout_ms, 30 seconds).",
+)
 @click.option("--force", is_flag=True, help="Register templates even if their version exists with other content.")
+@click.option(TIED, "tied", is_flag=True, hidden=True)
 @no_config_option
 @database_options
-def worker(processes: int, database: Database, **options: Any) -> None:
+def worker(processes: int, tied: bool, database: Database, **options: Any) -> None:
     """Run steps of the given workflows and namespaces until stopped.
 
     Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`);
     options given here count above it.
 
+    Without WORKFLOW it serves the templates that common.task_templates.search_paths finds.
+
     Stops gracefully on SIGTERM or Ctrl-C: claims nothing more, lets running steps end, gives the rest back without
-    using an attempt. A second signal ends it at once.
+    using an attempt. A second signal ends it at once, and so does the limit of --shutdown-timeout.
 
     \b
     Examples:
       tasker worker --no-config workflows/order_fulfillment
       tasker worker --namespace payments --handlers my_project.handlers --processes 4 --database-url URL
     """
+    if tied:
+        end_with_parent()
     if processes > 1:
         raise SystemExit(_supervise(processes))
     _serve(database, options)
@@ -73,7 +83,7 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
         workflows=options["workflows"],
         handlers=options["handlers"],
         namespaces=options["namespaces"],
-        grace_seconds=options["shutdown_timeout"],
+        shutdown_seconds=options["shutdown_timeout"],
         force=options["force"],
     )
     run(serve_worker, service, lambda line: click.echo(line, err=True))
@@ -82,7 +92,8 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
 def _supervise(processes: int) -> int:
     """Run the same command that often with one process each; pass signals on; start again what dies."""
     command = [sys.executable, "-m", "tasker", *_single(sys.argv[1:])]
-    children = [subprocess.Popen(command) for _ in range(processes)]
+    os.environ["TASKER_PROCESSES"] = str(processes)  # each of them says what they need together
+    children = [start_child(command) for _ in range(processes)]
     stopping = 0
 
     def pass_on(number: int, frame: object) -> None:
@@ -99,7 +110,7 @@ def _supervise(processes: int) -> int:
             if child.poll() is not None and not stopping:
                 click.echo(f"a worker ended with {child.returncode}; starting another", err=True)
                 time.sleep(RESTART_SECONDS)
-                children[place] = subprocess.Popen(command)
+                children[place] = start_child(command)
         time.sleep(0.2)
     return max(abs(int(child.returncode or 0)) for child in children)
 

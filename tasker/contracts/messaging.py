@@ -91,9 +91,13 @@ class QueueStats:
     depth: int
     """Messages that wait, visible or not."""
     oldest_seconds: float | None
+    """Age of the oldest message; None when there is none, or when the provider does not tell without taking it."""
     consumers: int | None = None
+    """Who takes messages from it now; None where the provider does not know."""
     unseen: int = 0
     """Messages that others may have received and that `depth` does not count: at most so many."""
+    in_flight: int | None = None
+    """Of `depth`, those that were received and are not settled; None where the provider does not tell."""
 
 
 @runtime_checkable
@@ -161,6 +165,10 @@ class Backend(Protocol):
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Done with it. False when it was no longer ours."""
+        ...
+
+    async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
+        """As `ack_message` for each, in as few steps as the provider needs. When it raises, some may be done."""
         ...
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
-from tasker.errors import DatabaseError, DatabaseUnavailable, SchemaOutdated, UsageError
+from tasker.errors import DatabaseError, DatabaseUnavailable, LockTimeout, SchemaOutdated, UsageError
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -194,7 +194,7 @@ def _translated(error: Exception, lock_timeout: float) -> DatabaseError | UsageE
     cause = getattr(error, "orig", None) or error
     state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None) or ""
     if state == LOCK_NOT_AVAILABLE:
-        return DatabaseError(
+        return LockTimeout(
             f"another transaction held what this submission needs for longer than {lock_timeout:g} seconds",
             hint="most likely it submits a task of the same identity: try again, or go on without",
         )

@@ -1,23 +1,30 @@
 """Asynchronous connections of the hot path: the driver's own, in autocommit mode, one statement per transaction.
 
-Everything else in the package asks `connect` or `listen` here and sees Tasker's errors, never the driver's.
+Everything else in the package asks a `Connection`, or a `Pool` of them, and sees Tasker's errors, never the driver's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
-from psycopg import sql
 
-from tasker.db.database import describe_url, libpq_url
-from tasker.errors import DatabaseError, DatabaseUnavailable
+from tasker.db.database import connect, conninfo, describe_url, refuses_settings, unavailable
+from tasker.db.pace import Pace
+from tasker.errors import DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
 
+Params = Sequence[Any] | Mapping[str, Any] | None
+Rows = list[tuple[Any, ...]]
 REFUSED_DATA = ("22", "23", "54")
 """SQLSTATE classes that mean: the data of this call cannot be stored (the caller looks for the culprit)."""
+CANCELLED, LOCKED = "57014", "55P03"
+LEASE = "-c statement_timeout=5000 -c lock_timeout=5000"
+"""A beat that hangs would lose the lease; the next one may not."""
 
 
 class DataRefused(DatabaseError):
@@ -27,95 +34,128 @@ class DataRefused(DatabaseError):
     error_type = "data_refused"
 
 
-class Connection:
-    """One connection that is opened on first use and again after it was lost. One statement at a time.
-
-    Parameters: `url` of the database; `name` shown in `pg_stat_activity`; `prepare` False for poolers that cannot keep
-    prepared statements.
-    """
-
-    def __init__(self, url: str, *, name: str = "tasker", prepare: bool = True, settings: str = "") -> None:
-        self._url = url
-        self._options: dict[str, Any] = {"application_name": name, "prepare_threshold": 0 if prepare else None}
-        if settings:
-            self._options["options"] = settings
-        self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
-        self._lock = asyncio.Lock()
+class Statements(ABC):
+    """Whoever runs one statement at a time, each in a transaction of its own: a connection, or a pool of them."""
 
     async def call(self, expression: str, args: dict[str, Any] | str) -> dict[str, Any]:
         """Call a function that takes and answers jsonb, e.g. `tasker.claim_v1(%s::jsonb)`.
 
-        `args` is a mapping or its JSON text; the answer is a mapping (empty when the function answers null).
-
-        Raises `DatabaseUnavailable` when the connection is lost (the outcome is then unknown), `DataRefused` when the
-        values cannot be stored, `DatabaseError` for anything else.
+        `args` is a mapping or its JSON text; the answer is a mapping (empty when the function answers null). Raises as
+        `execute`.
         """
         text = args if isinstance(args, str) else json.dumps(args)
         rows = await self.execute(f"select {expression}", (text,))
         answer = rows[0][0]
         return answer if isinstance(answer, dict) else {}
 
-    async def execute(
-        self, statement: str, params: Sequence[Any] | Mapping[str, Any] | None = None
-    ) -> list[tuple[Any, ...]]:
-        """Run one statement; its rows, or an empty list when it has none. Errors as `call`."""
+    @abstractmethod
+    async def execute(self, statement: str, params: Params = None) -> Rows:
+        """Run one statement; its rows, or an empty list when it has none.
+
+        Raises `DatabaseUnavailable` when the connection is lost (the outcome is then unknown), `DataRefused` when the
+        values cannot be stored, `StatementTimeout` when it ran for too long, `LockTimeout` when it waited too long for
+        another transaction, `DatabaseError` for anything else.
+        """
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go of the database. May be called twice; a later call opens it again."""
+
+
+class Connection(Statements):
+    """One connection that is opened on first use and again after it was lost. One statement at a time.
+
+    Parameters: `url` of the database; `name` shown in `pg_stat_activity`; `prepare` False for poolers that cannot keep
+    prepared statements; `settings` of the session, as `-c name=value`.
+    """
+
+    def __init__(self, url: str, *, name: str = "tasker", prepare: bool = True, settings: str = "") -> None:
+        self._url = url
+        self._options: dict[str, Any] = {"application_name": name, "prepare_threshold": 0 if prepare else None}
+        self._settings = settings
+        self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+        self._lock = asyncio.Lock()
+        self._pace = Pace(name)
+        self._opened_at = 0.0
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was opened; 0 while it is closed."""
+        return time.monotonic() - self._opened_at if self._connection is not None else 0.0
+
+    async def execute(self, statement: str, params: Params = None) -> Rows:
+        """As `Statements.execute`."""
         async with self._lock:
             connection = await self._open()
             try:
                 cursor = await connection.execute(statement.encode(), params)
                 return await cursor.fetchall() if cursor.description else []
             except psycopg.Error as error:
-                raise await self._translate(error, connection) from error
+                raise await self._translate(error, connection, statement) from error
 
     async def close(self) -> None:
-        """Close it. May be called twice; a later call opens it again."""
+        """As `Statements.close`."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
 
     async def _open(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
         if self._connection is None or self._connection.closed:
-            self._connection = await open_connection(self._url, **self._options)
+            async with self._pace:
+                self._connection = await open_connection(self._url, settings=self._settings, **self._options)
+            self._opened_at = time.monotonic()
         return self._connection
 
-    async def _translate(self, error: psycopg.Error, connection: psycopg.AsyncConnection[Any]) -> DatabaseError:
+    async def _translate(
+        self, error: psycopg.Error, connection: psycopg.AsyncConnection[Any], statement: str
+    ) -> DatabaseError:
         if connection.closed or connection.broken:
             await self.close()
             return DatabaseUnavailable(f"the connection to {describe_url(self._url)} was lost: {error}")
-        state = error.sqlstate or ""
-        kind = DataRefused if state[:2] in REFUSED_DATA else DatabaseError
-        return kind(f"the database answered {state or 'an error'}: {error}", metadata={"sqlstate": state})
+        return refusal(error, statement)
 
 
-async def open_connection(url: str, **options: Any) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-    """A new connection in autocommit mode. Raises `DatabaseUnavailable`."""
+def refusal(error: psycopg.Error, statement: str) -> DatabaseError:
+    """Tasker's error for a statement that the database refused or gave up."""
+    state = error.sqlstate or ""
+    said, metadata = f"the database answered {state or 'an error'}: {error}", {"sqlstate": state}
+    if state == CANCELLED:
+        return StatementTimeout(
+            f"{said} (statement: {statement[:80]})",
+            metadata=metadata,
+            hint="it may be tried again; common.database.statement_timeout_ms is how long a statement may take",
+        )
+    if state == LOCKED:
+        return LockTimeout(
+            said, metadata=metadata, hint="some transaction stays open: see pg_blocking_pids and pg_stat_activity"
+        )
+    return (DataRefused if state[:2] in REFUSED_DATA else DatabaseError)(said, metadata=metadata)
+
+
+async def open_connection(
+    url: str, *, application_name: str = "tasker", settings: str = "", prepare_threshold: int | None = None
+) -> psycopg.AsyncConnection[tuple[Any, ...]]:
+    """A new connection in autocommit mode; through a pooler it prepares nothing. Raises `DatabaseUnavailable`."""
+    info = conninfo(url, settings=settings, application_name=application_name)
     try:
-        return await psycopg.AsyncConnection.connect(libpq_url(url), autocommit=True, **options)
+        connection = await psycopg.AsyncConnection.connect(info, autocommit=True, prepare_threshold=prepare_threshold)
+        if prepare_threshold is not None and not await _is_own_session(connection):
+            connection.prepare_threshold = None
+        return connection
     except psycopg.OperationalError as error:
-        raise DatabaseUnavailable(
-            f"cannot connect to {describe_url(url)}: {error}", hint="check the URL and that the server is running"
-        ) from error
+        if not refuses_settings(url, error):
+            raise unavailable(url, error) from error
+    return await open_connection(url, application_name=application_name, prepare_threshold=prepare_threshold)
 
 
-async def listen(
-    url: str, channels: Sequence[str], *, ready: asyncio.Event | None = None
-) -> AsyncIterator[tuple[str, str]]:
-    """Notifications as (channel, payload) over a connection of its own. `ready` is set once LISTEN is committed.
+async def _is_own_session(connection: psycopg.AsyncConnection[Any]) -> bool:
+    """False behind a pooler: who answers is not who answered the log-in.
 
-    Ends with `DatabaseUnavailable` when the connection is lost.
+    Prepared statements belong to a session, and the driver numbers them from 0 in every connection: behind a pooler in
+    transaction mode one could be executed that somebody else has prepared.
     """
-    connection = await open_connection(url, application_name="tasker listen")
-    try:
-        for channel in channels:
-            await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
-        if ready is not None:
-            ready.set()
-        async for notification in connection.notifies():
-            yield notification.channel, notification.payload
-    except psycopg.Error as error:
-        raise DatabaseUnavailable(f"listening on {describe_url(url)} ended: {error}") from error
-    finally:
-        await connection.close()
+    row = await (await connection.execute("select pg_backend_pid()", prepare=False)).fetchone()
+    return row is not None and row[0] == connection.info.backend_pid
 
 
 class SyncConnection:
@@ -130,7 +170,7 @@ class SyncConnection:
         """As `Connection.call`, blocking."""
         try:
             if self._connection is None or self._connection.closed:
-                self._connection = psycopg.connect(libpq_url(self._url), autocommit=True, application_name=self._name)
+                self._connection = connect(self._url, settings=LEASE, application_name=self._name)
             row = self._connection.execute(f"select {expression}".encode(), (json.dumps(args),)).fetchone()
         except psycopg.Error as error:
             self.close()

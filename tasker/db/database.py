@@ -1,16 +1,26 @@
-"""Reaching a PostgreSQL database: connection URLs, one synchronous connection, creating what is missing."""
+"""Reaching a PostgreSQL database: URLs, what is asked of the network and of the session, creating what is missing."""
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from tasker.db.limits import NETWORK, SESSION
 from tasker.errors import DatabaseUnavailable, UsageError
 
 if TYPE_CHECKING:
     import psycopg
 
+_log = logging.getLogger("tasker.database")
+
 MAINTENANCE_DATABASE = "postgres"
+
+_PLAIN: set[str] = set()
+"""Servers (poolers) that refuse settings of the session at the start of a connection."""
 
 
 def libpq_url(url: str) -> str:
@@ -27,23 +37,80 @@ def libpq_url(url: str) -> str:
     return f"postgresql://{rest}"
 
 
+def with_statement_timeout(url: str, milliseconds: int) -> str:
+    """The URL of the same database whose sessions have this `statement_timeout`, unless the URL says so itself."""
+    if milliseconds == SESSION["statement_timeout"]:
+        return url
+    options = f"-c statement_timeout={milliseconds} {_parts(url).get('options', '')}".strip()
+    bare = re.sub(r"(?<=[?&])options=[^&]*&?", "", url).rstrip("?&")
+    return f"{bare}{'&' if '?' in bare else '?'}options={quote(options)}"
+
+
 def describe_url(url: str) -> str:
     """The database and its host, for messages; never the password."""
     parts = _parts(url)
     return f"database '{parts.get('dbname', '')}' on {parts.get('host', 'the local server')}"
 
 
-def connect(url: str, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
+def host_and_port(url: str) -> str:
+    """HOST:PORT for messages."""
+    parts = _parts(url)
+    return f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
+
+
+def conninfo(url: str, *, settings: str = "", session: Mapping[str, int] = SESSION, **options: Any) -> str:
+    """What the driver connects with: `NETWORK` and `session` unless the URL says otherwise, `options` in any case.
+
+    `settings` are more of the session's, as `-c name=value`. A server that refuses such settings is not sent any.
+    """
+    from psycopg.conninfo import make_conninfo
+
+    parts = _parts(url)
+    given = parts.pop("options", None) or os.environ.get("PGOPTIONS", "")
+    ours = " ".join(f"-c {name}={value}" for name, value in session.items())
+    asked = {} if host_and_port(url) in _PLAIN else {"options": f"{ours} {given} {settings}".strip()}
+    return make_conninfo("", **{**NETWORK, **parts, **asked, **options})
+
+
+def refuses_settings(url: str, error: Exception) -> bool:
+    """True the first time that a server refuses the settings of the session: connecting again leaves them out.
+
+    Poolers do, because a session of theirs belongs to many (rule 22). It is said once.
+    """
+    where = host_and_port(url)
+    if "startup parameter" not in str(error) or where in _PLAIN:
+        return False
+    _PLAIN.add(where)
+    _log.warning(
+        "session_settings_refused server=%s: a pooler? Give the role its time-outs: "
+        "alter role ... set statement_timeout = '30s', lock_timeout = '5s', tcp_user_timeout = '30s'",
+        where,
+    )
+    return True
+
+
+def connect(url: str, *, session: Mapping[str, int] = SESSION, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
     """A connection in autocommit mode. Raises `DatabaseUnavailable`, saying what the server answered."""
     import psycopg
 
     try:
-        return psycopg.connect(libpq_url(url), autocommit=True, **options)
+        # prepares nothing: behind a pooler a prepared statement may be somebody else's
+        return psycopg.connect(conninfo(url, session=session, **options), autocommit=True, prepare_threshold=None)
     except psycopg.OperationalError as error:
-        raise DatabaseUnavailable(
-            f"cannot connect to {describe_url(url)}: {error}",
-            hint="check the URL and that the server is running",
-        ) from None
+        if not refuses_settings(url, error):
+            raise unavailable(url, error) from None
+    return connect(url, session=session, **options)
+
+
+def unavailable(url: str, error: Exception) -> DatabaseUnavailable:
+    """The error for a connection that failed. It is not retryable when the server refuses this login for good."""
+    said = str(error)
+    refused = any(words in said for words in ("authentication failed", "does not exist", "no pg_hba.conf entry"))
+    return DatabaseUnavailable(
+        f"cannot connect to {describe_url(url)}: {said}",
+        retryable=not refused,
+        hint="check the URL and that the server is running",
+    )
 
 
 def ensure_database(url: str) -> bool:

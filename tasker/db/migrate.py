@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasker.db.database import connect, libpq_url
+from tasker.db.database import connect, conninfo
+from tasker.db.limits import MIGRATION
 from tasker.db.schema import APPLIED, HERE, Schema, Script, read_schema
 from tasker.errors import DatabaseError
 
@@ -134,7 +135,8 @@ def _transaction(url: str) -> Iterator[tuple[sqlalchemy.Connection, Connection]]
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(libpq_url(url)), poolclass=NullPool)
+    info = conninfo(url, session=MIGRATION, application_name="tasker upgrade")
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(info), poolclass=NullPool)
     with engine.begin() as bound:
         yield bound, bound.connection.driver_connection  # type: ignore[misc]
 

@@ -116,6 +116,30 @@ class DatabaseUnavailable(DatabaseError):
     error_type = "database_unavailable"
 
 
+class DatabaseBreakerOpen(DatabaseUnavailable):
+    """The database kept failing and is not asked for now; `retry_after` says for how many seconds (A-62)."""
+
+    error_type = "database_breaker_open"
+
+
+class PoolExhausted(DatabaseError):
+    """No connection became free in time; `metadata` has the pool's sizes (RT-7). Nothing was sent: try again."""
+
+    error_type = "pool_exhausted"
+
+
+class StatementTimeout(DatabaseError):
+    """The database cancelled a statement that ran for too long; nothing of it was stored (RT-51)."""
+
+    error_type = "statement_timeout"
+
+
+class LockTimeout(DatabaseError):
+    """Another transaction kept what a statement needs for too long; nothing of it was stored."""
+
+    error_type = "lock_timeout"
+
+
 class SchemaOutdated(DatabaseError):
     """The schema in the database is not the one this version works with."""
 

@@ -1,19 +1,20 @@
 """Taking work from the queue: as much as there are free slots, as soon as somebody says that there is some.
 
 A wake-up may be lost only between a look and the mark "asleep"; therefore the worker marks itself asleep, commits, and
-looks once more before it waits (rule 7). Below that a poll with back-off and jitter remains.
+looks once more before it waits (rule 7). How long it waits then depends on how the process hears of work: for ever, or
+with polls that back off with jitter (H-45).
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
 from tasker.services.engine import Answer, Engine
+from tasker.services.hearing import Hearing, Rest
 
 BACKOFF_SECONDS = 0.2
 
@@ -21,7 +22,8 @@ BACKOFF_SECONDS = 0.2
 class Claimer:
     """Claims steps of `namespaces` (a list that may grow) for a worker until it is told to stop.
 
-    `release(namespace_ids, slots)` moves held steps into the queue when there is room and answers like a claim.
+    `hearing` says how long to wait without an announcement; `release(namespace_ids, slots)` moves held steps into the
+    queue when there is room and answers like a claim.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class Claimer:
         engine: Engine,
         worker: Worker,
         namespaces: Sequence[str],
+        hearing: Hearing,
         random: Random,
         release: Callable[[Sequence[int], int], Awaitable[Answer]],
         *,
@@ -36,45 +39,56 @@ class Claimer:
     ) -> None:
         self._engine, self._worker, self._random, self._release = engine, worker, random, release
         self._on_lost = on_lost
-        self._namespaces = namespaces
-        self._event = asyncio.Event()
+        self._namespaces, self._hearing = namespaces, hearing
+        self._rest = Rest(hearing, random)
         self._draining = False
         self._asleep = False
 
     def wake(self) -> None:
         """There may be work."""
-        self._event.set()
+        self._rest.wake()
 
     def drain(self) -> None:
         """Claim nothing more."""
         self._draining = True
-        self._event.set()
+        self._rest.wake()
 
     async def run(self) -> None:
         """Claim until `drain`."""
+        self._asleep = False  # the mark is the incarnation's, which may be a new one
         while not self._draining:
             await self._worker.slots.wait_free()
-            self._event.clear()
+            self._rest.clear()
             try:
-                if not await self._look() and not self._draining:
-                    await self._rest()
+                if not await self._look():
+                    await self._sleep()
             except (DatabaseError, MessagingError):
                 self._on_lost()
                 await asyncio.sleep(BACKOFF_SECONDS * (0.5 + self._random.random()))
 
-    async def _look(self) -> bool:
+    @property
+    def _takes(self) -> bool:
+        return not self._draining and self._worker.slots.free > 0
+
+    async def _look(self, *, polled: bool = False) -> bool:
         """One look at the queue. True when something was there, so that looking again pays."""
-        if self._draining or not self._worker.slots.free:
+        if not self._takes:
             return False
+        with self._hearing.look(polled=polled) as look:
+            look.found = await self._take()
+        if look.found and self._asleep:
+            self._asleep = False
+            await self._mark("wake")
+        return look.found > 0
+
+    async def _take(self) -> int:
+        """Claim, and release held steps where there is room now; how many messages and steps there were."""
         answer = await self._claim()
         found = int(answer.get("popped") or 0)
         if namespace_ids := answer.get("release"):
             answer = await self._worker.offer(lambda slots: self._release(namespace_ids, slots))
             found += int(answer.get("released") or 0)
-        if found and self._asleep:
-            self._asleep = False
-            await self._mark("wake")
-        return found > 0
+        return found
 
     async def _claim(self) -> Answer:
         """Where messages do not live in the database, they come first, and no more slots are set aside than needed."""
@@ -98,22 +112,21 @@ class Claimer:
             "grace_ms": worker.settings.grace_ms,
         }
 
-    async def _rest(self) -> None:
-        """Nothing there: doze, then mark the worker asleep, and only then look again and wait (rule 7)."""
-        pause = self._worker.settings.drowse_ms / 1000
-        while not await self._woken(pause * (0.75 + 0.5 * self._random.random())) and not self._draining:
-            if not self._asleep:
-                self._asleep = True
-                await self._mark("sleep")
-            if await self._look():
-                return
-            pause = min(pause * 2, self._worker.settings.poll_ms / 1000)
+    async def _sleep(self) -> None:
+        """Nothing there: doze, then mark the worker asleep, and only then look again and wait (rule 7).
 
-    async def _woken(self, seconds: float) -> bool:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._event.wait()
-        return self._event.is_set()
+        Without a free slot there is nothing to wait for here: what is announced then is looked for when one is free.
+        """
+        self._rest.begin()
+        woken = await self._rest.doze(self._worker.settings.drowse_ms / 1000)
+        while self._takes and not woken:
+            polled = self._asleep
+            if not self._asleep:
+                await self._mark("sleep")
+                self._asleep = True
+            if await self._look(polled=polled):
+                return
+            woken = await self._rest.wait()
 
     async def _mark(self, action: str) -> None:
         await self._engine.read("worker", {"action": action, "worker": self._worker.identity, "lease_ms": 0})

@@ -1,35 +1,49 @@
-"""Bringing results: what finished while the previous write was under way goes in the next one (group commit)."""
+"""Bringing results: what finished while the previous write was under way goes in the next one (group commit).
+
+A result is never dropped (A-44). While they cannot be stored, or only slowly, nothing more is claimed: the breaker
+`completion` and the bound of the buffer hold the worker's slots, not the results.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from tasker.errors import DatabaseError
+from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.worker import GivenBack, Worker
+from tasker.lifecycle.breaker import BreakerState
+from tasker.lifecycle.pressure import Fill
+from tasker.resilience.guard import SlowCalls
 from tasker.services.exchange import Advanced, Result, ResultSink
 
 Release = Callable[[list[GivenBack]], Awaitable[None]]
 BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+BREAKER, BUFFER = "completion_breaker", "completion_buffer"
+"""Reasons for which nothing more is claimed."""
+
+_log = logging.getLogger("tasker.execution")
 
 
 class Collector:
     """Takes finished attempts and writes them in batches; what the engine hands back starts at once.
 
-    Parameters: `sink` stores results; `release` gives claims back; `on_advanced` sees every
-    answer (tasks that ended, retries to come); `on_lost` hears that an answer of the database was lost.
+    Parameters: `sink` stores results; `release` gives claims back; `breaker` is told how long storing took;
+    `on_advanced` sees every answer (tasks that ended, retries to come); `on_lost` hears that an answer of the database
+    was lost.
     """
 
     def __init__(
         self,
         sink: ResultSink,
         release: Release,
+        breaker: SlowCalls,
         *,
         on_advanced: Callable[[Advanced], None],
         on_lost: Callable[[], None],
     ) -> None:
         self.worker: Worker | None = None
-        self._sink, self._release = sink, release
+        self._sink, self._release, self._breaker = sink, release, breaker
         self._on_advanced, self._on_lost = on_advanced, on_lost
         self._results: list[Result] = []
         self._given_back: dict[str, GivenBack] = {}
@@ -38,10 +52,21 @@ class Collector:
         self._idle = asyncio.Event()
         self._idle.set()
         self._failures = 0
+        self._fill = Fill.NORMAL
+        self._writing = 0
+        self._timer: asyncio.TimerHandle | None = None
+        breaker.guard.listeners.append(self._obey_breaker)
+        breaker.guard.notes.append(self._buffer)
+
+    @property
+    def waiting(self) -> int:
+        """Results that are not stored yet, those that are being written among them."""
+        return len(self._results) + len(self._again) + self._writing
 
     def add(self, result: Result) -> None:
         """A finished attempt."""
         self._results.append(result)
+        self._watch_fill()
         self._idle.clear()
         self._wake.set()
 
@@ -65,10 +90,37 @@ class Collector:
                 self._failures = 0
             except DatabaseError:
                 await self._wait_for_database()
+            self._watch_fill()
             if self._results or self._again or self._given_back:
                 self._wake.set()
             else:
                 self._idle.set()
+
+    def _obey_breaker(self) -> None:
+        """Open: claim nothing. Half-open: one step at a time, so that there is a result to try with."""
+        guard, slots = self._breaker.guard, self._worker().slots
+        if guard.state is BreakerState.OPEN:
+            slots.hold(BREAKER)
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(guard.retry_after + 0.001, self._obey_breaker)
+        elif guard.state is BreakerState.HALF_OPEN:
+            slots.hold(BREAKER, at_most=1)
+        else:
+            slots.lift(BREAKER)
+
+    def _buffer(self) -> str:
+        return f"buffer {self._fill}: {self.waiting} of {self._worker().settings.completion_buffer.size}"
+
+    def _watch_fill(self) -> None:
+        """Full: claim nothing until there is room again."""
+        limits, slots = self._worker().settings.completion_buffer, self._worker().slots
+        before, self._fill = self._fill, limits.fill(self.waiting, self._fill)
+        if self._fill is before:
+            return
+        slots.hold(BUFFER) if self._fill is Fill.FULL else slots.lift(BUFFER)
+        level = logging.INFO if self._fill is Fill.NORMAL else logging.WARNING
+        _log.log(level, "completion_buffer fill=%s waiting=%s size=%s", self._fill, self.waiting, limits.size)
 
     async def _flush(self) -> None:
         worker = self._worker()
@@ -78,19 +130,35 @@ class Collector:
         again, self._again = self._again, []
         if not batch and not again:
             return
+        self._writing = len(batch) + len(again)
         reserved = worker.slots.reserve()
         used = 0
         try:
-            advanced = await self._process(worker, batch, again, reserved)
+            advanced = await self._watched(worker, batch, again, reserved)
             used = len(advanced.claims)
         except BaseException:
             self._results, self._again = batch + self._results, again
             raise
         finally:
+            self._writing = 0
             worker.slots.settle(reserved, used)
         self._finish(worker, batch + again, advanced)
         if advanced.claims:
             await worker.accept({}, advanced.claims)
+
+    async def _watched(self, worker: Worker, batch: list[Result], again: list[Result], slots: int) -> Advanced:
+        """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time."""
+        guard, began = self._breaker.guard, self._breaker.now()
+        asked = guard.should_allow()
+        try:
+            advanced = await self._process(worker, batch, again, slots)
+        except BaseException as error:
+            if asked:
+                guard.record_failure(error) if isinstance(error, DatabaseError) else guard.abandoned()
+            raise
+        if asked:
+            self._breaker.record_success((self._breaker.now() - began) / self._writing)
+        return advanced
 
     async def _process(self, worker: Worker, batch: list[Result], again: list[Result], slots: int) -> Advanced:
         """New results skip tasks that others hold; those that had to wait once now wait in the queue for the lock."""
@@ -113,14 +181,19 @@ class Collector:
         given_back, self._given_back = self._given_back, {}
         try:
             await self._release(list(given_back.values()))
+        except LockTimeout:  # somebody keeps one of the tasks: results do not wait for that
+            self._given_back = given_back | self._given_back
+            return
         except BaseException:
             self._given_back = given_back | self._given_back
             raise
         worker.let_go(list(given_back))
 
     async def _wait_for_database(self) -> None:
+        """Try again soon, and at the breaker's pace once it is open."""
         self._on_lost()
-        await asyncio.sleep(BACKOFF_SECONDS[min(self._failures, len(BACKOFF_SECONDS) - 1)])
+        backoff = BACKOFF_SECONDS[min(self._failures, len(BACKOFF_SECONDS) - 1)]
+        await asyncio.sleep(self._breaker.guard.retry_after or backoff)
         self._failures += 1
 
     def _worker(self) -> Worker:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
+from tasker.lifecycle.pressure import BufferLimits
 from tasker.lifecycle.storable import MAX_BYTES
 from tasker.services.engine import DEFAULT_RULES, Rules
 
@@ -30,9 +32,17 @@ class WorkerSettings:
     """Idle time before the worker marks itself asleep, so that senders wake it."""
     result_path: str = "inline"
     """`inline`: this process moves its tasks on itself; `queued`: it parks results for an orchestrator."""
-    poll_ms: int = 1_000
-    """Longest pause between two looks at the queue when nothing wakes the worker."""
+    events: EventSettings = WORKER_EVENTS
+    """How the process hears of work."""
     result_limit_bytes: int = MAX_BYTES
     """Largest result of a step, as JSON."""
+    completion_buffer: BufferLimits = field(default_factory=BufferLimits)
+    """Results that wait to be stored before nothing more is claimed."""
+    starvation_ms: int = 10_000
+    """How long a step waits for a thread before it is warned of."""
+    loop_lag_ms: int = 1_000
+    """How long the event loop may stand still before the handler that blocks it is named in the log; 0: never."""
+    name: str | None = None
+    """What people call it; it is shown in the registry."""
     rules: Rules = DEFAULT_RULES
     """What all processes agree on."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections import Counter
+
+_log = logging.getLogger("tasker.execution")
 
 
 class Slots:
@@ -12,8 +16,11 @@ class Slots:
         self.concurrency = concurrency
         self.running = 0
         self._reserved = 0
+        self._held: dict[str, int] = {}
         self._freed = asyncio.Event()
         self._closed = False
+        self.holds: Counter[str] = Counter()
+        """How often nothing or little more was taken on, by reason (A-46)."""
 
     def close(self) -> None:
         """No slot is free any more: the worker takes on nothing."""
@@ -23,7 +30,23 @@ class Slots:
     @property
     def free(self) -> int:
         """Slots that nobody uses or has reserved."""
-        return 0 if self._closed else max(0, self.concurrency - self.running - self._reserved)
+        limit = min(self.concurrency, *self._held.values()) if self._held else self.concurrency
+        return 0 if self._closed else max(0, limit - self.running - self._reserved)
+
+    def hold(self, reason: str, at_most: int = 0) -> None:
+        """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers."""
+        if self._held.get(reason) == at_most:
+            return
+        self.holds[reason] += reason not in self._held
+        self._held[reason] = at_most
+        _log.warning("claims_held reason=%s at_most=%s", reason, at_most)
+        self._freed.set()
+
+    def lift(self, reason: str) -> None:
+        """The reason is gone."""
+        if self._held.pop(reason, None) is not None:
+            _log.info("claims_resumed reason=%s", reason)
+            self._freed.set()
 
     def reserve(self, limit: int | None = None) -> int:
         """Set aside all free slots (up to `limit`) for a request under way; how many there were."""

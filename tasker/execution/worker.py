@@ -41,6 +41,7 @@ class Running:
     claim: Claim
     key: str
     """The template's identifier and the step's ordinal in it."""
+    handler: str
     cancel: CancelFlag = field(default_factory=CancelFlag)
     task: asyncio.Task[None] | None = None
     ended: bool = False
@@ -101,6 +102,14 @@ class Worker:
     def held(self) -> list[tuple[str, int]]:
         """The (step, token) pairs in hand. May be called from another thread."""
         return [(step, running.claim.token) for step, running in list(self._held.items())]
+
+    def in_turn(self, loop: asyncio.AbstractEventLoop) -> str | None:
+        """The step whose handler the loop runs at this moment. May be called from another thread."""
+        task = asyncio.current_task(loop)
+        for running in list(self._held.values()):
+            if task is not None and running.task is task:
+                return f"handler {running.handler}, step {running.claim.name} of task {running.claim.task_uuid}"
+        return None
 
     @property
     def busy(self) -> int:
@@ -169,7 +178,7 @@ class Worker:
             checkpoint=row.get("checkpoint"),
             priority=data.priority,
         )
-        running = Running(claim, f"{row['template']}:{row['ordinal']}")
+        running = Running(claim, f"{row['template']}:{row['ordinal']}", step.handler.callable)
         self._held[claim.step_uuid] = running
         results = self.inputs.dependency_results(data, plan, step)
         attempt = Attempt(

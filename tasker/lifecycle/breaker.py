@@ -6,6 +6,7 @@ it lets one call at a time pass as a trial: a failure opens it again, enough suc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,16 +31,58 @@ class BreakerCounts:
     opened: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a breaker stands at one moment; `error` is the failure that it saw last, `note` what else is to say."""
+
+    name: str
+    state: BreakerState
+    counts: BreakerCounts
+    error: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What several breakers together say: `healthy`, `degraded` (one is half-open) or `unhealthy` (one is open)."""
+
+    status: str
+    message: str
+
+
+def health(readings: Sequence[Reading]) -> Health:
+    """The health of a process by its breakers: the worst of them counts, and the open ones say why (A-68)."""
+    states = [reading.state for reading in readings]
+    status = "healthy"
+    if BreakerState.OPEN in states:
+        status = "unhealthy"
+    elif BreakerState.HALF_OPEN in states:
+        status = "degraded"
+    names = (("closed", BreakerState.CLOSED), ("open", BreakerState.OPEN), ("half-open", BreakerState.HALF_OPEN))
+    counts = ", ".join(f"{states.count(state)} {name}" for name, state in names)
+    details = "; ".join(map(_line, readings)) or "none in use"
+    return Health(status, f"{len(states)} circuit breakers: {counts}. Details: {details}")
+
+
+def _line(reading: Reading) -> str:
+    counts = f"{reading.counts.calls} calls, {reading.counts.failures} failures"
+    why = reading.error if reading.state is not BreakerState.CLOSED else ""
+    return f"{reading.name}: {reading.state} ({', '.join(filter(None, (counts, why, reading.note)))})"
+
+
 class Breaker:
     """One breaker. `now` is always a monotonic time in seconds, which never goes back.
 
     Every call is asked for with `allow` and, if allowed, reported with `succeeded` or `failed` - or with `abandoned`
-    when it says nothing about what the breaker guards.
+    when it says nothing about what the breaker guards. It closes `settle_seconds` after it opened at the earliest, so
+    that it does not flutter; opening and forcing are never put off (A-66).
     """
 
-    def __init__(self, name: str, policy: BreakerPolicy | None = None) -> None:
+    def __init__(self, name: str, policy: BreakerPolicy | None = None, *, settle_seconds: float = 0.0) -> None:
         self.name = name
         self.policy = policy or BreakerPolicy()
+        self._settle_seconds = settle_seconds
+        self._opened_at = 0.0
         self._open_until: float | None = None
         self._trial_until: float | None = None
         self._failures = self._successes = 0
@@ -74,7 +117,7 @@ class Breaker:
         elif state is BreakerState.HALF_OPEN:
             self._trial_until = None
             self._successes += 1
-            if self._successes >= self.policy.success_threshold:
+            if self._successes >= self.policy.success_threshold and now >= self._opened_at + self._settle_seconds:
                 self.force_closed()
 
     def failed(self, now: float) -> None:
@@ -98,7 +141,7 @@ class Breaker:
 
     def force_open(self, now: float) -> None:
         """Open it, for its timeout from now."""
-        self._open_until = now + self.policy.timeout_seconds
+        self._opened_at, self._open_until = now, now + self.policy.timeout_seconds
         self._trial_until, self._successes = None, 0
         self._opened += 1
 

@@ -1,4 +1,4 @@
-"""When new work is refused, and for how long: decisions from depths and rates, without IO (A-39, A-45, H-140)."""
+"""When new work is refused, for how long, and how full a buffer is: decisions without IO (A-39, A-45, H-140)."""
 
 from __future__ import annotations
 
@@ -44,6 +44,30 @@ class DepthLimits:
             return UNKNOWN_SECONDS
         seconds = (depth - self.critical / 2) / per_second
         return math.ceil(min(LONGEST_SECONDS, max(SHORTEST_SECONDS, seconds)))
+
+
+class Fill(StrEnum):
+    """How full a bounded buffer is."""
+
+    NORMAL = "normal"
+    HIGH = "high"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class BufferLimits:
+    """A buffer's size, and the share of it from which on it is warned of."""
+
+    size: int = 1000
+    warning_share: float = 0.8
+
+    def fill(self, count: int, before: Fill) -> Fill:
+        """How full it is. A warning is over at half of its mark, so that it is not said with every entry."""
+        if count >= self.size:
+            return Fill.FULL
+        mark = self.warning_share * self.size
+        high = count >= mark or (before is not Fill.NORMAL and count > mark / 2)
+        return Fill.HIGH if high and count else Fill.NORMAL
 
 
 class DrainRate:

@@ -70,6 +70,10 @@ class ForwardingBackend:
         """Done with it."""
         return await self._backend.ack_message(queue, message_id)
 
+    async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
+        """Done with all of them."""
+        return await self._backend.ack_messages(queue, message_ids)
+
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Give it back."""
         return await self._backend.nack_message(queue, message_id, delay_seconds)

@@ -8,42 +8,50 @@ changes of tasks.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
-from tasker.contracts.clock import Clock
 from tasker.contracts.messaging import Available, Backend, QueuedMessage
-from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import CircuitBreakerOpen, MessagingError
-from tasker.lifecycle.breaker import Breaker, BreakerState
 from tasker.messaging.forwarding import ForwardingBackend
+from tasker.resilience.guard import Guard
 
 T = TypeVar("T")
-_log = logging.getLogger("tasker.messaging")
 
 
 class GuardedBackend(ForwardingBackend):
     """The backend with a `breaker` to look at and to force. While it is open calls raise `CircuitBreakerOpen`."""
 
-    def __init__(self, backend: Backend, clock: Clock, policy: BreakerPolicy | None = None) -> None:
+    def __init__(self, backend: Backend, breaker: Guard) -> None:
         super().__init__(backend)
-        self.breaker = Breaker("messaging", policy)
-        self._clock = clock
+        self.breaker = breaker
+        self._asked_for: set[str] = set()
+
+    async def create_queue(self, queue: str) -> None:
+        """Make a queue, the first time whatever the breaker's state.
+
+        Again it is what sending and receiving begin with after an error, and is guarded as they are: otherwise they
+        would never get so far as to count.
+        """
+        if queue in self._asked_for:
+            await self._guarded(lambda: self._backend.create_queue(queue))
+            return
+        self._asked_for.add(queue)
+        await self._backend.create_queue(queue)
 
     async def health_check(self) -> bool:
         """True when the provider answers, whatever the breaker's state."""
         answers = await self._backend.health_check()
         if answers:
-            self.breaker.encouraged(self._clock.monotonic())
+            self.breaker.encouraged()
         return answers
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available | QueuedMessage, None]:
         """Notifications for these queues, whatever the breaker's state."""
         async with aclosing(self._backend.subscribe_many(queues)) as notifications:
             async for notification in notifications:
-                self.breaker.encouraged(self._clock.monotonic())
+                self.breaker.encouraged()
                 yield notification
 
     async def send_message(self, queue: str, payload: bytes) -> int:
@@ -67,41 +75,16 @@ class GuardedBackend(ForwardingBackend):
         return await self._guarded(lambda: self._backend.receive_message(queue, message_id, visibility_timeout))
 
     async def _guarded(self, call: Callable[[], Awaitable[T]]) -> T:
-        before = self._ask()
-        try:
-            answer = await call()
-        except MessagingError as error:
-            self._failed(before, error)
-            raise
-        except BaseException:  # cancelled: it says nothing about the provider
-            self.breaker.abandoned()
-            raise
-        self.breaker.succeeded(self._clock.monotonic())
-        self._tell(before)
-        return answer
+        return await self.breaker.call(call, self._refusal, _is_outage)
 
-    def _ask(self) -> BreakerState:
-        now = self._clock.monotonic()
-        before = self.breaker.state(now)
-        if not self.breaker.allow(now):
-            wait = self.breaker.retry_after(now)
-            raise CircuitBreakerOpen(
-                f"the {self.provider_name()} backend keeps failing: no further attempt for {wait:.1f} s",
-                retry_after=wait,
-                hint="it is tried again by itself; see whether the provider runs and can be reached",
-            )
-        return before
+    def _refusal(self, seconds: float) -> CircuitBreakerOpen:
+        return CircuitBreakerOpen(
+            f"the {self.provider_name()} backend keeps failing: no further attempt for {seconds:.1f} s",
+            retry_after=seconds,
+            hint="it is tried again by itself; see whether the provider runs and can be reached",
+        )
 
-    def _failed(self, before: BreakerState, error: MessagingError) -> None:
-        """What would fail every time (a bad name) is the caller's mistake and no sign of a sick provider."""
-        if not error.retryable:
-            self.breaker.abandoned()
-            return
-        self.breaker.failed(self._clock.monotonic())
-        self._tell(before)
 
-    def _tell(self, before: BreakerState) -> None:
-        after = self.breaker.state(self._clock.monotonic())
-        if after is not before:
-            level = logging.WARNING if after is BreakerState.OPEN else logging.INFO
-            _log.log(level, "circuit_breaker name=messaging backend=%s state=%s", self.provider_name(), after)
+def _is_outage(error: Exception) -> bool:
+    """What would fail every time (a bad name) is the caller's mistake and no sign of a sick provider."""
+    return isinstance(error, MessagingError) and error.retryable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from itertools import groupby
 from typing import Any
 
@@ -201,6 +201,15 @@ class MessagingService:
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Done with it. False when it was no longer ours."""
         return await self.backend.ack_message(queue, message_id)
+
+    async def ack_messages(self, messages: Sequence[QueuedMessage]) -> None:
+        """Done with all of them. Whatever fails comes back, and is then a message about something that has moved on."""
+        ids: dict[str, list[int]] = {}
+        for message in messages:
+            ids.setdefault(message.queue, []).append(message.message_id)
+        for queue, of_queue in ids.items():
+            with suppress(MessagingError):
+                await self.backend.ack_messages(queue, of_queue)
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Give it back. False when it was no longer ours."""

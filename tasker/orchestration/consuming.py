@@ -1,52 +1,67 @@
-"""The orchestrator's loop over parked results: woken by the messaging backend, polling with back-off below that."""
+"""The actors of an orchestrator, one for each of its queues: woken by announcements, else polling with back-off."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Callable
+from typing import Protocol
 
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
-from tasker.orchestration.parking import ParkedResults
 from tasker.services.exchange import Advanced, Caller
+from tasker.services.hearing import Hearing, Rest
 
-SHORTEST_SECONDS = 0.02
+FAILED_SECONDS = 0.5
 
 
-class ResultConsumer:
-    """Ends parked steps until cancelled. `caller` says who this process is; `on_advanced` sees every answer."""
+class Inbox(Protocol):
+    """What an actor does with the messages of its queue."""
+
+    async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+        """Take up to `limit` messages and deal with them; how many there were, and what came of it."""
+        ...
+
+
+class QueueActor:
+    """Deals with the messages of one queue until cancelled (B-21, B-28).
+
+    `caller` says who this process is, `hearing` how long to wait without an announcement; `on_advanced` sees every
+    answer; `batch` is how many messages it takes at a time at most.
+    """
 
     def __init__(
         self,
-        parked: ParkedResults,
+        inbox: Inbox,
         caller: Callable[[], Caller],
+        hearing: Hearing,
         random: Random,
         *,
         on_advanced: Callable[[Advanced], None],
         batch: int = 500,
-        poll_seconds: float = 1.0,
     ) -> None:
-        self._parked, self._caller, self._random, self._on_advanced = parked, caller, random, on_advanced
-        self._batch, self._poll_seconds = batch, poll_seconds
-        self._event = asyncio.Event()
+        self._inbox, self._caller, self._hearing = inbox, caller, hearing
+        self._on_advanced, self._batch = on_advanced, batch
+        self._rest = Rest(hearing, random)
 
     def wake(self) -> None:
-        """There may be results."""
-        self._event.set()
+        """There may be messages."""
+        self._rest.wake()
 
     async def run(self) -> None:
-        """Look, end what is there, look again; wait when there is nothing."""
-        pause = SHORTEST_SECONDS
+        """Look, deal with what is there, look again; wait when there is nothing."""
+        polled = False
         while True:
-            self._event.clear()
+            self._rest.clear()
             try:
-                count, advanced = await self._parked.receive(self._caller(), self._batch)
-                self._on_advanced(advanced)
+                found = await self._look(polled)
             except (DatabaseError, MessagingError):
-                count, pause = 0, 0.5
-            pause = SHORTEST_SECONDS if count else min(pause * 2, self._poll_seconds)
-            if not count:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(pause * (0.75 + 0.5 * self._random.random())):
-                        await self._event.wait()
+                polled = not await self._rest.doze(FAILED_SECONDS)
+                continue
+            if found:
+                self._rest.begin()
+            polled = not found and not await self._rest.wait()
+
+    async def _look(self, polled: bool) -> int:
+        with self._hearing.look(polled=polled) as look:
+            look.found, advanced = await self._inbox.receive(self._caller(), self._batch)
+            self._on_advanced(advanced)
+        return look.found

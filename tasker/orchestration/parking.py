@@ -66,8 +66,7 @@ class ParkedResults:
         """Take messages of the results queue and end their steps; how many messages there were."""
         messages = await self._engine.messaging.receive_step_results(limit, self._engine.rules.hidden_seconds)
         advanced = await self.end([step for message in messages if (step := _step(message))], caller)
-        for message in messages:
-            await self._engine.messaging.ack_message(message.queue, message.message_id)
+        await self._engine.messaging.ack_messages(messages)
         return len(messages), advanced
 
     async def end(self, steps: Sequence[str], caller: Caller) -> Advanced:
@@ -77,7 +76,7 @@ class ParkedResults:
             found = await self._engine.read("parked", {"steps": list(steps)})
             plain = [row for row in found["items"] if not await self._expands(row)]
             if plain:
-                advanced.add(await self._processor.apply([_parked_change(row) for row in plain], caller))
+                advanced.add(await self._processor.bring([_parked_change(row) for row in plain], caller))
             for row in found["items"]:
                 if row not in plain:
                     await self._expand(row, caller, advanced)
@@ -86,7 +85,7 @@ class ParkedResults:
     async def _expand(self, row: Mapping[str, Any], caller: Caller, advanced: Advanced) -> None:
         """Planned again while the graph changes; in the end the step stays parked and the sweep brings it again."""
         for _ in range(MAX_REPLANS):
-            answer = await self._processor.apply([await self._expansion(row)], caller)
+            answer = await self._processor.bring([await self._expansion(row)], caller)
             if Verdict.REPLAN not in (answer.get("verdicts") or {}).values():
                 advanced.add(answer)
                 return

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from tasker.contracts.clock import Random
 from tasker.contracts.execution import Failure, Outcome, Verdict
 from tasker.db.connection import DataRefused
+from tasker.errors import LockTimeout
 from tasker.orchestration.changes import Change, change_of, items_text
 from tasker.orchestration.expansion import expands, plan_expansion
 from tasker.services.engine import Answer, Engine
@@ -38,7 +39,7 @@ class Processor:
             await self._write(plain, caller, advanced, wait)
         for result in results:
             if expands(result.plan, result.outcome):
-                await self._expand(result, caller, advanced)
+                await self._expand(result, caller, advanced, wait)
         return advanced
 
     async def _write(self, results: Sequence[Result], caller: Caller, advanced: Advanced, wait: bool) -> None:
@@ -46,7 +47,7 @@ class Processor:
         delays = (advanced.retry_in_ms, *(change.delay_ms for change in changes))
         advanced.retry_in_ms = min((ms for ms in delays if ms is not None), default=None)
         try:
-            answer = await self.apply(changes, caller, slots=caller.slots - len(advanced.claims), wait=wait)
+            answer = await self.bring(changes, caller, caller.slots - len(advanced.claims), wait)
         except DataRefused as error:
             await self._bisect(results, caller, advanced, error)
             return
@@ -60,6 +61,15 @@ class Processor:
         """Bring changes to the engine as they are; its answer."""
         text = f'{caller.fields(slots)},"wait":{"true" if wait else "false"},"items":{items_text(changes)}}}'
         return await self._engine.call("advance", text)
+
+    async def bring(self, changes: Sequence[Change], caller: Caller, slots: int = 0, wait: bool = True) -> Answer:
+        """As `apply`; when somebody keeps one of the tasks for too long, the others do not wait for it (`busy`)."""
+        try:
+            return await self.apply(changes, caller, slots=slots, wait=wait)
+        except LockTimeout:
+            if not wait:
+                raise
+            return await self.apply(changes, caller, slots=slots, wait=False)
 
     async def _bisect(self, results: Sequence[Result], caller: Caller, advanced: Advanced, error: DataRefused) -> None:
         """The database refused the values of a batch: halve it until the culprit is alone; that one fails (rule 5)."""
@@ -80,12 +90,12 @@ class Processor:
         failed = Outcome(outcome.claim, outcome.duration_ms, failure=failure)
         await self._write([Result(failed, results[0].plan)], caller, advanced, True)
 
-    async def _expand(self, result: Result, caller: Caller, advanced: Advanced) -> None:
+    async def _expand(self, result: Result, caller: Caller, advanced: Advanced, wait: bool) -> None:
         """Expansions go one by one, in calls of their own, planned again when the graph has changed (rule 8)."""
         for _ in range(MAX_REPLANS):
             change = await plan_expansion(self._engine, result.plan, result.outcome, result.text or "null")
             try:
-                answer = await self.apply([change], caller, slots=caller.slots - len(advanced.claims))
+                answer = await self.bring([change], caller, caller.slots - len(advanced.claims), wait)
             except DataRefused as error:
                 await self._bisect([result], caller, advanced, error)
                 return

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from tasker.contracts.clock import Random
+from tasker.db.queries import query
 from tasker.orchestration.changes import Change, lost_change, simple_change
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
+from tasker.orchestration.storms import StormSettings, StormWatch
 from tasker.services.engine import Engine
 from tasker.services.exchange import Advanced, Caller
 from tasker.services.plans import PlanStore
@@ -35,8 +37,12 @@ class SweepSettings:
     idle_grace_ms: int = 2_000
     interval_ms: int = 5_000
     """Period of the sweep, with jitter between processes."""
-    unserved_ms: int = 600_000
-    """How long a step waits for a worker that can resolve its handler before it fails."""
+    storms: StormSettings = field(default_factory=StormSettings)
+    """When failures are too many."""
+    unserved_ms: int | None = 3_600_000
+    """How long no worker may have had a step's handler before the step fails; None: it waits for ever."""
+    forget_ms: int = 86_400_000
+    """How long a process that is gone stays in the registry."""
 
 
 class Sweeper:
@@ -53,12 +59,15 @@ class Sweeper:
         self._engine, self._processor, self._plans, self._random = engine, processor, plans, random
         self._parked = ParkedResults(engine, processor, plans)
         self._settings = settings or SweepSettings()
+        self.storms = StormWatch(engine, self._settings.storms)
 
     async def sweep(self, caller: Caller) -> tuple[Counter[str], Advanced]:
-        """One pass over all open tasks; the number of repairs by kind, and what the changes answered."""
+        """One pass over all open tasks, and a look for failure storms; the repairs by kind, and what they answered."""
         repairs: Counter[str] = Counter()
         advanced = Advanced()
         last: str | None = None
+        await self._engine.read("worker", {"action": "forget", "older_ms": self._settings.forget_ms})
+        repairs["frozen_client"] += await self._end_frozen()
         while True:
             found = await self._engine.read("find", self._args(last))
             await self._repair(found, caller, repairs, advanced)
@@ -67,7 +76,13 @@ class Sweeper:
                 break
         if +repairs:
             await self._engine.read("repaired", dict(+repairs))
+        await self.storms.look()
         return repairs, advanced
+
+    async def _end_frozen(self) -> int:
+        """End sessions whose process is frozen in the middle of an answer: nobody else may have their locks."""
+        rows = await self._engine.connection.execute(query("sessions", "end_frozen"), {})
+        return int(rows[0][0])
 
     async def apply(self, changes: Sequence[Change], caller: Caller) -> Advanced:
         """Bring changes to the engine, skipping tasks that others hold."""
@@ -98,7 +113,7 @@ class Sweeper:
         if parked := [row["s"] for row in found.get("parked", ())]:
             _join(advanced, await self._parked.end(parked, caller))
             repairs["result_message_lost"] += len(parked)
-        repairs["hint_lost"] += await self._hint(found.get("unhinted", ()))
+        repairs["hint_lost"] += await self._hint(found.get("unhinted", ()), advanced)
         if tasks := found.get("unfinished"):
             answer = await self._engine.call("settle", {"tasks": tasks})
             repairs["not_finished"] += answer.get("settled") or 0
@@ -115,14 +130,19 @@ class Sweeper:
         advanced.add(answer)
         return len(changes) - len(answer.get("verdicts") or {})
 
-    async def _hint(self, rows: Sequence[Found]) -> int:
-        """Send hints again for enqueued steps that have none."""
+    async def _hint(self, rows: Sequence[Found], advanced: Advanced) -> int:
+        """Send hints again for enqueued steps that have none.
+
+        Where hints lie for so long, whoever sleeps is woken all the same: the announcement may have been lost.
+        """
         repaired = 0
         by_namespace = sorted(rows, key=lambda row: str(row["namespace"]))
         for namespace, group in groupby(by_namespace, key=lambda row: str(row["namespace"])):
-            steps = await self._engine.missing_hints(namespace, [row["s"] for row in group])
+            advanced.sent.setdefault(namespace, 0)
+            tokens = {row["s"]: row["k"] for row in group}
+            steps = await self._engine.missing_hints(namespace, list(tokens))
             if steps:
-                answer = await self._engine.call("hinted", {"steps": steps})
+                advanced.add(answer := await self._engine.call("hinted", {"steps": steps, "tokens": tokens}))
                 repaired += sum((answer.get("sent") or {}).values())
         return repaired
 
@@ -136,7 +156,7 @@ def _join(advanced: Advanced, more: Advanced) -> None:
 def _unserved(row: Found) -> Change:
     """The step fails for good: no worker has had its handler for too long (rule 16)."""
     error = {
-        "message": f"nobody serves {row['callable']!r}: no running worker can resolve this handler",
+        "message": f"nobody serves {row['callable']!r} (namespace {row['namespace']}): no worker has this handler",
         "error_type": "handler_not_found",
         "retryable": False,
         "handler": row["callable"],

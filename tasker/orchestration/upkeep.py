@@ -1,4 +1,7 @@
-"""The clockwork of every process: retries that are due, sweeps, waking whoever sleeps (rule 14)."""
+"""The clockwork of every process: retries that are due, sweeps, waking whoever sleeps (rule 14).
+
+A round goes through the breaker `task_readiness`: open, it is skipped, and everything else goes on (A-63).
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from tasker.contracts.clock import Clock, Random
-from tasker.errors import DatabaseError, MessagingError
+from tasker.errors import DatabaseError, DatabaseUnavailable, MessagingError
 from tasker.orchestration.changes import simple_change
 from tasker.orchestration.sweep import Sweeper
+from tasker.resilience.guard import Guard
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced, Caller
 
@@ -32,6 +36,10 @@ class Hands(Protocol):
         ...
 
 
+class RoundSkipped(Exception):
+    """The breaker is open, for so many seconds."""
+
+
 class Upkeep:
     """Promotes retries when they are due and sweeps every `sweep_seconds`, both with jitter between processes.
 
@@ -46,12 +54,15 @@ class Upkeep:
         clock: Clock,
         random: Random,
         *,
+        breaker: Guard,
         on_advanced: Callable[[Advanced], None],
         sweep_seconds: float = 5.0,
         poll_seconds: float = 1.0,
     ) -> None:
         self._engine, self._sweeper, self._hands = engine, sweeper, hands
         self._clock, self._random, self._on_advanced = clock, random, on_advanced
+        self._breaker = breaker
+        self._unreachable = False
         self._sweep_seconds, self._poll_seconds = sweep_seconds, poll_seconds
         self._due_at: float = clock.monotonic()
         self._sweep_at: float = clock.monotonic()
@@ -61,6 +72,8 @@ class Upkeep:
         self._unknown: set[tuple[str, int]] = set()
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
+        self.skipped = 0
+        """Rounds that the open breaker refused."""
 
     def due_in(self, milliseconds: float) -> None:
         """Something will be due then: a retry that this process arranged."""
@@ -96,6 +109,28 @@ class Upkeep:
             namespaces, self._sleepers = self._sleepers, set()
             await self._engine.connection.execute("select tasker.wake_v1(%s)", (sorted(namespaces),))
         now = self._clock.monotonic()
+        if now >= min(self._due_at, self._sweep_at):
+            try:
+                await self._breaker.call(lambda: self._round(now), RoundSkipped, self._is_outage)
+            except RoundSkipped as skipped:
+                await self._skip(now, skipped.args[0])
+
+    async def _skip(self, now: float, seconds: float) -> None:
+        """Come back when the breaker does; sooner when the database could not be reached, and answers again."""
+        self.skipped += 1
+        self._due_at = self._sweep_at = now + seconds
+        if self._unreachable:
+            self._due_at = now + min(seconds, self._jittered(self._poll_seconds))
+            await self._engine.connection.execute("select 1")
+            self._unreachable = False
+            self._breaker.encouraged()
+            self._due_at = self._sweep_at = now
+
+    def _is_outage(self, error: Exception) -> bool:
+        self._unreachable = isinstance(error, DatabaseUnavailable)
+        return isinstance(error, DatabaseError)
+
+    async def _round(self, now: float) -> None:
         if now >= self._due_at:
             await self.promote()
             if self._suspect:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tasker.contracts.messaging import BackendSettings
 from tasker.errors import ConfigurationError
+from tasker.services.backend_tables import TABLE, backend_problems, backend_tables
 from tasker.services.configuration_sources import (
     SOURCE_DIR,
     Layer,
@@ -65,6 +67,8 @@ class Configuration:
     settings: Settings
     layers: tuple[Layer, ...]
     variables: Variables
+    backends: Mapping[str, BackendSettings] = field(default_factory=dict)
+    """Tables of messaging backends that the settings have no model for, by the backend's name."""
 
     def origin(self, path: str) -> str:
         """`FILE:LINE`, the environment variable, or `default`: what set the value."""
@@ -155,17 +159,22 @@ def assemble(context: str, environment: str, files: list[Layer], environ: Mappin
     _log.debug("configuration layers, last one on top: %s", names_of(layers))
     substitution = Substitution(variables)
     values = substitution.tables(merged(layers))
-    return Configuration(context, environment, _checked(values, layers, substitution), tuple(layers), variables)
+    backends = backend_tables(values)
+    settings = _checked(values, backends, layers, substitution)
+    return Configuration(context, environment, settings, tuple(layers), variables, backends)
 
 
-def _checked(values: dict[str, Any], layers: list[Layer], substitution: Substitution) -> Settings:
+def _checked(
+    values: dict[str, Any], backends: Mapping[str, BackendSettings], layers: list[Layer], substitution: Substitution
+) -> Settings:
     def place_of(path: str) -> str | None:
         return next(filter(None, (layer.place_of(path) for layer in reversed(layers))), None)
 
     broken = frozenset(problem.path.partition("[")[0] for problem in substitution.problems)
-    result = check(without(values, broken), place_of)
+    result = check(without(values, broken | {f"{TABLE}.{name}" for name in backends}), place_of)
     unplaced = [Problem(p.path, p.value, p.issue, p.fix, place_of(p.path)) for p in substitution.problems]
-    problems = (*(p for layer in layers for p in layer.problems), *unplaced, *result.problems)
+    own = backend_problems(backends, place_of)
+    problems = (*(p for layer in layers for p in layer.problems), *unplaced, *result.problems, *own)
     if problems or result.settings is None:
         _log.debug("configuration refused: %d problems", len(problems))
         raise ConfigurationInvalid(problems)

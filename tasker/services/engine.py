@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
-from tasker.db.connection import Connection
+from tasker.db.connection import Statements
 from tasker.errors import DatabaseError, MessagingError
 from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 from tasker.messaging.hints import PoisonMessage, StepHint
@@ -48,7 +48,7 @@ class Engine:
     and every call may be repeated.
     """
 
-    def __init__(self, connection: Connection, messaging: MessagingService, rules: Rules = DEFAULT_RULES) -> None:
+    def __init__(self, connection: Statements, messaging: MessagingService, rules: Rules = DEFAULT_RULES) -> None:
         self.connection = connection
         self.messaging = messaging
         self.rules = rules
@@ -132,17 +132,18 @@ class Engine:
         They are acknowledged after the claim's commit: a crash in between makes them visible again.
         """
         taken = received[: args["slots"]]
-        await self._give_back(received[args["slots"] :])
+        await self.give_back(received[args["slots"] :])
         try:
             steps = [step for message in taken if (step := await self._step_of(message))]
             answer = await self.call("claim", {**args, "steps": steps})
         except DatabaseError:
-            await self._give_back(taken)
+            await self.give_back(taken)
             raise
         await self.messaging.ack_messages(taken)
         return {**answer, "popped": len(taken)}
 
-    async def _give_back(self, messages: Sequence[QueuedMessage]) -> None:
+    async def give_back(self, messages: Sequence[QueuedMessage]) -> None:
+        """Let these messages come again, at once."""
         for message in messages:
             await self.messaging.nack_message(message.queue, message.message_id)
 
@@ -150,17 +151,17 @@ class Engine:
         try:
             return str(StepHint.decode(message.payload).step_uuid)
         except PoisonMessage as error:
-            await self._set_aside(message.queue, message.message_id, message.payload, error.reason)
+            await self.set_aside(message.queue, message.message_id, message.payload, error.reason)
             return None
 
-    async def _set_aside(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
-        """Keep what is no hint where a person can see it."""
+    async def set_aside(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
+        """Keep what cannot be used where a person can see it (`tasker task refused`), with the reason."""
         await self.connection.execute(
             "insert into tasker.poison_messages (queue_name, msg_id, message, reason) values (%s, %s, %s::jsonb, %s)",
             (
                 queue,
                 message_id,
                 json.dumps({"raw": payload.decode("utf-8", "backslashreplace").replace("\0", "\\0")}),
-                reason,
+                reason.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0"),
             ),
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasker.contracts.plan import Plan
-from tasker.db.connection import Connection
+from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import TaskNotFound, TemplateError, UsageError
 
@@ -29,7 +29,7 @@ class Registered:
 class PlanStore:
     """Plans by their identifier, fetched once; the least recently used make room beyond 256."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Statements) -> None:
         self._connection = connection
         self._plans: OrderedDict[int, Plan] = OrderedDict()
         self._ids: dict[str, int] = {}

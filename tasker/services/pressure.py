@@ -5,12 +5,25 @@ A refused task is not created: nothing is lost, and whoever asked knows when to 
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from dataclasses import dataclass
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.plan import Plan
 from tasker.errors import Overloaded
 from tasker.lifecycle.pressure import DepthLimits, DrainRate, Level
 from tasker.services.engine import Engine
+
+LOOK_SECONDS = 1.0
+"""A look counts for so long, together with what was added since, while there is room."""
+_SEVERITY = {
+    Level.NORMAL: logging.INFO,
+    Level.WARNING: logging.WARNING,
+    Level.CRITICAL: logging.WARNING,
+    Level.OVERFLOW: logging.ERROR,
+}
+_log = logging.getLogger("tasker.submission")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +52,37 @@ class Pressure:
         return self.retry_after is None
 
 
+@dataclass(slots=True)
+class Look:
+    """What was seen last, and what this process has added since."""
+
+    at: float
+    found: Pressure
+    added: int = 0
+
+
 class Admission:
-    """Looks at namespaces and decides. One query for each look; the drain rates are kept between looks."""
+    """Looks at namespaces and decides. One query per namespace and second while there is room; more near the limit."""
 
     def __init__(self, engine: Engine, clock: Clock, limits: DepthLimits) -> None:
         self._engine, self._clock, self._limits = engine, clock, limits
         self._rates: dict[str, DrainRate] = {}
+        self._looks: dict[str, Look] = {}
+        self.refused: Counter[str] = Counter()
+        """Refusals by namespace."""
+        self.overflows: Counter[str] = Counter()
+        """How often a namespace was found at the level `overflow` after it had been below."""
 
     async def admission(self, namespace: str) -> Pressure:
-        """How the namespace stands, and whether it takes new work."""
-        found = await self._engine.read("depth", {"namespace": namespace, "limit": self._limits.overflow * 10})
+        """How the namespace stands now, and whether it takes new work."""
+        found = await self._look(namespace)
+        before = self._looks.get(namespace)
+        self._looks[namespace] = Look(self._clock.monotonic(), found)
+        self._tell(found, before.found.level if before else Level.NORMAL)
+        return found
+
+    async def _look(self, namespace: str) -> Pressure:
+        found = await self._engine.read("depth", {"namespace": namespace, "limit": self._limits.overflow * 2})
         rate = self._rates.setdefault(namespace, DrainRate())
         rate.read(self._clock.monotonic(), found["taken"])
         depth = found["enqueued"] + found["held"] + found["paused"]
@@ -62,12 +96,38 @@ class Admission:
             self._limits.retry_after(depth, rate.per_second),
         )
 
-    async def require(self, namespace: str) -> None:
-        """Return when new work is taken. Raises `Overloaded`, which says when to ask again."""
-        found = await self.admission(namespace)
-        if found.retry_after is not None:
-            raise Overloaded(
-                f"the namespace {namespace} has {found.depth} ready steps, the limit is {self._limits.critical}",
-                retry_after=found.retry_after,
-                hint=f"submit again in {found.retry_after} s; more workers drain it faster",
-            )
+    async def require(self, plan: Plan, tasks: int = 1) -> None:
+        """Return when new tasks of this plan are taken. Raises `Overloaded`, which says when to ask again."""
+        if not self._has_room(plan.namespace):
+            found = await self.admission(plan.namespace)
+            if found.retry_after is not None:
+                self.refused[plan.namespace] += 1
+                raise self._refusal(found, found.retry_after)
+        self._looks[plan.namespace].added += tasks * sum(not step.depends_on for step in plan.steps)
+
+    def _has_room(self, namespace: str) -> bool:
+        look = self._looks.get(namespace)
+        if look is None or self._clock.monotonic() - look.at >= LOOK_SECONDS:
+            return False
+        return look.found.depth + look.added < self._limits.critical
+
+    def _refusal(self, found: Pressure, seconds: int) -> Overloaded:
+        return Overloaded(
+            f"the namespace {found.namespace} has {found.depth} ready steps, the limit is {self._limits.critical}",
+            retry_after=seconds,
+            hint=f"submit again in {seconds} s; more workers drain it faster",
+        )
+
+    def _tell(self, found: Pressure, before: Level) -> None:
+        if found.level is before:
+            return
+        self.overflows[found.namespace] += found.level is Level.OVERFLOW
+        _log.log(
+            _SEVERITY[found.level],
+            "queue_depth namespace=%s level=%s depth=%s critical=%s overflow=%s",
+            found.namespace,
+            found.level,
+            found.depth,
+            self._limits.critical,
+            self._limits.overflow,
+        )

@@ -13,7 +13,8 @@ class StepProgress:
     """One step at a moment. `template_step` differs from `name` for the instances of a batch worker.
 
     `at` is when it changed last; `started_at` belongs to its latest attempt, `due_at` to the next one; `error` holds
-    type, message and attempt of the last failure of a step that failed or is to be retried.
+    type, message and attempt of the last failure of a step that failed or is to be retried; `unserved` is the handler
+    of a step that waits because no live worker has it.
     """
 
     name: str
@@ -26,6 +27,7 @@ class StepProgress:
     due_at: datetime | None = None
     items_processed: int | None = None
     error: Mapping[str, Any] | None = None
+    unserved: str | None = None
 
     @property
     def took_ms(self) -> int | None:

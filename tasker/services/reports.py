@@ -16,7 +16,7 @@ FINAL = frozenset({"complete", "error", "cancelled", "resolved_manually"})
 class StepReport:
     """One step. `failures` holds the error of each failed attempt with its time and worker, the oldest first.
 
-    Times are milliseconds.
+    Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16).
     """
 
     step_uuid: str
@@ -31,6 +31,7 @@ class StepReport:
     failures: Sequence[Mapping[str, Any]]
     duration_ms: int | None
     items_processed: int | None = None
+    unserved: bool = False
 
     @property
     def error(self) -> dict[str, Any] | None:
@@ -57,6 +58,7 @@ class StepReport:
             "result": self.result,
             "error": self.error,
             "duration_ms": self.duration_ms,
+            "unserved": self.unserved,
         }
 
 
@@ -175,6 +177,7 @@ def _step(row: Mapping[str, Any]) -> StepReport:
         failures=tuple(row["failures"] or ()),
         duration_ms=row["duration_ms"],
         items_processed=row["items_processed"],
+        unserved=row["unserved"],
     )
 
 

@@ -68,10 +68,13 @@ class Drafts:
         self._window = window
         self._limit = context_limit_bytes
 
-    def draft(self, plan: Plan, request: Request) -> Draft:
-        """One task that can be created. Raises `InputInvalid`, `NotStorable`, `IdentityError`."""
+    def draft(self, plan: Plan, request: Request, task_id: str | None = None) -> Draft:
+        """One task that can be created, of a fresh identifier or of the one given.
+
+        Raises `InputInvalid`, `NotStorable`, `IdentityError`.
+        """
         _check_context(plan, request)
-        task_id = self._new_id()
+        task_id = task_id or self._new_id()
         context = encode(dict(request.context), limit_bytes=self._limit)
         identity = identity_hash(
             f"{plan.namespace}/{plan.name}/{plan.version}",
@@ -137,7 +140,7 @@ class Submitter:
         """
         drafts = [self.drafts.draft(plan, request) for request in requests]
         if self._admission is not None:
-            await self._admission.require(plan.namespace)
+            await self._admission.require(plan, len(drafts))
         registered = await self._plans.register(plan, force=force)
         answer = await self._engine.call("submit", self.drafts.args(registered.template_id, drafts))
         created = set(answer["created"])

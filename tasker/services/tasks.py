@@ -65,7 +65,7 @@ class Tasks:
         limit: int = 50,
         offset: int = 0,
     ) -> Rows:
-        """Tasks, the newest first."""
+        """Tasks, the newest first. `unserved` is the handler of a step that waits because no worker has it."""
         columns = (
             "task_uuid",
             "namespace",
@@ -78,6 +78,7 @@ class Tasks:
             "failed",
             "created_at",
             "completed_at",
+            "unserved",
         )
         rows = await self._query(
             "list", namespace=namespace, template=template, status=status, limit=limit, offset=offset
@@ -102,6 +103,11 @@ class Tasks:
         if not rows:
             raise _not_found(task_uuid)
         return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    async def refused(self, *, queue: str | None = None, limit: int = 50) -> Rows:
+        """Messages that nobody could use, of one queue or all, with the reason; the newest first (RT-49)."""
+        rows = await self._query("refused", queue=queue, limit=limit)
+        return [dict(zip(("at", "queue", "reason", "message"), row, strict=True)) for row in rows]
 
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
         """Cancel the task and every step of it that is not final; the state it was in.

@@ -1,8 +1,10 @@
-"""`common.circuit_breakers`, `worker.circuit_breakers` (A-59 .. A-67)."""
+"""`common.circuit_breakers`, `worker.circuit_breakers`, `common.failure_storm` (A-59 .. A-67, H-88b)."""
 
 from __future__ import annotations
 
-from tasker.settings.table import Table, number, table, whole
+from typing import Literal
+
+from tasker.settings.table import Table, choice, number, table, whole
 
 _FAILURES = "Failures in a row that open the breaker."
 _SUCCESSES = "Successes in a row, half-open, that close the breaker."
@@ -23,14 +25,18 @@ class Breaker(Table):
 
 
 class Thresholds(Table):
-    """A component's own thresholds."""
+    """A component's own thresholds. Unset, what is set in default_config counts."""
 
     failure_threshold: int = whole(5, 1, 100, _FAILURES)
     success_threshold: int = whole(2, 1, 100, _SUCCESSES)
 
 
+class WebThresholds(Thresholds):
+    """What programs, and the HTTP API, ask of the database. Open: they are told at once when to come back."""
+
+
 class ReadinessThresholds(Table):
-    """The queries that look for ready steps. Open: the round is skipped."""
+    """Promoting retries that are due, and sweeping. Open: the round is skipped."""
 
     failure_threshold: int = whole(10, 1, 100, _FAILURES)
     success_threshold: int = whole(3, 1, 100, _SUCCESSES)
@@ -42,14 +48,16 @@ class Components(Table):
     cache: Thresholds = table(Thresholds)
     messaging: Thresholds = table(Thresholds)
     task_readiness: ReadinessThresholds = table(ReadinessThresholds)
-    web: Thresholds = table(Thresholds)
+    web: WebThresholds = table(WebThresholds)
 
 
 class AllBreakers(Table):
     """What concerns all breakers together."""
 
     metrics_collection_interval_seconds: int = whole(30, 1, 3600, "Period of the breakers' metrics.")
-    min_state_transition_interval_seconds: float = number(5.0, 0, 60, "Least time between two changes of a breaker.")
+    min_state_transition_interval_seconds: float = number(
+        5.0, 0, 60, "A breaker closes so long after it opened at the earliest."
+    )
 
 
 class CircuitBreakers(Table):
@@ -61,15 +69,36 @@ class CircuitBreakers(Table):
 
 
 class CompletionSend(Table):
-    """The breaker around storing results. It counts slow writes: one above the threshold is a failure."""
+    """Storing results. Open: nothing more is claimed; results are kept, and stored as soon as that works again."""
 
     failure_threshold: int = whole(5, 1, 100, _FAILURES)
     success_threshold: int = whole(2, 1, 100, _SUCCESSES)
     recovery_timeout_seconds: int = whole(5, 1, 300, "How long an open breaker refuses before it lets a trial through.")
-    slow_send_threshold_ms: int = whole(100, 10, 10_000, "A write that takes longer counts as a failure.")
+    slow_send_threshold_ms: int = whole(
+        100,
+        10,
+        10_000,
+        "A write counts as failed when it took longer than this for each of its results.",
+        advice="More than the round trip to the database and back, twice.",
+    )
 
 
 class WorkerBreakers(Table):
     """The worker's own breakers."""
 
     ffi_completion_send: CompletionSend = table(CompletionSend)
+
+
+class FailureStorm(Table):
+    """One step of a template failing too often, over all workers: what it is in is paused by `tasker`."""
+
+    failures: int = whole(
+        0, 0, 1_000_000, "More failed attempts of one step than this within the window are a storm. 0: never."
+    )
+    window_seconds: int = whole(600, 1, 86_400, "The window.")
+    pauses: Literal["namespace", "template", "step"] = choice(
+        "namespace", "What is paused: the namespace, which is the queue; the template; or the step alone."
+    )
+    resume_seconds: int = whole(
+        0, 0, 604_800, "The pause ends by itself after this time. 0: a person ends it with `tasker resume`."
+    )

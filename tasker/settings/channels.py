@@ -1,4 +1,4 @@
-"""The bounded buffers between the parts of a process. Work blocks when one is full; domain events are dropped."""
+"""The bounded buffers between the parts of a process. Full: nothing more is taken on; domain events are dropped."""
 
 from __future__ import annotations
 
@@ -33,40 +33,6 @@ class CommonChannels(Table):
     overflow_policy: OverflowPolicy = table(OverflowPolicy)
 
 
-class OrchestrationCommands(Table):
-    """Commands to the orchestrator."""
-
-    command_buffer_size: int = whole(
-        5000, 100, 100_000, "Commands that wait at most.", advice="100 to 500 in tests, 2000 to 50000 in production."
-    )
-
-
-class OrchestrationListeners(Table):
-    """Announcements of messages."""
-
-    pgmq_event_buffer_size: int = whole(50_000, 1000, 1_000_000, "Announcements that wait at most.")
-
-
-class OrchestrationEvents(Table):
-    """From the listener to the processing."""
-
-    event_channel_buffer_size: int = whole(10_000, 100, 100_000, "Events that wait at most.")
-
-
-class OrchestrationChannels(Table):
-    """Buffers of an orchestrator."""
-
-    command_processor: OrchestrationCommands = table(OrchestrationCommands)
-    event_listeners: OrchestrationListeners = table(OrchestrationListeners)
-    event_systems: OrchestrationEvents = table(OrchestrationEvents)
-
-
-class WorkerCommands(Table):
-    """Commands to the worker."""
-
-    command_buffer_size: int = whole(2000, 100, 100_000, "Commands that wait at most.")
-
-
 class DomainEvents(Table):
     """Domain events of finished steps. Full: the event is dropped, the step is unaffected."""
 
@@ -77,25 +43,6 @@ class DomainEvents(Table):
     shutdown_drain_timeout_ms: int = whole(5000, 100, 60_000, "How long the rest may take at the stop.")
 
 
-class WorkerListeners(Table):
-    """Announcements of messages."""
-
-    pgmq_event_buffer_size: int = whole(10_000, 1000, 1_000_000, "Announcements that wait at most.")
-
-
-class EventSubscribers(Table):
-    """Results on their way to the database. Full: the worker waits, nothing is dropped."""
-
-    completion_buffer_size: int = whole(1000, 100, 50_000, "Finished steps that wait at most.")
-    result_buffer_size: int = whole(1000, 100, 50_000, "Results that wait at most.")
-
-
-class WorkerEvents(Table):
-    """From the listener to the processing."""
-
-    event_channel_buffer_size: int = whole(2000, 100, 100_000, "Events that wait at most.")
-
-
 class HandOff(Table):
     """Watching the way of a step to its handler."""
 
@@ -103,14 +50,6 @@ class HandOff(Table):
         10_000, 1000, 300_000, "Warn of a step that waits longer for a thread."
     )
     callback_timeout_ms: int = whole(5000, 100, 60_000, "Limit of what is called after a step has ended.")
-
-
-class LoadShedding(Table):
-    """Claiming nothing more while the worker is busy; the messages stay for others."""
-
-    enabled: bool = flag(True, "Refuse to claim above the threshold.")
-    capacity_threshold_percent: float = number(80.0, 0, 100, "Busy share from which on nothing is claimed.")
-    warning_threshold_percent: float = number(70.0, 0, 100, "Busy share from which on it is warned of.")
 
 
 class HandlerDispatch(Table):
@@ -130,9 +69,9 @@ class HandlerDispatch(Table):
         "Limit of one attempt where the template sets no timeout_seconds.",
         advice="An asynchronous handler is cancelled; a thread cannot be stopped and keeps its place until it ends.",
     )
-    dispatch_buffer_size: int = whole(1000, 100, 50_000, "Claimed steps that wait for their handler at most.")
-    completion_buffer_size: int = whole(1000, 100, 50_000, "Results that wait to be stored at most.")
-    load_shedding: LoadShedding = table(LoadShedding)
+    completion_buffer_size: int = whole(
+        1000, 100, 50_000, "Results that wait to be stored before nothing more is claimed. None is ever dropped."
+    )
 
 
 class InProcessEvents(Table):
@@ -146,11 +85,7 @@ class InProcessEvents(Table):
 class WorkerChannels(Table):
     """Buffers of a worker."""
 
-    command_processor: WorkerCommands = table(WorkerCommands)
     domain_events: DomainEvents = table(DomainEvents)
-    event_listeners: WorkerListeners = table(WorkerListeners)
-    event_subscribers: EventSubscribers = table(EventSubscribers)
-    event_systems: WorkerEvents = table(WorkerEvents)
     ffi_dispatch: HandOff = table(HandOff)
     handler_dispatch: HandlerDispatch = table(HandlerDispatch)
     in_process_events: InProcessEvents = table(InProcessEvents)

@@ -4,42 +4,33 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasker.settings.table import Table, choice, flag, number, several, table, text, whole
+from tasker.settings.table import Table, choice, flag, several, table, text, whole
 
 Mode = Literal["Hybrid", "EventDrivenOnly", "PollingOnly"]
-_MODE = "`Hybrid`: notifications, and polling below them; `EventDrivenOnly`; `PollingOnly`."
-_MODE_ADVICE = "Hybrid, unless a connection pooler breaks LISTEN (then PollingOnly)."
-_SYSTEM_ID = "Label in logs and metrics."
-_POLL = "Period of the polling below the notifications."
-_BATCH = "Messages that one read takes."
-_CONCURRENT = "Events processed at the same time."
+_MODE = (
+    "`Hybrid`: notifications, and polling below them where they may be lost; `EventDrivenOnly`: no polling while "
+    "notifications are heard; `PollingOnly`: nothing listens."
+)
+_MODE_ADVICE = "Hybrid, unless no connection for LISTEN is to be had (then PollingOnly)."
+_SYSTEM_ID = "Label of its lines in the log."
+_POLL = "Longest pause between two looks at a queue."
+_HEALTH_CHECK = "Period of the check of its own health."
 
 
 class Health(Table):
-    """When the part counts as unhealthy."""
+    """When the process counts as unhealthy in hearing of work."""
 
     enabled: bool = flag(True, "Keep count of errors.")
     max_consecutive_errors: int = whole(10, 1, 1000, "Errors in a row; any success starts the count again.")
     error_rate_threshold_per_minute: int = whole(20, 1, 10_000, "Errors per minute.")
-    performance_monitoring_enabled: bool = flag(True, "Measure latency and throughput.")
-
-
-class EventBackoff(Table):
-    """Repeating the processing of an event; not the retries of steps."""
-
-    initial_delay_ms: int = whole(100, 1, 3_600_000, "First delay.")
-    max_delay_ms: int = whole(10_000, 1, 3_600_000, "Longest delay.")
-    multiplier: float = number(2.0, 1, 10, "Growth with each repetition.")
-    jitter_percent: float = number(0.1, 0, 1, "Share of the delay that is added or taken away at most.")
+    performance_monitoring_enabled: bool = flag(True, "Measure latency.")
 
 
 class Timing(Table):
-    """Periods and limits."""
+    """Periods."""
 
     fallback_polling_interval_seconds: int = whole(5, 1, 60, _POLL)
-    visibility_timeout_seconds: int = whole(30, 1, 3600, "How long a received message stays hidden.")
-    processing_timeout_seconds: int = whole(60, 1, 3600, "Limit of one event; then it is tried again.")
-    health_check_interval_seconds: int = whole(30, 1, 3600, "Period of the check of its own health.")
+    health_check_interval_seconds: int = whole(30, 1, 3600, _HEALTH_CHECK)
 
 
 class WorkerTiming(Timing):
@@ -48,30 +39,14 @@ class WorkerTiming(Timing):
     fallback_polling_interval_seconds: int = whole(2, 1, 60, _POLL)
 
 
-class Processing(Table):
-    """How much at once."""
+class ReadinessTiming(Table):
+    """Periods."""
 
-    batch_size: int = whole(20, 1, 1000, _BATCH)
-    max_concurrent_operations: int = whole(50, 1, 10_000, _CONCURRENT)
-    max_retries: int = whole(3, 0, 100, "Repetitions of an event before it is set aside.")
-    backoff: EventBackoff = table(EventBackoff)
-
-
-class ReadinessProcessing(Processing):
-    """The same for the search for ready steps."""
-
-    batch_size: int = whole(50, 1, 1000, _BATCH)
-    max_concurrent_operations: int = whole(100, 1, 10_000, _CONCURRENT)
-
-
-class WorkerProcessing(Processing):
-    """The same for a worker."""
-
-    max_concurrent_operations: int = whole(100, 1, 10_000, _CONCURRENT)
+    fallback_polling_interval_seconds: int = whole(5, 1, 60, "Period of the search.")
 
 
 class EventSystem(Table):
-    """What all three have in common."""
+    """What those of orchestrator and worker have in common."""
 
     deployment_mode: Mode = choice("Hybrid", _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
     health: Health = table(Health)
@@ -82,15 +57,12 @@ class Orchestrator(EventSystem):
 
     system_id: str = text("orchestration-event-system", _SYSTEM_ID)
     timing: Timing = table(Timing)
-    processing: Processing = table(Processing)
 
 
-class Readiness(EventSystem):
-    """The search for what no message announced. Every process that reaches the database does it."""
+class Readiness(Table):
+    """The search for what no message announced. Every process that reaches the database does it, in every mode."""
 
-    system_id: str = text("task-readiness-event-system", _SYSTEM_ID)
-    timing: Timing = table(Timing)
-    processing: ReadinessProcessing = table(ReadinessProcessing)
+    timing: ReadinessTiming = table(ReadinessTiming)
 
 
 class OrchestrationSystems(Table):
@@ -103,19 +75,17 @@ class OrchestrationSystems(Table):
 class FallbackPoller(Table):
     """The worker's look at its queues when nothing announces messages."""
 
-    enabled: bool = flag(True, "Poll.")
+    enabled: bool = flag(True, "Poll below the notifications. False: Hybrid is EventDrivenOnly.")
     polling_interval_ms: int = whole(
         1000,
         10,
         60_000,
         "Longest pause between two looks. Wins over timing.fallback_polling_interval_seconds where both are set.",
     )
-    batch_size: int = whole(20, 1, 1000, "Messages that one look takes.")
-    visibility_timeout_seconds: int = whole(30, 1, 3600, "How long a polled message stays hidden.")
-    age_threshold_seconds: int = whole(5, 0, 3600, "Only messages at least so old (PGMQ).")
-    max_age_hours: int = whole(24, 1, 720, "Only messages at most so old (PGMQ).")
     supported_namespaces: tuple[str, ...] = several(
-        (), "The worker's namespaces. Empty: all.", variable="WORKER_NAMESPACES"
+        (),
+        "The worker's namespaces, where its command line names none. Empty: those of its templates.",
+        variable="WORKER_NAMESPACES",
     )
 
 
@@ -130,11 +100,12 @@ class SeenEvents(Table):
 class Listener(Table):
     """The connection that listens for notifications."""
 
-    connection_timeout_seconds: int = whole(30, 1, 300, "Limit of connecting.")
-    event_timeout_seconds: int = whole(60, 1, 3600, "Longest wait for a notification before the connection is checked.")
-    retry_interval_seconds: int = whole(5, 1, 300, "Pause before connecting again.")
-    max_retry_attempts: int = whole(5, 0, 100, "Failures in a row before polling takes over.")
-    batch_processing: bool = flag(True, "Handle notifications that came together as one.")
+    connection_timeout_seconds: int = whole(
+        30, 1, 300, "Limit of the proof that notifications arrive; without it the worker polls."
+    )
+    event_timeout_seconds: int = whole(60, 1, 3600, "How often it is proven again that notifications arrive.")
+    retry_interval_seconds: int = whole(5, 1, 300, "Pause before connecting again, with jitter.")
+    max_retry_attempts: int = whole(5, 0, 100, "Failures in a row after which the log says loudly that it polls.")
 
 
 class WorkerMetadata(Table):
@@ -150,7 +121,6 @@ class WorkerSystem(EventSystem):
 
     system_id: str = text("worker-event-system", _SYSTEM_ID)
     timing: WorkerTiming = table(WorkerTiming)
-    processing: WorkerProcessing = table(WorkerProcessing)
     metadata: WorkerMetadata = table(WorkerMetadata)
 
 

@@ -56,10 +56,16 @@ def _pattern(value: str) -> str:
     raise _wrong("Not a pattern of file names", 'Use format like "templates/**/*.{yml,yaml}"')
 
 
+def _name_prefix(value: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_]+", value, re.ASCII):
+        return value
+    raise _wrong("Holds a character that is not a letter, digit or '_'", "Use A-Z a-z 0-9 _")
+
+
 def _url_of(*schemes: str) -> AfterValidator:
     def check(value: str) -> str:
         parts = urlsplit(value)
-        if parts.scheme in schemes and parts.netloc:
+        if parts.scheme in schemes and (parts.netloc or (parts.scheme == "unix" and parts.path)):
             return value
         raise _wrong(
             f"Not a URL that begins with {' or '.join(f'{name}://' for name in schemes)}", "Write the whole URL"
@@ -75,4 +81,6 @@ Channel = Annotated[str, AfterValidator(_channel)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 AmqpUrl = Annotated[str, _url_of("amqp", "amqps")]
 RedisUrl = Annotated[str, _url_of("redis", "rediss", "unix")]
+NatsUrls = Annotated[str, _url_of("nats", "tls", "ws", "wss")]
+NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
 WebUrl = Annotated[str, _url_of("http", "https")]

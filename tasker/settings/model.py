@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tasker.settings.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
-from tasker.settings.breakers import CircuitBreakers, WorkerBreakers
-from tasker.settings.channels import CommonChannels, OrchestrationChannels, WorkerChannels
+from tasker.settings.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
+from tasker.settings.channels import CommonChannels, WorkerChannels
 from tasker.settings.event_systems import OrchestrationSystems, WorkerSystems
 from tasker.settings.growing import BatchProcessing, DeadLetters, DecisionPoints
 from tasker.settings.queues import Queues
@@ -23,6 +23,7 @@ class Common(Table):
     circuit_breakers: CircuitBreakers = table(CircuitBreakers)
     database: Database = table(Database)
     execution: Execution = table(Execution)
+    failure_storm: FailureStorm = table(FailureStorm)
     mpsc_channels: CommonChannels = table(CommonChannels)
     queues: Queues = table(Queues)
     sweep: Sweep = table(Sweep)
@@ -33,13 +34,17 @@ class Orchestration(Table):
     """What moves tasks."""
 
     enable_performance_logging: bool = flag(True, "Log how long creating, enqueueing and evaluating take.")
-    shutdown_timeout_ms: int = whole(30_000, 1000, 300_000, "How long an orderly stop may take.")
+    shutdown_timeout_ms: int = whole(
+        30_000,
+        1000,
+        300_000,
+        "How long an orderly stop of a worker or orchestrator may take; then it ends all the same.",
+    )
     batch_processing: BatchProcessing = table(BatchProcessing)
     decision_points: DecisionPoints = table(DecisionPoints)
     dlq: DeadLetters = table(DeadLetters)
     event_systems: OrchestrationSystems = table(OrchestrationSystems)
     grpc: OrchestrationGrpc = table(OrchestrationGrpc)
-    mpsc_channels: OrchestrationChannels = table(OrchestrationChannels)
     web: OrchestrationWeb = table(OrchestrationWeb)
 
 
@@ -56,6 +61,12 @@ class WorkerExecution(Table):
     """How a worker runs steps and brings their results."""
 
     threads: int = whole(16, 1, 1000, "Threads for blocking handlers.")
+    loop_lag_warning_ms: int = whole(
+        1000,
+        0,
+        600_000,
+        "When an async handler blocks the event loop for longer, it is named in the log with the stack; 0: never.",
+    )
     result_path: Literal["inline", "queued"] = choice(
         "inline", "`inline`: the worker moves its tasks on itself; `queued`: it leaves its results to an orchestrator."
     )
@@ -65,9 +76,9 @@ class Worker(Table):
     """What runs handlers."""
 
     worker_id: str = text(
-        "worker-default-001", "Label in logs and metrics; workers tell each other apart by themselves."
+        "worker-default-001",
+        "A name for people, shown in the registry when it is set; workers tell each other apart by themselves.",
     )
-    worker_type: str = text("general", "Kind of worker, as a label.")
     circuit_breakers: WorkerBreakers = table(WorkerBreakers)
     event_systems: WorkerSystems = table(WorkerSystems)
     execution: WorkerExecution = table(WorkerExecution)

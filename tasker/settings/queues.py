@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasker.settings.formats import AmqpUrl, QueueName
-from tasker.settings.table import Table, table, text, whole
+from tasker.settings.formats import AmqpUrl, NamePrefix, NatsUrls, QueueName, RedisUrl
+from tasker.settings.table import Table, number, table, text, whole
 
 
 class OrchestrationQueues(Table):
@@ -15,10 +15,10 @@ class OrchestrationQueues(Table):
 
 
 class DepthThresholds(Table):
-    """When a queue counts as too full."""
+    """When a namespace has too much ready work, with whichever backend: its steps in the queue, held back or paused."""
 
-    critical_threshold: int = whole(5000, 1, 2**31, "Messages from which on new tasks are refused (503).")
-    overflow_threshold: int = whole(10_000, 1, 2**31, "Messages from which on an error is logged and counted.")
+    critical_threshold: int = whole(5000, 1, 2**31, "Ready steps from which on new tasks are refused (503).")
+    overflow_threshold: int = whole(10_000, 1, 2**31, "Ready steps from which on an error is logged and counted.")
 
 
 class Pgmq(Table):
@@ -40,6 +40,38 @@ class RabbitMq(Table):
     )
     prefetch_count: int = whole(100, 1, 65_535, "Messages that the server hands out before they are acknowledged.")
     heartbeat_seconds: int = whole(30, 0, 3600, "Period of the connection's heartbeat. 0: none.")
+    prefix: str = text("", "Put before every name, so that several databases can share a virtual host.", shortest=0)
+    connection_timeout_seconds: float = number(30.0, 0.1, 3600.0, "How long the start waits for the server.")
+    delivery_limit: int = whole(1000, 1, 1_000_000, "Returns after which a message is moved to the dead letters.")
+
+
+class Redis(Table):
+    """Redis streams. The server is needed only when `common.queues.backend` chooses it."""
+
+    url: RedisUrl = text(
+        "redis://localhost:6379/0",
+        "The server and its database.",
+        variable="TASKER_REDIS_URL",
+        advice="Not REDIS_URL, which is the cache's: a cache may throw its keys away, queues must not.",
+    )
+    prefix: str = text("tasker", "First part of every key, so that several databases can share a server.")
+    connection_timeout_seconds: float = number(10.0, 0.1, 3600.0, "How long to wait for a connection.")
+    max_connections: int = whole(10, 1, 10_000, "Connections for calls; every subscription has one more.")
+
+
+class Nats(Table):
+    """NATS JetStream. The server is needed only when `common.queues.backend` chooses it."""
+
+    url: NatsUrls = text(
+        "nats://localhost:4222", "The server; those of a cluster are separated by commas.", variable="NATS_URL"
+    )
+    prefix: NamePrefix = text("tasker", "First part of every name, so that several databases can share a server.")
+    connection_timeout_seconds: float = number(10.0, 0.1, 3600.0, "How long the start waits for the server.")
+    ack_wait_seconds: float = number(
+        30.0, 1.0, 3600.0, "After how long the messages of a dead process go to others. The same for all processes."
+    )
+    delivery_limit: int = whole(1000, 1, 1_000_000, "Receptions after which a message is moved to the dead letters.")
+    replicas: int = whole(1, 1, 5, "Servers of a cluster that keep each new queue.")
 
 
 class Queues(Table):
@@ -61,3 +93,5 @@ class Queues(Table):
     orchestration_queues: OrchestrationQueues = table(OrchestrationQueues)
     pgmq: Pgmq = table(Pgmq)
     rabbitmq: RabbitMq = table(RabbitMq)
+    redis: Redis = table(Redis)
+    nats: Nats = table(Nats)

@@ -16,7 +16,10 @@ _WEB = "the HTTP API"
 
 RESERVED: Mapping[str, str] = {
     "common.cache": "caching of analytics",
+    "common.circuit_breakers.component_configs.cache": "caching of analytics",
+    "common.circuit_breakers.global_settings.metrics_collection_interval_seconds": _TELEMETRY,
     "common.mpsc_channels.event_publisher": _EVENTS,
+    "common.mpsc_channels.overflow_policy.metrics": _TELEMETRY,
     "orchestration.batch_processing.checkpoint_stall_minutes": _STALE,
     "orchestration.decision_points.enable_metrics": _TELEMETRY,
     "orchestration.dlq": _STALE,
@@ -26,6 +29,7 @@ RESERVED: Mapping[str, str] = {
     "worker.event_systems.worker.metadata.in_process_events": _EVENTS,
     "worker.grpc": _GRPC,
     "worker.mpsc_channels.domain_events": _EVENTS,
+    "worker.mpsc_channels.ffi_dispatch.callback_timeout_ms": _EVENTS,
     "worker.mpsc_channels.in_process_events": _EVENTS,
     "worker.orchestration_client": "workers without a database",
     "worker.web": _WEB,

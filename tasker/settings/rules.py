@@ -14,18 +14,6 @@ _ORDERED = (
     ("orchestration.decision_points.warn_threshold_steps", "orchestration.decision_points.max_steps_per_decision"),
     ("orchestration.decision_points.warn_threshold_depth", "orchestration.decision_points.max_decision_depth"),
     *(
-        (f"{system}.processing.backoff.initial_delay_ms", f"{system}.processing.backoff.max_delay_ms")
-        for system in (
-            "orchestration.event_systems.orchestration",
-            "orchestration.event_systems.task_readiness",
-            "worker.event_systems.worker",
-        )
-    ),
-    (
-        "worker.mpsc_channels.handler_dispatch.load_shedding.warning_threshold_percent",
-        "worker.mpsc_channels.handler_dispatch.load_shedding.capacity_threshold_percent",
-    ),
-    *(
         (f"{context}.web.database_pools.web_api_pool_size", f"{context}.web.database_pools.web_api_max_connections")
         for context in ("orchestration", "worker")
     ),

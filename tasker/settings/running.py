@@ -70,5 +70,6 @@ class TaskTemplates(Table):
     """Where templates are found."""
 
     search_paths: Annotated[tuple[Pattern, ...], Field(min_length=1)] = several(
-        ("config/tasks/**/*.{yml,yaml}",), "Patterns of the files that are loaded at the start."
+        ("config/tasks/**/*.{yml,yaml}",),
+        "Patterns of the template files that `tasker worker` serves when its command line names none.",
     )

@@ -9,7 +9,7 @@ from tasker.settings.table import Table, choice, flag, table, text, whole
 
 
 class Pool(Table):
-    """Connections to the database that a process keeps."""
+    """Connections of a program that submits and reads (`App`, commands); workers and orchestrators have a fixed few."""
 
     max_connections: int = whole(
         25,
@@ -19,7 +19,9 @@ class Pool(Table):
         advice="10 in tests, 10 to 25 in development, 30 to 50 in production; the sum over all processes must stay "
         "below the server's max_connections.",
     )
-    min_connections: int = whole(5, 0, 100, "Connections kept open when idle.")
+    min_connections: int = whole(
+        5, 0, 100, "So many connections are not closed for being idle; none is opened before it is needed."
+    )
     acquire_timeout_seconds: int = whole(10, 1, 300, "Wait for a free connection at most so long, then an error.")
     idle_timeout_seconds: int = whole(300, 1, 3600, "Close a connection that was idle for so long.")
     max_lifetime_seconds: int = whole(1800, 60, 86_400, "Replace a connection after so long.")
@@ -35,6 +37,19 @@ class Database(Table):
         shortest=0,
         variable="DATABASE_URL",
         advice="Never write a password into a file: use ${DATABASE_URL}, or DATABASE_URL_FILE for a mounted secret.",
+    )
+    listen_url: DatabaseUrl = text(
+        "",
+        "Where to listen for notifications. Empty: at `url`.",
+        shortest=0,
+        variable="DATABASE_LISTEN_URL",
+        advice="A direct URL of the same database, when `url` leads through a pooler in transaction mode.",
+    )
+    statement_timeout_ms: int = whole(
+        30_000, 100, 3_600_000, "The server cancels a statement that takes longer; migrations may take longer."
+    )
+    connect_wait_seconds: int = whole(
+        30, 0, 3600, "How long `tasker worker` and `tasker orchestrator` wait at their start for an absent database."
     )
     pool: Pool = table(Pool)
 

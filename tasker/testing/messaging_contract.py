@@ -146,6 +146,7 @@ class MessagingContract:
             backend.send_message_with_delay(name, b"{}", 60.0),
             backend.receive_messages(name, 1, HIDDEN),
             backend.ack_message(name, 1),
+            backend.ack_messages(name, [1]),
             backend.nack_message(name, 1),
             backend.extend_visibility(name, 1, 60.0),
             anext(backend.subscribe_many([name])),
@@ -265,6 +266,17 @@ class MessagingContract:
         await backend.ack_message(QUEUE, message.message_id)
         assert await backend.ack_message(QUEUE, message.message_id) is False
 
+    async def test_many_are_acknowledged_at_once_and_each_is_answered(self, backend: Backend) -> None:
+        await backend.create_queue(QUEUE)
+        await backend.send_messages(QUEUE, [_numbered(n) for n in range(30)])
+        first, second, *others = await backend.receive_messages(QUEUE, 20, HIDDEN)
+        await backend.ack_message(QUEUE, first.message_id)
+        await backend.nack_message(QUEUE, second.message_id)
+        ids = [message.message_id for message in (first, *others, second)]
+        assert await backend.ack_messages(QUEUE, ids) == [False, *[True] * len(others), False]
+        assert await backend.ack_messages(QUEUE, []) == []
+        assert len(await _receive(backend)) == 11
+
     async def test_a_message_given_back_is_visible_at_once(self, backend: Backend) -> None:
         message = await _one(backend)
         assert await backend.nack_message(QUEUE, message.message_id) is True
@@ -353,6 +365,17 @@ class MessagingContract:
         assert stats.depth == 3
         assert stats.oldest_seconds is not None
         assert 119 <= stats.oldest_seconds < 600
+
+    async def test_stats_tell_what_is_in_flight_or_say_that_they_cannot(self, backend: Backend) -> None:
+        await backend.create_queue(QUEUE)
+        await backend.send_messages(QUEUE, [b"{}", b"{}", b"{}"])
+        first, _ = await backend.receive_messages(QUEUE, 2, HIDDEN)
+        assert (await backend.queue_stats(QUEUE)).in_flight in (2, None)
+        await backend.ack_message(QUEUE, first.message_id)
+        stats = await backend.queue_stats(QUEUE)
+        assert stats.depth == 2
+        assert stats.in_flight in (1, None)
+        assert stats.consumers is None or stats.consumers >= 0
 
     # Push
 

@@ -12,6 +12,7 @@ import pytest
 import tasker
 from tasker.services.submission import Request, Submitted
 from tests.support.fleet import ROOT, Fleet
+from tests.support.freezing import busiest, freeze_until_lost
 from tests.support.oracle import Oracle
 from tests.support.waiting import until
 
@@ -42,33 +43,6 @@ def submit(url: str, tasks: int, seconds: float) -> list[str]:
             return [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
 
     return asyncio.run(create())
-
-
-def busiest(fleet: Fleet, oracle: Oracle) -> str:
-    """The worker that runs the most steps at this moment."""
-    found: list[int | None] = []
-
-    def is_found() -> bool:
-        found.append(oracle.busiest_pid())
-        return found[-1] is not None
-
-    until(is_found, "a worker runs steps")
-    return fleet.name_of(found[-1] or 0)
-
-
-def freeze_until_lost(fleet: Fleet, oracle: Oracle) -> None:
-    """Freeze a worker past its lease and thaw it; again when it had ended its steps just before."""
-    for _ in range(4):
-        frozen = busiest(fleet, oracle)
-        fleet.signal(frozen, signal.SIGSTOP)
-        try:
-            until(lambda: oracle.failures("worker_lost") > 0, "its lease has ended", limit=20)
-            return
-        except AssertionError:
-            continue
-        finally:
-            fleet.signal(frozen, signal.SIGCONT)
-    raise AssertionError("no frozen worker lost a step")
 
 
 @pytest.mark.parametrize("path", ["inline", "queued"])

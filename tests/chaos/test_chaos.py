@@ -1,141 +1,104 @@
-"""The long run: hundreds of mixed tasks while processes, the database and messages fail. `make test-chaos`.
+"""The long run: hundreds of mixed tasks while processes, servers and messages fail. `make test-chaos`.
 
 Seeded: TASKER_CHAOS_SEED (default 1), TASKER_CHAOS_TASKS (default 500). Bounded by the number of kills and by time.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import random
-import signal
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
-import psycopg
 import pytest
 
-import tasker
-from tasker.db import migrate
-from tasker.db.database import ensure_database
-from tasker.db.embedded import EmbeddedServer
-from tasker.services.submission import Request, Submitted
-from tests.support.fleet import ROOT, Fleet, pause
-from tests.support.oracle import Oracle
+from tests.chaos.conftest import BACKENDS, Setting
+from tests.support import clocks
+from tests.support.freezing import busiest, freeze_until_lost
+from tests.support.mayhem import Mayhem
+from tests.support.mixture import SLOW
 from tests.support.waiting import until
 
-SEED = int(os.environ.get("TASKER_CHAOS_SEED", "1"))
-TASKS = int(os.environ.get("TASKER_CHAOS_TASKS", "500"))
-EXAMPLES = sorted(path.parent for path in ROOT.glob("workflows/*/workflow.yaml"))
-SLOW = ROOT / "tests" / "chaos" / "workflow"
-KILLS = 25
+RESULTS = ("result_message_lost",)
+"""What kills may cost where hints are part of the engine's transactions: results are announced after the commit."""
+MESSAGES = ("hint_lost", *RESULTS)
+"""What they may cost where messages live outside the database, or are faulty."""
+FAULTS = "drop:0.02,dup:0.02,delay:0.05,seed:{}"
+LIMIT = 600.0
+
+Make = Callable[..., Setting]
 
 
-@pytest.fixture
-def embedded(tmp_path: Path) -> Iterator[EmbeddedServer]:
-    """A server of our own, which the test may kill."""
-    server = EmbeddedServer.start(tmp_path / "postgres", linger_seconds=1)
-    ensure_database(server.url)
-    yield server
-    server.stop()
-
-
-async def submit(url: str, count: int) -> list[str]:
-    """A mix of all example workflows with their own input, and slow tasks; each is expected to complete."""
-    created: list[str] = []
-    async with tasker.App(url, work=False) as app:
-        for folder in EXAMPLES:
-            content = json.loads((folder / "input.json").read_text())
-            requests = [
-                Request(content, idempotency_key=f"{folder.name}-{n}") for n in range(count // len(EXAMPLES) // 2)
-            ]
-            created += [a.task_uuid for a in await app.submit_many(folder, requests) if isinstance(a, Submitted)]
-        slow = [Request({"seconds": 0.1, "n": number}) for number in range(count - len(created))]
-        created += [a.task_uuid for a in await app.submit_many(SLOW, slow) if isinstance(a, Submitted)]
-    return created
+def judge(setting: Setting, mayhem: Mayhem, *, faulty: bool = False) -> None:
+    """Everything ends as its case says, and every repair is explained."""
+    mayhem.end(LIMIT)
+    print(f"\n{mayhem.told()}")
+    setting.oracle.check_mixture(mayhem.tasks)
+    setting.oracle.check_repairs(*(MESSAGES if faulty or setting.broker else RESULTS))
 
 
 @pytest.mark.parametrize("path", ["inline", "queued"])
-@pytest.mark.parametrize("faults", ["", "drop:0.02,dup:0.02,delay:0.05"], ids=["quiet_messages", "faulty_messages"])
-def test_tasks_survive_kills_at_random_moments(
-    embedded: EmbeddedServer, tmp_path: Path, path: str, faults: str
+@pytest.mark.parametrize("backend", ["pgmq", "rabbitmq"])
+def test_tasks_survive_kills_of_every_kind_of_process(setting: Make, backend: str, path: str) -> None:
+    ground = setting(backend)
+    mayhem = ground.mayhem()
+    mayhem.start(path, workers=2)
+    mayhem.kill(24)
+    judge(ground, mayhem)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tasks_survive_kills_and_messages_that_are_lost_doubled_and_late(setting: Make, backend: str) -> None:
+    ground = setting(backend, chaos=FAULTS.format(1))
+    mayhem = ground.mayhem(0.2)
+    mayhem.start("queued", workers=2)
+    mayhem.kill(4)
+    judge(ground, mayhem, faulty=True)
+
+
+@pytest.mark.parametrize("backend", ["rabbitmq", "redis", "nats"])
+def test_tasks_survive_a_broker_that_is_killed_and_started_again(setting: Make, backend: str) -> None:
+    ground = setting(backend)
+    mayhem = ground.mayhem(0.3, supervised=True)
+    mayhem.start("queued", workers=2, kinds=("worker", "orchestrator", "submitter"))
+    assert ground.broker is not None
+    broker = ground.broker
+    mayhem.kill(3, lambda number: broker.restart())
+    judge(ground, mayhem)
+
+
+@pytest.mark.parametrize("path", ["inline", "queued"])
+def test_tasks_survive_a_database_that_is_killed_and_started_again(setting: Make, path: str) -> None:
+    ground = setting("pgmq")
+    mayhem = ground.mayhem(0.4, supervised=True)
+    mayhem.start(path, workers=2, kinds=("worker", "orchestrator", "submitter"))
+    mayhem.kill(3, lambda number: ground.restart_postgres())
+    judge(ground, mayhem)
+
+
+@pytest.mark.parametrize("path", ["inline", "queued"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_late_results_of_a_frozen_worker_are_refused(setting: Make, backend: str, path: str) -> None:
+    ground = setting(backend)
+    fleet, oracle = ground.fleet, ground.oracle
+    mayhem = ground.mayhem(0.1, seconds=0.5)
+    mayhem.start(path, workers=2, kinds=("worker", "orchestrator", "submitter"))
+    until(lambda: oracle.finished() > 0, "work is under way")
+    freeze_until_lost(fleet, oracle)
+    judge(ground, mayhem)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_leases_and_delays_follow_the_database_whatever_the_clocks_of_the_processes(
+    setting: Make, backend: str
 ) -> None:
-    chance = random.Random(SEED)
-    fleet = Fleet(embedded.url, tmp_path, chaos=f"{faults},seed:{SEED}" if faults else "")
-    migrate_all(embedded.url)
-    oracle = Oracle(embedded.url)
-    try:
-        for number in range(2):
-            fleet.orchestrator(f"orchestrator{number}")
-        for number in range(3):
-            fleet.worker(f"worker{number}", *map(str, [*EXAMPLES, SLOW]), "--result-path", path, "--concurrency", "10")
-        tasks = asyncio.run(submit(embedded.url, TASKS))
-        killed: Counter[str] = Counter()
-        while oracle.finished() < len(tasks) and killed.total() < KILLS:
-            pause(chance.uniform(0.2, 1.5))
-            name = chance.choice(sorted(fleet.processes))
-            fleet.kill(name)
-            killed[name.rstrip("0123456789")] += 1
-            fleet.restart(name)
-        oracle.wait_for_the_end(tasks, limit=600)
-        oracle.check(dict.fromkeys(tasks, "complete"))
-        repairs = +oracle.repairs()
-        lost = oracle.failures("worker_lost")
-        print(f"{len(tasks)} tasks, killed {dict(killed)}, lost attempts {lost}, repairs {dict(repairs)}")
-        assert repairs["lost_worker"] == lost
-        assert set(repairs) <= {"lost_worker", "hint_lost", "result_message_lost"}
-    finally:
-        oracle.close()
-        fleet.stop()
-
-
-def test_tasks_survive_a_database_that_is_killed_and_started_again(embedded: EmbeddedServer, tmp_path: Path) -> None:
-    migrate_all(embedded.url)
-    fleet = Fleet(embedded.url, tmp_path)
-    oracle = Oracle(embedded.url)
-    servers: list[EmbeddedServer] = []
-    try:
-        for number in range(2):
-            fleet.worker(f"worker{number}", *map(str, [*EXAMPLES, SLOW]), "--concurrency", "10")
-        tasks = asyncio.run(submit(embedded.url, TASKS // 2))
-        for _ in range(3):
-            pause(1.0)
-            oracle.close()
-            kill_postmaster(embedded)
-            servers.append(EmbeddedServer.start(embedded.data_dir, linger_seconds=1))
-            oracle = Oracle(embedded.url)
-        oracle.wait_for_the_end(tasks, limit=300)
-        oracle.check(dict.fromkeys(tasks, "complete"))
-    finally:
-        oracle.close()
-        fleet.stop()
-        for server in servers:
-            server.stop()
-
-
-def migrate_all(url: str) -> None:
-    """The schema with the default backend."""
-    from importlib.metadata import entry_points
-
-    (pgmq,) = entry_points(group="tasker.backends", name="pgmq")
-    migrate.upgrade(url, pgmq.load().create({}).install_sql())
-
-
-def kill_postmaster(server: EmbeddedServer) -> None:
-    """`kill -9` of the server's first process."""
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        row = connection.execute("select pg_read_file('postmaster.pid')").fetchone()
-    assert row is not None
-    pid = int(row[0].split()[0])
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: is_gone(pid), "the server is gone")
-
-
-def is_gone(pid: int) -> bool:
-    """True for a process that ended, whether or not its parent has taken notice."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+    ground = setting(backend)
+    fleet, oracle = ground.fleet, ground.oracle
+    fleet.worker("ahead", str(SLOW), "--concurrency", "8", environment=clocks.wrong_by("+3600"))
+    fleet.worker("behind", str(SLOW), "--concurrency", "8", environment=clocks.wrong_by("-60"))
+    command = [ground.postgres.url, backend, "20", "1.0", "1", "--slow"]
+    fleet.program("submitter", "-m", "tests.support.submitting", *command)
+    until(lambda: oracle.finished() > 0, "work is under way")
+    assert (oracle.failures("worker_lost"), dict(+oracle.repairs())) == (0, {})
+    fleet.kill(busiest(fleet, oracle))
+    until(lambda: oracle.finished() == 20, "all tasks are final")
+    assert oracle.rows("select distinct state from tasker.tasks") == [("complete",)]
+    oracle.check_promises()
+    oracle.check_repairs(*MESSAGES)

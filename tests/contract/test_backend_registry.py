@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from tasker.errors import BackendUnavailable
 from tasker.messaging import installed_backends, load_backend
 from tasker_memory import MemoryBackend
+from tests.support.strangers import install_backend
 
 Install = Callable[..., None]
 
@@ -18,14 +18,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Puts a distribution with one backend module on the path, as an installer would."""
 
     def make(distribution: str, name: str, module: str, source: str) -> None:
-        root = tmp_path / distribution
-        info = root / f"{distribution}-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[tasker.backends]\n{name} = {module}\n")
-        (root / f"{module}.py").write_text(source)
-        monkeypatch.syspath_prepend(root)
-        monkeypatch.delitem(sys.modules, module, raising=False)
+        install_backend(tmp_path, monkeypatch, distribution, name, module, source)
 
     return make
 

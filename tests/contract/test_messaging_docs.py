@@ -3,26 +3,69 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from tasker.cli.broker import COLUMNS
+from tasker.messaging import load_backend
+from tasker.settings.check import check
+from tests.support.command_line import invoke
+from tests.support.providers import Providers
+
 PAGE = (Path(__file__).parents[2] / "docs" / "messaging.md").read_text("utf-8")
 
 
-def snippet(language: str) -> str:
-    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    return str(found)
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_suite_of_the_page_runs_and_passes(tmp_path: Path) -> None:
-    (tmp_path / "test_pigeon.py").write_text(snippet("python"))
+    (suite,) = blocks("python")
+    (tmp_path / "test_pigeon.py").write_text(suite)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "test_pigeon.py"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert " passed, 5 skipped" in run.stdout  # transactional, and the four that restart a server
 
 
-def test_the_entry_point_of_the_page_names_the_group() -> None:
-    assert tomllib.loads(snippet("toml"))["project"]["entry-points"]["tasker.backends"]
+def test_the_toml_of_the_page_is_configuration_or_names_the_entry_point() -> None:
+    settings, project = (tomllib.loads(text) for text in blocks("toml"))
+    assert not check(settings).problems
+    assert project["project"]["entry-points"]["tasker.backends"]
+
+
+def test_the_commands_of_the_page_do_well(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    providers = Providers(tmp_path / "configuration.toml", "none")
+    providers.need("redis")
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(providers.file))
+    commands = re.findall(r"^\$ tasker (.*)$", "\n".join(blocks("console")), re.MULTILINE)
+    results = {command: invoke(*shlex.split(command), database=database_url) for command in commands}
+    providers.remove()
+    assert len(commands) > 4
+    assert {command: result.output for command, result in results.items() if result.exit_code} == {}
+
+
+def test_the_table_of_the_page_says_what_each_backend_can_do() -> None:
+    section = PAGE.partition("## Which one")[2].partition("\n## ")[0]
+    head, *rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    names = [re.sub(r"[` ]|\(default\)", "", cell) for cell in head]
+    told = [(re.findall(r"`(\w+)`", cells), answers) for cells, *answers in rows]
+    for place, name in enumerate(names):
+        able = load_backend(name, {}).capabilities
+        wrong = [
+            (name, capability)
+            for capabilities, answers in told
+            for capability in capabilities
+            if getattr(able, capability) != (answers[place] not in ("no", "not needed"))
+        ]
+        assert not wrong
+
+
+def test_the_example_shows_the_columns_of_the_command() -> None:
+    (shown,) = blocks("text")
+    assert " ".join(shown.splitlines()[2].split()) == " ".join(COLUMNS)

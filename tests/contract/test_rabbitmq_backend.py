@@ -13,7 +13,7 @@ import pytest_asyncio
 from tasker.contracts.messaging import Available, Backend
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker.testing.messaging_contract import MessagingContract
-from tasker_rabbitmq import RabbitmqBackend, create
+from tasker_rabbitmq import RabbitmqBackend, create, link
 from tasker_rabbitmq.backend import FREE_RETURNS
 from tasker_rabbitmq.received import HeldMessages, Receipt
 from tasker_rabbitmq.topology import rounded_up
@@ -334,3 +334,48 @@ def test_held_messages_are_bounded() -> None:
         held.put("q", Receipt(message_id, b"", 1, datetime.now(UTC) - timedelta(1), OpenChannel(), 1))  # type: ignore[arg-type]
     with pytest.raises(MessagingError, match="2 received messages are not settled"):
         held.room()
+
+
+async def test_a_call_that_the_client_would_never_end_ends_with_an_error(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = rig.backend
+    await backend.create_queue("q")
+    await backend.send_message("q", b"{}")
+    (message,) = await backend.receive_messages("q", 1, 30)
+    channel = backend._link._channels[link.RECEIVE]
+    full: asyncio.Queue[object] = asyncio.Queue(1)
+    full.put_nowait(None)
+    monkeypatch.setattr(channel, "write_queue", full)  # as when the connection was lost while much was sent
+    monkeypatch.setattr(link, "LONGEST_SECONDS", 0.05)
+    with pytest.raises(BackendUnavailable, match="gave no answer in time"):
+        await backend.ack_message("q", message.message_id)
+    monkeypatch.undo()
+    await backend.send_message("q", b"{}")
+
+
+async def test_what_the_client_cancels_is_a_lost_connection_and_a_cancelled_caller_stays_cancelled(rig: Rig) -> None:
+    async def wait(pending: asyncio.Future[None]) -> None:
+        async with rig.backend._link.answered():
+            await pending
+
+    given_up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    given_up.cancel()
+    with pytest.raises(BackendUnavailable, match="was lost"):
+        await wait(given_up)
+    caller = asyncio.create_task(wait(asyncio.get_running_loop().create_future()))
+    await asyncio.sleep(0)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+
+
+async def test_watching_a_queue_does_not_use_up_the_deliveries_of_its_first_message(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    await rig.backend.send_message("q", b"{}")
+    for _ in range(5):
+        while not (stats := await rig.backend.queue_stats("q")).depth:
+            await asyncio.sleep(0.02)  # the look before this one is on its way back
+        assert stats.oldest_seconds is not None
+    (message,) = await rig.backend.receive_messages("q", 1, 30)
+    assert message.read_count == 2

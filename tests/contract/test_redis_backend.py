@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -87,7 +88,7 @@ class Aged(RedisBackend):
     async def queue_stats(self, queue: str) -> QueueStats:
         stats = await super().queue_stats(queue)
         age = None if stats.oldest_seconds is None else stats.oldest_seconds + self.seconds
-        return QueueStats(stats.queue, stats.depth, age, stats.consumers)
+        return replace(stats, oldest_seconds=age)
 
 
 class TestRedis(MessagingContract):

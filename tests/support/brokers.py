@@ -141,6 +141,11 @@ class PrivateServer:
         self._process: subprocess.Popen[bytes] | None = None
         self.url = kind.url(self._port)
 
+    @property
+    def pid(self) -> int:
+        """Its process; 0 while it does not run."""
+        return self._process.pid if self._process else 0
+
     def start(self) -> None:
         """Start it and return when it answers."""
         command, extra = self._kind.launch(self._program, self._port, self._folder)

@@ -7,31 +7,58 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
+URL_VARIABLES = {"rabbitmq": "RABBITMQ_URL", "redis": "TASKER_REDIS_URL", "nats": "NATS_URL"}
+OUTLIVED = 20.0
+"""Seconds that a process has for its graceful end before it is killed."""
 
 
 class Fleet:
-    """Worker and orchestrator processes. Leave it with `stop`, which ends whatever still runs."""
+    """Processes by name. Leave it with `stop`, which ends whatever still runs.
 
-    def __init__(self, database_url: str, folder: Path, *, chaos: str = "", backend: Sequence[str] = ()) -> None:
+    `broker` is the URL of the messaging backend, `chaos` what goes wrong with messages, `environment` is added to that
+    of every process.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        folder: Path,
+        *,
+        backend: str = "pgmq",
+        broker: str = "",
+        chaos: str = "",
+        environment: Mapping[str, str] = {},
+    ) -> None:
         self._folder = folder
-        self._common = ["--no-config", "--database-url", database_url, *backend]
-        self._environment = {**os.environ, **({"TASKER_CHAOS": chaos} if chaos else {})}
+        self._common = ["--database-url", database_url, "--backend", backend]
+        self._environment = {**os.environ, **environment, **({"TASKER_CHAOS": chaos} if chaos else {})}
+        if broker:
+            self._environment[URL_VARIABLES[backend]] = broker
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._commands: dict[str, list[str]] = {}
+        self._commands: dict[str, tuple[list[str], Mapping[str, str]]] = {}
 
-    def worker(self, name: str, *arguments: str) -> None:
+    def worker(self, name: str, *arguments: str, lease: float = 3, environment: Mapping[str, str] = {}) -> None:
         """Start a worker; its lease is short, so that its loss is seen soon."""
-        self._start(name, ["worker", *arguments, "--lease", "3"])
+        self._start(name, ["worker", "--no-config", *arguments, "--lease", str(lease)], environment)
 
-    def orchestrator(self, name: str) -> None:
+    def orchestrator(self, name: str, environment: Mapping[str, str] = {}) -> None:
         """Start an orchestrator."""
-        self._start(name, ["orchestrator"])
+        self._start(name, ["orchestrator", "--no-config"], environment)
+
+    def dev(self, name: str, *arguments: str) -> None:
+        """Start `tasker dev`, which has a worker as its child."""
+        self._start(name, ["dev", *arguments], {})
+
+    def program(self, name: str, *command: str) -> None:
+        """Start a Python program of ours."""
+        self._commands[name] = [sys.executable, *command], {}
+        self._launch(name)
 
     def signal(self, name: str, number: int) -> None:
         """Send a signal to a process of ours."""
@@ -50,6 +77,12 @@ class Fleet:
         """Start the same command again."""
         self._launch(name)
 
+    def ended(self, name: str) -> bool:
+        """True when the process has ended by itself, and well; fails when it has ended otherwise."""
+        code = self.processes[name].poll()
+        assert code in (None, 0), self.log(name)
+        return code == 0
+
     def stop(self) -> None:
         """End everything gracefully, at last by force."""
         for process in self.processes.values():
@@ -58,7 +91,7 @@ class Fleet:
                 process.terminate()
         for process in self.processes.values():
             try:
-                process.wait(20)
+                process.wait(OUTLIVED)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -67,21 +100,30 @@ class Fleet:
         """What the process has printed."""
         return (self._folder / f"{name}.log").read_text()
 
-    def _start(self, name: str, arguments: list[str]) -> None:
-        self._commands[name] = [sys.executable, "-m", "tasker", *arguments, *self._common]
+    def _start(self, name: str, arguments: list[str], environment: Mapping[str, str]) -> None:
+        self._commands[name] = [sys.executable, "-m", "tasker", *arguments, *self._common], environment
         self._launch(name)
         until(lambda: self._is_ready(name), f"{name} is ready", show=lambda: self.log(name))
 
     def _launch(self, name: str) -> None:
+        command, environment = self._commands[name]
         with (self._folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                self._commands[name], cwd=ROOT, env=self._environment, stdout=log, stderr=subprocess.STDOUT
+                command, cwd=ROOT, env={**self._environment, **environment}, stdout=log, stderr=subprocess.STDOUT
             )
 
     def _is_ready(self, name: str) -> bool:
         assert self.processes[name].poll() is None, self.log(name)
         text = self.log(name)
         return "worker " in text or "orchestrator " in text
+
+
+def is_gone(pid: int) -> bool:
+    """True for a process that has ended, whether or not its parent has taken notice."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
 
 
 def pause(seconds: float) -> None:

@@ -133,6 +133,10 @@ class Pause:
     def parts(self) -> tuple[str | None, ...]:
         return self.namespace, self.template, self.step, self.task
 
+    @property
+    def scope(self) -> str:
+        return next(name for name in ("task", "step", "template", "namespace") if getattr(self, name))
+
 
 def serves(hands: Hands, step: Step) -> bool:
     return f"{step.task.template}:{step.plan.ordinal}" not in hands.unserved

@@ -29,9 +29,10 @@ from tasker.services.submission import Request, Submitter
 from tasker.services.tasks import Tasks
 from tests.support.model import Model
 from tests.support.model_parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Key, Pause, Step
-from tests.support.world_checks import EMPTY, SNAPSHOT, check_inputs, compare
+from tests.support.world_checks import EMPTY, SNAPSHOT, STILL, check_inputs, compare
+from tests.support.world_mail import LOOK_SECONDS, PATIENCE, STRANGE, Entry, mailbox
 from tests.support.world_observer import Observer, Submitted
-from tests.support.world_parts import Attempt, Half, Mailbox, WatchedEngine, Worker, result_of
+from tests.support.world_parts import Attempt, Half, WatchedEngine, Worker, result_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LEASE_MS = 15_000
@@ -39,19 +40,21 @@ ACTOR = {"actor": "operator", "reason": "by the test"}
 
 
 class World:
-    """See the module. `faults` counts what a healthy system never does to itself, `sound` is False after a failure.
+    """See the module. `faults` counts what a healthy system never does to itself, `between` who was quicker (no fault).
+
+    `comparisons` counts those of all rows with the model, `sound` is False after a failure.
 
     `tell` takes a line for each call of the engine.
     """
 
     sound = False
 
-    def __init__(self, url: str, tell: Callable[[str], None] = print) -> None:
+    def __init__(self, url: str, tell: Callable[[str], None] = print, backend: str | None = None) -> None:
         self._tell = tell
         self._runner = asyncio.Runner()
         quick = "-c jit=off -c synchronous_commit=off -c plan_cache_mode=force_generic_plan"
         self.connection = Connection(url, name="tasker model", settings=quick)
-        self.mail = Mailbox()
+        self.mail = mailbox(url, backend)
         self.engine = WatchedEngine(self.connection, self.mail)
         self.plans = PlanStore(self.connection)
         self.processor = Processor(self.engine, Half())
@@ -60,28 +63,33 @@ class World:
         limits = SweepSettings(slice=2, hint_grace_ms=HINT_GRACE_MS, park_grace_ms=PARK_GRACE_MS)
         self.sweeper = Sweeper(self.engine, self.processor, self.plans, Half(), limits)
         self.operators, self.tasks = Steps(self.engine, self.plans), Tasks(self.engine)
+        self.run(self.mail.open())
+        self.run(self.connection.execute(STILL))
 
     def run(self, action: Coroutine[Any, Any, Any]) -> Any:
         self.sound = False
         return self._runner.run(action)
 
     def close(self) -> None:
+        self.run(self.mail.close())
         self.run(self.connection.close())
         self._runner.close()
 
     def begin(self, window: int, namespaces: Sequence[str], slots: Sequence[int]) -> None:
         """An empty database, a new model, fresh workers."""
         self.model, self.window = Model(), window
-        self.mail.hints, self.mail.results = [], []
         self.names: dict[str, Key] = {}
         self.faults: Counter[str] = Counter()
         self.repaired: Counter[str] = Counter()
+        self.comparisons = 0
+        self.between: Counter[str] = Counter()
         self._observer = Observer(self.model, self.names)
         self.verdicts = self._observer.verdicts
         self.spent: list[tuple[Worker, Attempt]] = []
         self._numbers = 0
-        self.engine.calls = []
+        self.engine.begin()
         self.submitter = Submitter(self.engine, self.plans, self._new_task, window=window)
+        self.run(self.mail.empty(namespaces))
         self.run(self.connection.execute(EMPTY))
         self._set_time(0)
         self.namespaces = self._observer.namespaces = {name: self._namespace_id(name) for name in namespaces}
@@ -102,11 +110,11 @@ class World:
         self.check()
 
     def claim(self, worker: Worker, hints: Sequence[dict[str, Any]], *, answer_lost: bool = False) -> None:
-        """The worker takes these hints."""
-        for hint in hints:
-            self.mail.hints.remove(hint)
-        steps = [hint["step"] for hint in hints]
-        answer = self.run(self.engine.call("claim", {**self._caller_fields(worker), "steps": steps}))
+        """The worker takes these hints, as far as it has free slots."""
+        args = {**self.caller_fields(worker), "namespaces": list(self.namespaces)}
+        if not args["slots"]:
+            return
+        answer = self.run(self.engine.take(args, hints))
         self.check()
         self._hold(worker, answer, answer_lost)
         if "tasks" in answer:
@@ -116,8 +124,7 @@ class World:
 
     def release_held(self, worker: Worker, ids: Sequence[int]) -> None:
         """Held steps go into the queue, or to the worker."""
-        fields = json.loads(f"{self._caller(worker).fields()}}}")
-        answer = self.run(self.engine.call("backlog", {**fields, "namespace_ids": list(ids)}))
+        answer = self.run(self.engine.call("backlog", {**self.caller_fields(worker), "namespace_ids": list(ids)}))
         self.check()
         self._hold(worker, answer)
 
@@ -134,24 +141,32 @@ class World:
             self._drop(worker, *attempts)
         self._hold(worker, {"claims": advanced.claims}, answer_lost)
 
-    def race(self, mine: tuple[Worker, Attempt], other: tuple[Worker, Attempt] | None = None) -> None:
-        """Between planning what a step creates and writing it, another one of the task decides; or it is cancelled."""
-        worker, attempt = mine
-        if other:
-            results, caller = self._results([other[1]]), self._caller(other[0], 0)
-            intruder: Callable[[], Awaitable[object]] = lambda: self.processor.process(results, caller)  # noqa: E731
-        else:
-            intruder = lambda: self.tasks.cancel(attempt.key[0])  # noqa: E731
-        self.engine.intruder = ("graph", intruder)
-        self.finish(worker, [attempt])
-        if other and self.engine.intruder is None:
+    def interrupt(self, moment: str, intruder: Callable[[], Awaitable[object]], action: Callable[[], object]) -> bool:
+        """The intruder comes between the read `moment` of the action and what follows; whether it did."""
+        self.engine.intruder = (moment, intruder)
+        action()
+        came, self.engine.intruder = self.engine.intruder is None, None
+        return came
+
+    def race(self, mine: tuple[Worker, Attempt], other: tuple[Worker, Attempt]) -> None:
+        """Between planning what a step creates and writing it, another one of the task decides."""
+        results, caller = self._results([other[1]]), self._caller(other[0], 0)
+        intruder = lambda: self.processor.process(results, caller)  # noqa: E731
+        if self.interrupt("graph", intruder, lambda: self.finish(mine[0], [mine[1]])):
             self._drop(*other)
-        self.engine.intruder = None
+
+    async def give_back(self, step: Step) -> None:
+        """Whoever runs the step releases it at this moment."""
+        change = simple_change("release", self._ids()[step.key], step.task.id, step.token)
+        await self.processor.apply([change], self._caller(self.workers[0], 0))
+
+    def _ids(self) -> dict[Key, str]:
+        return {key: step for step, key in self.names.items()}
 
     def meet(self, worker: Worker, attempt: Attempt, sweeper: Worker) -> None:
         """A sweep looks for what is lost; before it takes anything away, this result arrives."""
         results, caller = self._results([attempt]), self._caller(worker, 0)
-        self.sweep(sweeper, lambda: self.processor.process(results, caller))
+        self.interrupt("find", lambda: self.processor.process(results, caller), lambda: self.sweep(sweeper))
         self._drop(worker, attempt)
 
     def park(self, worker: Worker, attempts: Sequence[Attempt], *, answer_lost: bool = False) -> None:
@@ -167,27 +182,29 @@ class World:
 
     def orchestrate(self, messages: Sequence[dict[str, Any]]) -> None:
         """An orchestrator takes these messages of the results queue."""
-        for message in messages:
-            self.mail.results.remove(message)
-        self.mail.delivered = list(messages)
-        self.run(self.orchestrator.receive(self._caller(self.workers[0], 0), 100))
+        self.mail.choose(messages)
+        self.run(self._orchestrate(len(messages)))
         self.check()
 
-    def sweep(self, worker: Worker, intruder: Callable[[], Awaitable[object]] | None = None) -> Counter[str]:
-        """One sweep; it repairs what the model says, no more and no less."""
-        model = self.model
-        hints = {self.names[hint["step"]] for hint in self.mail.hints if hint["step"] in self.names}
+    async def _orchestrate(self, limit: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not (await self.orchestrator.receive(self._caller(self.workers[0], 0), limit))[0]:
+                await asyncio.sleep(LOOK_SECONDS)
+
+    def sweep(self, worker: Worker) -> Counter[str]:
+        """One sweep; it repairs what the model says, no more and no less, unless somebody comes between."""
+        model, alone = self.model, self.engine.intruder is None
+        self.run(self.mail.steady())
         expected = Counter(
             lost_worker=len(model.orphans()),
-            hint_lost=len(model.without_hint(hints)),
+            hint_lost=self.mail.lost_hints(model, self.names),
             result_message_lost=len(model.forgotten_results()),
         )
-        self.engine.intruder = ("find", intruder) if intruder else None
         repairs, advanced = self.run(self.sweeper.sweep(self._caller(worker, 0)))
         assert not advanced.claims
         self.check()
         self.repaired += repairs
-        if intruder is None:
+        if alone:
             assert +repairs == +expected, (+repairs, +expected)
             assert not model.orphans()
         return +repairs
@@ -248,11 +265,11 @@ class World:
         self.check()
 
     def pause(self, pause: Pause) -> None:
-        self.run(self.engine.call("pause", {**_pause_args(pause), **ACTOR}))
+        self.run(self.engine.call("pause", {**pause_args(pause), **ACTOR}))
         self.check()
 
     def resume(self, pause: Pause) -> None:
-        self.run(self.engine.call("resume", {**_pause_args(pause), **ACTOR}))
+        self.run(self.engine.call("resume", {**pause_args(pause), **ACTOR}))
         self.check()
 
     def tick(self, milliseconds: int) -> None:
@@ -278,6 +295,22 @@ class World:
         worker.running, worker.alive = [], True
         self._register(worker)
 
+    # --- misfortune of messages --------------------------------------------------------------------------------------
+
+    def rob(self, hint: Entry, what: str) -> None:
+        """The hint is lost, doubled, or followed by one to a step that does not exist."""
+        self.faults[f"hint {what}"] += 1
+        other = {"step": STRANGE} if what == "strange" else {}
+        self.run(self.mail.lose(hint) if what == "lost" else self.mail.repeat(hint, **other))
+        self.run(self.mail.look(self.connection))
+        self.check()
+
+    def rob_results(self, message: Entry, *, lost: bool) -> None:
+        """A message to an orchestrator is lost or doubled."""
+        self.faults["result message"] += 1
+        self.run(self.mail.lose_result(message) if lost else self.mail.send_step_results([message]))
+        self.check()
+
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
@@ -289,6 +322,7 @@ class World:
             self._tell(f"  {function} {json.dumps(args)} -> {json.dumps(answer)}")
             self._observer.saw((function, args, answer))
         compare(self.model, snapshot)
+        self.comparisons += 1
         self.sound = True
 
     def _results(self, attempts: Sequence[Attempt]) -> list[Result]:
@@ -315,8 +349,9 @@ class World:
         ids = list(self.namespaces.values())
         return Caller(worker.identity, free, ids, sorted(worker.unserved), self.window, LIMIT_MS, GRACE_MS)
 
-    def _caller_fields(self, worker: Worker) -> dict[str, Any]:
-        return dict(json.loads(f"{self._caller(worker).fields()}}}"))
+    def caller_fields(self, worker: Worker, slots: int | None = None) -> dict[str, Any]:
+        """The caller's part of the arguments: by default with all its free slots."""
+        return dict(json.loads(f"{self._caller(worker, slots).fields()}}}"))
 
     def _register(self, worker: Worker) -> None:
         self._numbers += 1
@@ -342,6 +377,7 @@ class World:
         self.run(self.connection.execute("select set_config('tasker.now', %s, false)", (text,)))
 
 
-def _pause_args(pause: Pause) -> dict[str, Any]:
+def pause_args(pause: Pause) -> dict[str, Any]:
+    """The pause as the engine's functions take it."""
     parts = {"namespace": pause.namespace, "template": pause.template, "step": pause.step}
     return {"task": pause.task} if pause.task else {name: part for name, part in parts.items() if part}

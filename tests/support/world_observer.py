@@ -87,8 +87,11 @@ class Observer:
 
     def pause(self, args: dict[str, Any], answer: Answer) -> None:
         pause = self._pause(args)
-        assert answer["paused"] == (pause not in self.model.pauses)
-        self.model.pause(pause)
+        ended = "task" in args and self.model.tasks[args["task"]].state != "open"
+        assert ("final" in answer) == ended, answer
+        if not ended:
+            assert answer["paused"] == (pause not in self.model.pauses)
+            self.model.pause(pause)
 
     def resume(self, args: dict[str, Any], answer: Answer) -> None:
         pause = self._pause(args)

@@ -1,19 +1,19 @@
-"""The pieces of a world: where its messages lie, an engine that records its calls, workers and what they hold."""
+"""The pieces of a world: an engine that records its calls, workers and what they hold."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.execution import Claim, Failure, Outcome
-from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import Connection
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Result
 from tests.support.model_parts import Ending, Key, Step
+from tests.support.world_mail import LOOK_SECONDS, PATIENCE, Mailbox
 
 Call = tuple[str, dict[str, Any], Answer]
 
@@ -25,47 +25,36 @@ class Half:
         return 0.5
 
 
-class Mailbox:
-    """A messaging service that keeps its messages in lists. `delivered` are the results that the next receive gives."""
-
-    def __init__(self) -> None:
-        self.backend = object()
-        self.hints: list[dict[str, Any]] = []
-        self.results: list[dict[str, Any]] = []
-        self.delivered: list[dict[str, Any]] = []
-
-    async def send_hints(self, entries: Iterable[dict[str, Any]]) -> dict[str, int]:
-        hints = list(entries)
-        self.hints += hints
-        return dict(Counter(hint["namespace"] for hint in hints))
-
-    async def send_step_results(self, results: Iterable[dict[str, Any]]) -> list[int]:
-        self.results += results
-        return []
-
-    async def receive_step_results(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        taken, self.delivered = self.delivered, []
-        return [QueuedMessage("results", n, json.dumps(result).encode()) for n, result in enumerate(taken)]
-
-    async def ack_message(self, queue: str, message_id: int) -> bool:
-        return True
-
-
 class WatchedEngine(Engine):
     """Records what is called. `intruder` runs once, between the named read and whatever follows it."""
 
-    def __init__(self, connection: Connection, mailbox: Mailbox) -> None:
-        super().__init__(connection, mailbox)  # type: ignore[arg-type]
-        self.mailbox = mailbox
-        self.calls: list[tuple[str, dict[str, Any], Answer]] = []
+    def __init__(self, connection: Connection, mail: Mailbox) -> None:
+        super().__init__(connection, mail)  # type: ignore[arg-type]
+        self.mail = mail
+        self.calls: list[Call] = []
         self.intruder: tuple[str, Callable[[], Awaitable[object]]] | None = None
 
+    def begin(self) -> None:
+        """Nothing of an earlier story is left, not even whose turn it is: the same actions do the same again."""
+        self.calls, self._turn = [], 0
+
     async def call(self, function: str, args: dict[str, Any] | str) -> Answer:
-        before = len(self.mailbox.hints)
+        self.mail.sent = []
         answer = await super().call(function, args)
-        sent = self.mailbox.hints[before:]
-        self.calls.append((function, json.loads(args) if isinstance(args, str) else args, {**answer, "send": sent}))
+        await self.mail.look(self.connection)
+        self._record(function, json.loads(args) if isinstance(args, str) else args, answer)
         return answer
+
+    async def claim(self, args: dict[str, Any]) -> Answer:
+        self.mail.sent, before = [], list(self.mail.hints)
+        answer = await super().claim(args)
+        await self.mail.look(self.connection)
+        steps = [hint["step"] for hint in before if hint not in self.mail.hints]
+        self._record("claim", {**args, "steps": steps}, answer)
+        return answer
+
+    def _record(self, function: str, args: dict[str, Any], answer: Answer) -> None:
+        self.calls.append((function, args, {**answer, "send": self.mail.sent}))
 
     async def read(self, function: str, args: dict[str, Any]) -> Answer:
         answer = await super().read(function, args)
@@ -75,9 +64,22 @@ class WatchedEngine(Engine):
             await intrude()
         return answer
 
+    async def take(self, args: dict[str, Any], hints: Sequence[dict[str, Any]]) -> Answer:
+        """What a worker does: as many hints as these, and these where one can choose, become claims."""
+        self.mail.choose(hints)
+        async with asyncio.timeout(PATIENCE):
+            while not (answer := await self._take_some(args, len(hints))).get("popped"):
+                await asyncio.sleep(LOOK_SECONDS)
+        return answer
+
+    async def _take_some(self, args: dict[str, Any], limit: int) -> Answer:
+        if self.transactional:
+            return await self.claim({**args, "slots": min(args["slots"], limit), "turn": 0})
+        return await self.claim_received(args, await self.receive(args["namespaces"], limit))
+
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
-        present = {hint["step"] for hint in self.mailbox.hints}
-        return [step for step in steps if step not in present]
+        found = self.mail.missing(steps)
+        return await super().missing_hints(namespace, steps) if found is None else found
 
 
 @dataclass(eq=False, repr=False)

@@ -60,16 +60,20 @@ begin
   using id, seconds;
 end $$;
 
--- Deletes a message that nobody has received since it was received with this read count. False: it is not ours.
-create or replace function tasker_pgmq.delete_received(queue text, id bigint, read_count int) returns boolean
+-- Deletes messages that nobody has received since they were received with these read counts; returns their ids. The
+-- others are not ours.
+create or replace function tasker_pgmq.delete_received(queue text, ids bigint[], read_counts int[]) returns bigint[]
 language plpgsql as $$
 declare
-  deleted int;
+  deleted bigint[];
 begin
-  execute format('delete from %s q where q.msg_id = $1 and q.read_ct = $2', tasker_pgmq.queue_table(queue))
-  using id, read_count;
-  get diagnostics deleted = row_count;
-  return deleted = 1;
+  execute format('with gone as (
+      delete from %s q using unnest($1, $2) as ours (msg_id, read_ct)
+      where q.msg_id = ours.msg_id and q.read_ct = ours.read_ct
+      returning q.msg_id)
+    select coalesce(array_agg(msg_id), ''{}'') from gone', tasker_pgmq.queue_table(queue))
+  using ids, read_counts into deleted;
+  return deleted;
 end $$;
 
 -- Makes such a message visible `seconds` from now. False: it is not ours.
@@ -84,4 +88,13 @@ begin
   using id, read_count, seconds;
   get diagnostics moved = row_count;
   return moved = 1;
+end $$;
+
+-- Messages of the queue, the age of the oldest in seconds (null: none), and those received and hidden since.
+create or replace function tasker_pgmq.stats(queue text, out depth int, out oldest double precision, out in_flight int)
+language plpgsql stable as $$
+begin
+  execute format('select count(*), extract(epoch from clock_timestamp() - min(q.enqueued_at)),
+    count(*) filter (where q.read_ct > 0 and q.vt > clock_timestamp()) from %s q', tasker_pgmq.queue_table(queue))
+  into depth, oldest, in_flight;
 end $$;

@@ -1,14 +1,19 @@
--- settle(consumer, stream_id, deliveries, action, hidden_ms): 1 when the message was still held by that consumer since
--- that delivery, else 0 and nothing is changed. Actions: `ack` (away with it), `nack` (back, visible after `hidden_ms`),
--- `extend` (held on, visible to others after `hidden_ms`).
+-- settle(consumer, action, hidden_ms, stream_id, deliveries, ...): for each message 1 when it was still held by that
+-- consumer since that delivery, else 0 and it is left alone. Actions: `ack` (away with it), `nack` (back, visible after
+-- `hidden_ms`), `extend` (held on, visible to others after `hidden_ms`).
 if missing() then return false end
-local consumer, id, action = ARGV[1], ARGV[2], ARGV[4]
-local holder = redis.call('XPENDING', stream, GROUP, id, id, 1)[1]
-if not holder or holder[2] ~= consumer or holder[4] ~= tonumber(ARGV[3]) then return 0 end
-if action == 'ack' then
-  redis.call('XACK', stream, GROUP, id)
-  redis.call('XDEL', stream, id)
-else
-  hide(action == 'nack' and RETURNED or consumer, {id}, tonumber(ARGV[5]))
+local consumer, action, hidden = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local settled = {}
+for i = 4, #ARGV, 2 do
+  local id = ARGV[i]
+  local holder = redis.call('XPENDING', stream, GROUP, id, id, 1)[1]
+  local ours = holder and holder[2] == consumer and holder[4] == tonumber(ARGV[i + 1])
+  if ours and action == 'ack' then
+    redis.call('XACK', stream, GROUP, id)
+    redis.call('XDEL', stream, id)
+  elseif ours then
+    hide(action == 'nack' and RETURNED or consumer, {id}, hidden)
+  end
+  table.insert(settled, ours and 1 or 0)
 end
-return 1
+return settled

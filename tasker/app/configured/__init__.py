@@ -8,25 +8,43 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tasker.app.bootstrap import DEFAULT_BACKEND
+from tasker.app.configured.database import database_settings
 from tasker.app.configured.engine import retry_policy, sweep_settings
+from tasker.app.configured.events import orchestrator_events
 from tasker.app.configured.messaging import backend_settings, queue_names
+from tasker.app.configured.resilience import SINGLE_PROCESS_DEPTH, breaker_policies, depth_limits
 from tasker.app.configured.templates import template_environment
 from tasker.app.configured.worker import worker_settings
 from tasker.contracts.messaging import BackendSettings
 from tasker.contracts.plan import RetryPolicy
+from tasker.db.limits import DatabaseSettings
 from tasker.execution.settings import WorkerSettings
+from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
+from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweep import SweepSettings
+from tasker.resilience.registry import BreakerPolicies
 from tasker.services.submission import CONTEXT_LIMIT_BYTES
+from tasker.services.template_search import DEFAULT_SEARCH_PATHS
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
 
 FILE_VARIABLES = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT")
-VALUE_VARIABLES = ("RABBITMQ_URL", "TASKER_ENV", "TASKER_MESSAGING_BACKEND")
+VALUE_VARIABLES = (
+    "DATABASE_LISTEN_URL",
+    "NATS_URL",
+    "RABBITMQ_URL",
+    "TASKER_DEPLOYMENT_MODE",
+    "TASKER_ENV",
+    "TASKER_MESSAGING_BACKEND",
+    "TASKER_REDIS_URL",
+    "WORKER_NAMESPACES",
+)
 """Variables that give a value even where there is no file."""
 
 
@@ -35,14 +53,25 @@ class Configured:
     """What a process is made with. `database_url` None is the embedded server, `environment` None no overrides."""
 
     database_url: str | None = None
+    database: DatabaseSettings = field(default_factory=DatabaseSettings)
     backend: str = DEFAULT_BACKEND
     environment: str | None = None
     queue_names: QueueNames = field(default_factory=QueueNames)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
+    orchestrator_events: EventSettings = ORCHESTRATOR_EVENTS
     sweeps: SweepSettings = field(default_factory=SweepSettings)
     context_limit_bytes: int = CONTEXT_LIMIT_BYTES
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     """The policy of steps whose template says nothing about retries."""
+    breakers: BreakerPolicies = field(default_factory=BreakerPolicies)
+    depth_limits: DepthLimits = SINGLE_PROCESS_DEPTH
+    """When new tasks are refused."""
+    namespaces: tuple[str, ...] = ()
+    """What a worker serves whose command line names no namespace; empty: those of its templates."""
+    search_paths: tuple[str, ...] = DEFAULT_SEARCH_PATHS
+    """Where a worker finds templates whose command line names none."""
+    shutdown_seconds: float = 30.0
+    """How long an orderly stop of a worker or orchestrator may take."""
     backend_settings: Mapping[str, BackendSettings] = field(default_factory=dict)
     """What each messaging backend is made with, by its name."""
 
@@ -61,20 +90,28 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
         return UNCONFIGURED
     from tasker.services.configuration import load
 
-    return configured(load(context, environ).settings)
+    found = load(context, environ)
+    return configured(found.settings, found.backends)
 
 
-def configured(settings: Settings) -> Configured:
-    """Everything that a process is made with."""
+def configured(settings: Settings, backends: Mapping[str, BackendSettings] = MappingProxyType({})) -> Configured:
+    """Everything that a process is made with. `backends` are tables of messaging backends that have no model."""
     common = settings.common
     return Configured(
         database_url=common.database.url or None,
+        database=database_settings(settings),
         backend=common.queues.backend,
         environment=template_environment(settings),
         queue_names=queue_names(settings),
         worker=worker_settings(settings),
+        orchestrator_events=orchestrator_events(settings),
+        namespaces=settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces,
+        search_paths=settings.common.task_templates.search_paths,
+        shutdown_seconds=settings.orchestration.shutdown_timeout_ms / 1000,
         sweeps=sweep_settings(settings),
         context_limit_bytes=common.execution.context_limit_bytes,
         retry=retry_policy(settings),
-        backend_settings=backend_settings(settings),
+        breakers=breaker_policies(settings),
+        depth_limits=depth_limits(settings),
+        backend_settings=backend_settings(settings, backends),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tasker.app.configured.resilience import storm_settings
 from tasker.contracts.plan import RetryPolicy
 from tasker.lifecycle.choices import Limits
 from tasker.orchestration.sweep import SweepSettings
@@ -25,6 +26,7 @@ def sweep_settings(settings: Settings) -> SweepSettings:
         unserved_ms=sweep.unserved_timeout_seconds * 1000 or None,
         forget_ms=sweep.forget_workers_after_seconds * 1000,
         interval_ms=timing.fallback_polling_interval_seconds * 1000,
+        storms=storm_settings(settings),
     )
 
 

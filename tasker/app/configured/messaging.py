@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tasker.contracts.messaging import BackendSettings
@@ -17,7 +18,9 @@ def queue_names(settings: Settings) -> QueueNames:
     return QueueNames(queues.task_requests, queues.step_results, queues.task_finalizations)
 
 
-def backend_settings(settings: Settings) -> dict[str, BackendSettings]:
-    """By backend what is set about it: the rest is the backend's own default."""
-    tables = {"rabbitmq": settings.common.queues.rabbitmq}
-    return {name: given for name, table in tables.items() if (given := table.model_dump(exclude_unset=True))}
+def backend_settings(settings: Settings, others: Mapping[str, BackendSettings]) -> dict[str, BackendSettings]:
+    """By backend what is set about it: the rest is the backend's own default. `others` are those without a model."""
+    queues = settings.common.queues
+    tables = {"rabbitmq": queues.rabbitmq, "redis": queues.redis, "nats": queues.nats}
+    known = {name: given for name, table in tables.items() if (given := table.model_dump(exclude_unset=True))}
+    return {**known, **others}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasker.app.configured.engine import rules
+from tasker.app.configured.events import worker_events
+from tasker.app.configured.resilience import completion_buffer
 from tasker.app.configured.unset import is_set
 from tasker.execution.settings import WorkerSettings
 
@@ -24,20 +26,11 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         grace_ms=worker.lease.grace_ms,
         lease_ms=worker.lease.lease_ms,
         result_path=worker.execution.result_path,
-        poll_ms=poll_ms(settings),
+        events=worker_events(settings),
+        name=worker.worker_id if is_set(worker, "worker_id") else None,
         result_limit_bytes=common.result_limit_bytes,
+        completion_buffer=completion_buffer(settings),
+        starvation_ms=worker.mpsc_channels.ffi_dispatch.starvation_warning_threshold_ms,
+        loop_lag_ms=worker.execution.loop_lag_warning_ms,
         rules=rules(settings),
     )
-
-
-def poll_ms(settings: Settings) -> int:
-    """The longest pause between two looks at the queue: the most specific of the three keys that is set."""
-    system = settings.worker.event_systems.worker
-    poller, pgmq = system.metadata.fallback_poller, settings.common.queues.pgmq
-    if is_set(poller, "polling_interval_ms"):
-        return poller.polling_interval_ms
-    if is_set(system.timing, "fallback_polling_interval_seconds"):
-        return system.timing.fallback_polling_interval_seconds * 1000
-    if settings.common.queues.backend == "pgmq" and is_set(pgmq, "poll_interval_ms"):
-        return pgmq.poll_interval_ms
-    return poller.polling_interval_ms

@@ -8,7 +8,7 @@ from datetime import timedelta
 import click
 
 from tasker.cli.live.feed import Feed
-from tasker.cli.render_values import clock_time, duration, one_line, state_text
+from tasker.cli.render_values import clock_time, duration, nobody_serves, one_line, state_text
 from tasker.services.progress import StepProgress
 
 SILENT = frozenset({"pending", "enqueued", "enqueued_for_orchestration", "enqueued_as_error_for_orchestration"})
@@ -31,7 +31,7 @@ class PlainView:
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
         """Write what is new, in the order of time."""
         for step in sorted(changed, key=lambda step: step.at):
-            if step.state not in SILENT and _is_news(step, self._shown.get(step.name)):
+            if (step.unserved or step.state not in SILENT) and _is_news(step, self._shown.get(step.name)):
                 self._shown[step.name] = step
                 self._write(line(step))
 
@@ -45,7 +45,7 @@ class PlainView:
 
 def _is_news(step: StepProgress, shown: StepProgress | None) -> bool:
     """Another state or attempt; or more items, after a while."""
-    if shown is None or (shown.state, shown.attempts) != (step.state, step.attempts):
+    if shown is None or (shown.state, shown.attempts, shown.unserved) != (step.state, step.attempts, step.unserved):
         return True
     return shown.items_processed != step.items_processed and step.at - shown.at >= ITEMS_PAUSE
 
@@ -53,7 +53,9 @@ def _is_news(step: StepProgress, shown: StepProgress | None) -> bool:
 def line(step: StepProgress) -> str:
     """Time, step, state, attempt, and what else there is to say."""
     attempt = f" {step.attempts}/{step.max_attempts}" if step.attempts > 1 or step.state == "waiting_for_retry" else ""
-    details = [part for part in (duration(step.took_ms), _items(step), _retry(step), _error(step)) if part]
+    details = [
+        part for part in (duration(step.took_ms), _items(step), _retry(step), _error(step), _unserved(step)) if part
+    ]
     text = f"{clock_time(step.at)}  {step.name}: {state_text(step.state)}{attempt}"
     return text + (f"  {click.style(', '.join(details), dim=True)}" if details else "")
 
@@ -70,3 +72,7 @@ def _retry(step: StepProgress) -> str:
 
 def _error(step: StepProgress) -> str:
     return f"{step.error['type']}: {one_line(step.error['message'])}" if step.error else ""
+
+
+def _unserved(step: StepProgress) -> str:
+    return nobody_serves(step.unserved) if step.unserved else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tasker.cli.render_values import counted, duration, one_line
+from tasker.cli.render_values import counted, duration, nobody_serves, one_line
 from tasker.services.progress import StepProgress
 from tasker.template.draw.tree import TreeRow, tree_rows
 
@@ -76,7 +76,7 @@ class Tree:
 def step_row(prefix: str, step: StepProgress, now: datetime) -> Row:
     """The row of one step."""
     attempt = f"{step.attempts}/{step.max_attempts}" if step.attempts else ""
-    notes = [_items([step]) if step.state != "complete" else "", _error(step)]
+    notes = [_items([step]) if step.state != "complete" else "", _error(step), _unserved(step)]
     return Row(prefix, step.name, step.state, attempt, time_of(step, now), " · ".join(filter(None, notes)))
 
 
@@ -90,7 +90,7 @@ def batch_row(prefix: str, name: str, steps: Sequence[StepProgress], now: dateti
     time = duration((last - min(begun)).total_seconds() * 1000) if begun else ""
     others = [f"{states[state]} {state}" for state in ("in_progress", "waiting_for_retry", "error") if states[state]]
     items = _items(steps) if done < len(steps) else ""
-    notes = [bar(done, len(steps)), *others, items, _error(speaker)]
+    notes = [bar(done, len(steps)), *others, items, _error(speaker), _unserved(speaker)]
     state = speaker.state if done < len(steps) else "complete"
     return Row(prefix, f"{name} x {len(steps)}", state, f"{done}/{len(steps)}", time, " · ".join(filter(None, notes)))
 
@@ -128,3 +128,7 @@ def _items(steps: Sequence[StepProgress]) -> str:
 
 def _error(step: StepProgress) -> str:
     return f"{step.error['type']}: {one_line(step.error['message'])}" if step.error else ""
+
+
+def _unserved(step: StepProgress) -> str:
+    return nobody_serves(step.unserved) if step.unserved else ""

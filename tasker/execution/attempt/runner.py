@@ -41,7 +41,8 @@ class AttemptRunner:
     bound how many handlers run in each (processes: as many as the machine has processors); `on_leaked_thread` is called
     with the claim whenever a thread is left behind, `leaked_threads` counts them; `checkpoint_timeout` is the limit
     in seconds for saving a checkpoint (C-108); `stop_grace` is how many seconds a stopped handler has left: between
-    SIGTERM and SIGKILL, and after `close` has told it to stop.
+    SIGTERM and SIGKILL, and after `close` has told it to stop; `starvation_seconds` is how long a step may wait for a
+    thread before it is warned of.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class AttemptRunner:
         default_timeout: float = 30.0,
         checkpoint_timeout: float = 10.0,
         stop_grace: float = 2.0,
+        starvation_seconds: float = 10.0,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
     ) -> None:
         self._registry = registry
@@ -61,7 +63,7 @@ class AttemptRunner:
         self._default_timeout = default_timeout
         self._checkpoint_timeout = checkpoint_timeout
         self._stop_grace = stop_grace
-        self._threads = ThreadMode(threads, stop_grace, on_leaked_thread)
+        self._threads = ThreadMode(threads, stop_grace, starvation_seconds, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: ProcessMode | None = None
         self.breakers = StepBreakers(clock)
@@ -73,6 +75,11 @@ class AttemptRunner:
     def leaked_threads(self) -> int:
         """How many threads still run a handler whose attempt has ended (B-147)."""
         return self._threads.leaked
+
+    @property
+    def starved(self) -> int:
+        """How many steps have waited too long for a thread (B-108)."""
+        return self._threads.starved
 
     async def run(self, attempt: Attempt) -> AttemptEnd:
         """Run the step's handler until it has a result, over as many checkpoints as it yields (C-100).

@@ -13,9 +13,14 @@ class Slots:
     def __init__(self, size: int) -> None:
         self._places = asyncio.Semaphore(size)
 
+    @property
+    def full(self) -> bool:
+        """True when the next one has to wait."""
+        return self._places.locked()
+
     async def acquire(self, flag: CancelFlag) -> bool:
         """Take a place; False when the attempt was stopped while it waited."""
-        if not self._places.locked():
+        if not self.full:
             return await self._places.acquire()
         acquired = await self._wait(flag)
         if acquired and flag.is_set():  # both in the same turn of the loop

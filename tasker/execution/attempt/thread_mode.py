@@ -22,15 +22,20 @@ class ThreadMode:
     A timed-out thread goes on; the attempt ends without it, the thread is counted as leaked and replaced, and what it
     returns in the end is discarded (B-147, D-192).
 
-    Parameters: `stop_grace` is how many seconds a handler has to notice that the worker is closing;
+    Parameters: `stop_grace` is how many seconds a handler has to notice that the worker is closing; a step that waits
+    longer than `starvation_seconds` for a thread is warned of, and counted in `starved`;
     `on_leaked_thread` is called with the claim each time a thread is left behind.
     """
 
-    def __init__(self, size: int, stop_grace: float, on_leaked_thread: Callable[[Claim], None]) -> None:
+    def __init__(
+        self, size: int, stop_grace: float, starvation_seconds: float, on_leaked_thread: Callable[[Claim], None]
+    ) -> None:
         self._slots = Slots(size)
         self._threads: Threads[Ending] = Threads(size, self._slots.release)
         self._stop_grace = stop_grace
+        self._starvation_seconds = starvation_seconds
         self._on_leaked_thread = on_leaked_thread
+        self.starved = 0
 
     @property
     def leaked(self) -> int:
@@ -39,7 +44,7 @@ class ThreadMode:
 
     async def run(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         """Run a handler in a thread and wait for it at most `limit` seconds."""
-        if not await self._slots.acquire(attempt.cancel):
+        if not await self._place(attempt):
             return left_running(limit, handler.name)
         job = self._start(attempt, handler)
         abandon = partial(self._abandon, attempt, job)
@@ -58,6 +63,27 @@ class ThreadMode:
     def close(self) -> None:
         """Let the idle threads end."""
         self._threads.close()
+
+    async def _place(self, attempt: Attempt) -> bool:
+        """Wait for a thread; False when the attempt was stopped meanwhile."""
+        if not self._slots.full:
+            return await self._slots.acquire(attempt.cancel)
+        timer = asyncio.get_running_loop().call_later(self._starvation_seconds, self._starves, attempt)
+        try:
+            return await self._slots.acquire(attempt.cancel)
+        finally:
+            timer.cancel()
+
+    def _starves(self, attempt: Attempt) -> None:
+        self.starved += 1
+        log.warning(
+            "step_waits_for_thread",
+            step_uuid=attempt.claim.step_uuid,
+            step=attempt.claim.name,
+            seconds=self._starvation_seconds,
+            threads=self._threads.size,
+            hint="raise worker.execution.threads, or lower max_concurrent_handlers",
+        )
 
     def _start(self, attempt: Attempt, handler: ResolvedHandler) -> Job[Ending]:
         try:

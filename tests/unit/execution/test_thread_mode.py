@@ -14,7 +14,7 @@ import pytest
 from tasker.execution.attempt import Cancelled, Finished, Released
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
-from tests.unit.execution.bench import PATIENCE, Bench
+from tests.unit.execution.bench import PATIENCE, Bench, make_bench
 
 colour: contextvars.ContextVar[str] = contextvars.ContextVar("colour", default="none")
 
@@ -220,3 +220,26 @@ class _Odd(BaseException):
 
 def _raise(error: BaseException) -> None:
     raise error
+
+
+async def test_a_step_that_waits_too_long_for_a_thread_is_warned_of_and_runs_all_the_same(
+    blocks: Blocks, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make_bench(starvation_seconds=0.01)
+    first = asyncio.create_task(bench.run(blocks, callable="blocks"))
+    await started(blocks)
+    second = asyncio.create_task(bench.run(Quick, callable="quick"))
+    await until(lambda: bench.runner.starved == 1)
+    blocks.let_go.set()
+    ends = [await first, await second]
+    await bench.runner.close(0)
+
+    assert all(isinstance(end, Finished) and end.outcome.failure is None for end in ends)
+    assert "step_waits_for_thread" in caplog.text
+    assert "threads=1 hint=raise worker.execution.threads" in caplog.text
+
+
+async def test_a_step_that_finds_a_thread_is_not_warned_of(bench: Bench) -> None:
+    await bench.run(Quick)
+
+    assert bench.runner.starved == 0

@@ -9,10 +9,12 @@ import pytest
 
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import CircuitBreakerOpen, InvalidQueueName, MessagingError
-from tasker.lifecycle.breaker import BreakerState
+from tasker.lifecycle.breaker import Breaker, BreakerState
 from tasker.messaging.forwarding import ForwardingBackend
 from tasker.messaging.guarded import GuardedBackend
 from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+from tasker.resilience.guard import Guard
 
 POLICY = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
 
@@ -35,6 +37,12 @@ class Sick(ForwardingBackend):
     error: BaseException | None = None
     calls = 0
 
+    async def create_queue(self, queue: str) -> None:
+        self.calls += 1
+        if self.error:
+            raise self.error
+        await self._backend.create_queue(queue)
+
     async def send_messages(self, queue: str, payloads: object) -> list[int]:
         self.calls += 1
         if self.error:
@@ -51,7 +59,7 @@ class Sick(ForwardingBackend):
 class Rig:
     def __init__(self) -> None:
         self.time, self.sick = Time(), Sick(load_backend("memory", {}))
-        self.guarded = GuardedBackend(self.sick, self.time, POLICY)  # type: ignore[arg-type]
+        self.guarded = GuardedBackend(self.sick, Guard(Breaker("messaging", POLICY), self.time))  # type: ignore[arg-type]
 
     async def send(self) -> list[int]:
         return await self.guarded.send_messages("q", [b"{}"])
@@ -64,7 +72,7 @@ class Rig:
 
     @property
     def state(self) -> BreakerState:
-        return self.guarded.breaker.state(self.time.seconds)
+        return self.guarded.breaker.state
 
 
 @pytest.fixture
@@ -72,6 +80,7 @@ async def rig() -> Rig:
     rig = Rig()
     await rig.guarded.open()
     await rig.guarded.create_queue("q")
+    rig.sick.calls = 0
     return rig
 
 
@@ -118,10 +127,24 @@ ACROSS: dict[str, Callable[[GuardedBackend, int], Awaitable[object]]] = {
 async def test_what_is_safe_or_shows_the_recovery_passes_an_open_breaker(rig: Rig, name: str) -> None:
     await rig.send()
     (message,) = await rig.guarded.receive_messages("q", 1, 30)
-    rig.guarded.breaker.force_open(0)
+    rig.guarded.breaker.force_open()
 
     assert await ACROSS[name](rig.guarded, message.message_id) is not False
     assert rig.state is BreakerState.OPEN
+
+
+async def test_making_a_queue_again_before_each_call_counts_and_is_refused_as_the_call_would_be(rig: Rig) -> None:
+    service = MessagingService(rig.guarded)
+    await service.ensure_namespace("pay")
+    rig.sick.error = MessagingError("no answer")
+    for _ in range(2):
+        with pytest.raises(MessagingError):
+            await service.receive_step_messages("pay", 1, 30)
+    calls = rig.sick.calls
+
+    with pytest.raises(CircuitBreakerOpen):
+        await service.receive_step_messages("pay", 1, 30)
+    assert rig.sick.calls == calls
 
 
 async def test_a_health_check_that_succeeds_lets_a_trial_pass_at_once(rig: Rig) -> None:
@@ -131,7 +154,7 @@ async def test_a_health_check_that_succeeds_lets_a_trial_pass_at_once(rig: Rig) 
     assert await rig.guarded.health_check()
 
     assert len(await rig.send()) == 1
-    assert rig.guarded.breaker.is_healthy(rig.time.seconds)
+    assert rig.guarded.breaker.is_healthy()
 
 
 async def test_the_caller_s_own_mistakes_do_not_open_it(rig: Rig) -> None:

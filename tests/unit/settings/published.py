@@ -14,6 +14,7 @@ ORCHESTRATOR = "orchestration.event_systems.orchestration"
 READINESS = "orchestration.event_systems.task_readiness"
 WORKER = "worker.event_systems.worker"
 SYSTEMS = f"{{{ORCHESTRATOR}|{READINESS}|{WORKER}}}"
+MODES = f"{{{ORCHESTRATOR}|{WORKER}}}"
 CHANNELS = "worker.mpsc_channels"
 
 TABLE = f"""
@@ -86,28 +87,16 @@ orchestration.dlq.staleness_detection.thresholds.steps_in_process_minutes 30    
 orchestration.dlq.staleness_detection.thresholds.task_max_lifetime_hours 24               1-168
 orchestration.dlq.staleness_detection.actions.{{auto_transition_to_error|auto_move_to_dlq|emit_events}} true -
 orchestration.dlq.staleness_detection.actions.event_channel           "task_staleness_detected" -
-{SYSTEMS}.deployment_mode                                             "Hybrid"            -
+{MODES}.deployment_mode                                               "Hybrid"            -
 {ORCHESTRATOR}.system_id                                              "orchestration-event-system" -
-{READINESS}.system_id                                                 "task-readiness-event-system" -
 {WORKER}.system_id                                                    "worker-event-system" -
-{SYSTEMS}.health.enabled                                              true                -
-{SYSTEMS}.health.max_consecutive_errors                               10                  1-1000
-{SYSTEMS}.health.error_rate_threshold_per_minute                      20                  1-10000
-{SYSTEMS}.health.performance_monitoring_enabled                       true                -
+{MODES}.health.enabled                                              true                -
+{MODES}.health.max_consecutive_errors                               10                  1-1000
+{MODES}.health.error_rate_threshold_per_minute                      20                  1-10000
+{MODES}.health.performance_monitoring_enabled                       true                -
 {{{ORCHESTRATOR}|{READINESS}}}.timing.fallback_polling_interval_seconds 5                 1-60
 {WORKER}.timing.fallback_polling_interval_seconds                     2                   1-60
-{SYSTEMS}.timing.visibility_timeout_seconds                           30                  1-3600
-{SYSTEMS}.timing.processing_timeout_seconds                           60                  1-3600
-{SYSTEMS}.timing.health_check_interval_seconds                        30                  1-3600
-{{{ORCHESTRATOR}|{WORKER}}}.processing.batch_size                     20                  1-1000
-{READINESS}.processing.batch_size                                     50                  1-1000
-{ORCHESTRATOR}.processing.max_concurrent_operations                   50                  1-10000
-{{{READINESS}|{WORKER}}}.processing.max_concurrent_operations         100                 1-10000
-{SYSTEMS}.processing.max_retries                                      3                   0-100
-{SYSTEMS}.processing.backoff.initial_delay_ms                         100                 -
-{SYSTEMS}.processing.backoff.max_delay_ms                             10000               -
-{SYSTEMS}.processing.backoff.multiplier                               2.0                 -
-{SYSTEMS}.processing.backoff.jitter_percent                           0.1                 -
+{MODES}.timing.health_check_interval_seconds                          30                  1-3600
 orchestration.grpc.bind_address                                       "0.0.0.0:9190"      -
 worker.grpc.bind_address                                              "0.0.0.0:9191"      -
 {{orchestration|worker}}.grpc.{{enable_health_service|enable_reflection}} true            -
@@ -117,9 +106,6 @@ worker.grpc.bind_address                                              "0.0.0.0:9
 orchestration.grpc.max_concurrent_streams                             200                 1-10000
 worker.grpc.max_concurrent_streams                                    1000                1-10000
 {{orchestration|worker}}.grpc.max_frame_size                          16384               16384-16777215
-orchestration.mpsc_channels.command_processor.command_buffer_size     5000                100-100000
-orchestration.mpsc_channels.event_listeners.pgmq_event_buffer_size    50000               1000-1000000
-orchestration.mpsc_channels.event_systems.event_channel_buffer_size   10000               100-100000
 {{orchestration|worker}}.web.enabled                                  true                -
 orchestration.web.bind_address                                        "0.0.0.0:8080"      -
 worker.web.bind_address                                               "0.0.0.0:8081"      -
@@ -142,39 +128,26 @@ worker.web.database_pools.web_api_max_connections                     15        
 orchestration.web.database_pools.max_total_connections_hint           50                  1-1000
 worker.web.database_pools.max_total_connections_hint                  25                  1-1000
 worker.worker_id                                                      "worker-default-001" -
-worker.worker_type                                                    "general"           -
 worker.circuit_breakers.ffi_completion_send.failure_threshold         5                   1-100
 worker.circuit_breakers.ffi_completion_send.success_threshold         2                   1-100
 worker.circuit_breakers.ffi_completion_send.recovery_timeout_seconds  5                   1-300
 worker.circuit_breakers.ffi_completion_send.slow_send_threshold_ms    100                 10-10000
 {WORKER}.metadata.fallback_poller.enabled                             true                -
 {WORKER}.metadata.fallback_poller.polling_interval_ms                 1000                -
-{WORKER}.metadata.fallback_poller.batch_size                          20                  -
-{WORKER}.metadata.fallback_poller.visibility_timeout_seconds          30                  -
-{WORKER}.metadata.fallback_poller.age_threshold_seconds               5                   -
-{WORKER}.metadata.fallback_poller.max_age_hours                       24                  -
 {WORKER}.metadata.fallback_poller.supported_namespaces                []                  -
 {WORKER}.metadata.in_process_events.deduplication_cache_size          10000               -
 {WORKER}.metadata.listener.connection_timeout_seconds                 30                  -
 {WORKER}.metadata.listener.event_timeout_seconds                      60                  -
 {WORKER}.metadata.listener.retry_interval_seconds                     5                   -
 {WORKER}.metadata.listener.max_retry_attempts                         5                   -
-{WORKER}.metadata.listener.batch_processing                           true                -
-{CHANNELS}.command_processor.command_buffer_size                      2000                100-100000
 {CHANNELS}.domain_events.command_buffer_size                          1000                100-50000
 {CHANNELS}.domain_events.log_dropped_events                           true                -
 {CHANNELS}.domain_events.shutdown_drain_timeout_ms                    5000                100-60000
-{CHANNELS}.event_listeners.pgmq_event_buffer_size                     10000               1000-1000000
-{CHANNELS}.event_subscribers.{{completion_buffer_size|result_buffer_size}} 1000           100-50000
-{CHANNELS}.event_systems.event_channel_buffer_size                    2000                100-100000
 {CHANNELS}.ffi_dispatch.callback_timeout_ms                           5000                100-60000
 {CHANNELS}.ffi_dispatch.starvation_warning_threshold_ms               10000               1000-300000
 {CHANNELS}.handler_dispatch.max_concurrent_handlers                   10                  1-10000
 {CHANNELS}.handler_dispatch.handler_timeout_ms                        30000               1000-600000
-{CHANNELS}.handler_dispatch.{{dispatch_buffer_size|completion_buffer_size}} 1000          100-50000
-{CHANNELS}.handler_dispatch.load_shedding.enabled                     true                -
-{CHANNELS}.handler_dispatch.load_shedding.capacity_threshold_percent  80.0                0-100
-{CHANNELS}.handler_dispatch.load_shedding.warning_threshold_percent   70.0                0-100
+{CHANNELS}.handler_dispatch.completion_buffer_size                    1000                100-50000
 {CHANNELS}.in_process_events.broadcast_buffer_size                    2000                100-100000
 {CHANNELS}.in_process_events.dispatch_timeout_ms                      5000                100-60000
 {CHANNELS}.in_process_events.log_subscriber_errors                    true                -
@@ -192,23 +165,50 @@ common.pgmq_database.pool.{{idle_timeout_seconds|max_lifetime_seconds|slow_acqui
 common.queues.{{naming_pattern|orchestration_namespace|worker_namespace}}
 common.system.default_dependent_system
 orchestration.batch_processing.{{default_batch_size|max_parallel_batches}}
-{SYSTEMS}.timing.claim_timeout_seconds
+{READINESS}.{{deployment_mode|system_id|timing.health_check_interval_seconds}}
+{READINESS}.health.{{enabled|max_consecutive_errors|error_rate_threshold_per_minute|performance_monitoring_enabled}}
+{SYSTEMS}.processing.{{batch_size|max_concurrent_operations|max_retries}}
+{SYSTEMS}.processing.backoff.{{initial_delay_ms|max_delay_ms|multiplier|jitter_percent}}
+{SYSTEMS}.timing.{{claim_timeout_seconds|processing_timeout_seconds|visibility_timeout_seconds}}
+{WORKER}.metadata.fallback_poller.{{batch_size|visibility_timeout_seconds|age_threshold_seconds|max_age_hours}}
+{WORKER}.metadata.listener.batch_processing
+worker.worker_type
 {WORKER}.metadata.in_process_events.ffi_integration_enabled
 {CHANNELS}.ffi_dispatch.{{dispatch_buffer_size|completion_timeout_ms|completion_send_timeout_ms}}
+{{orchestration|worker}}.mpsc_channels.command_processor.command_buffer_size
+{{orchestration|worker}}.mpsc_channels.event_listeners.pgmq_event_buffer_size
+{{orchestration|worker}}.mpsc_channels.event_systems.event_channel_buffer_size
+{CHANNELS}.event_subscribers.{{completion_buffer_size|result_buffer_size}}
+{CHANNELS}.handler_dispatch.dispatch_buffer_size
+{CHANNELS}.handler_dispatch.load_shedding.{{enabled|capacity_threshold_percent|warning_threshold_percent}}
 """
 
 OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
+    "common.database.connect_wait_seconds",
+    "common.database.listen_url",
+    "common.database.statement_timeout_ms",
     "common.execution.context_limit_bytes",
     "common.execution.enqueue_window",
     "common.execution.on_blocked",
     "common.execution.result_limit_bytes",
+    *(f"common.queues.nats.{name}" for name in ("ack_wait_seconds", "delivery_limit", "prefix", "replicas", "url")),
+    *(f"common.queues.{name}.connection_timeout_seconds" for name in ("nats", "rabbitmq", "redis")),
+    *(f"common.queues.rabbitmq.{name}" for name in ("delivery_limit", "prefix")),
+    *(f"common.queues.redis.{name}" for name in ("max_connections", "prefix", "url")),
+    "common.failure_storm.failures",
+    "common.failure_storm.pauses",
+    "common.failure_storm.resume_seconds",
+    "common.failure_storm.window_seconds",
+    "common.sweep.forget_workers_after_seconds",
     "common.sweep.hint_grace_ms",
     "common.sweep.idle_grace_ms",
     "common.sweep.park_grace_ms",
     "common.sweep.slice",
+    "common.sweep.unserved_timeout_seconds",
+    "worker.execution.loop_lag_warning_ms",
     "worker.execution.result_path",
     "worker.execution.threads",
     "worker.lease.grace_ms",

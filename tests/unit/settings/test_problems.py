@@ -114,10 +114,6 @@ def test_what_is_refused_says_what_to_use_instead() -> None:
             {"orchestration.decision_points.max_decision_depth": 5},
             "orchestration.decision_points.warn_threshold_depth",
         ),
-        (
-            {"worker.mpsc_channels.handler_dispatch.load_shedding.capacity_threshold_percent": 50.0},
-            "worker.mpsc_channels.handler_dispatch.load_shedding.warning_threshold_percent",
-        ),
         ({"worker.web.bind_address": "0.0.0.0:8080"}, "worker.web.bind_address"),
         (
             {

@@ -12,12 +12,17 @@ import pytest
 
 from tasker.app import configured as seam
 from tasker.app.configured import UNCONFIGURED, Configured, configured
+from tasker.app.configured.events import poll_ms
 from tasker.app.configured.templates import template_environment
-from tasker.app.configured.worker import poll_ms
+from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.choices import Limits
+from tasker.lifecycle.deployment import EventSettings
+from tasker.lifecycle.pressure import BufferLimits, DepthLimits
 from tasker.messaging.queues import QueueNames
+from tasker.orchestration.storms import StormSettings
 from tasker.orchestration.sweep import SweepSettings
+from tasker.resilience.registry import BreakerPolicies
 from tasker.services.engine import Rules
 from tasker.settings.catalogue import Parameter, by_path, parameters
 from tasker.settings.check import check
@@ -53,7 +58,7 @@ def candidates(parameter: Parameter) -> list[Any]:
         return [default + near, default - near]
     if parameter.kind == "list":
         return [["7"], [7]]
-    urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "http")]
+    urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "nats", "http")]
     return [*urls, "elsewhere:7777", "another"]
 
 
@@ -88,7 +93,8 @@ def test_what_the_settings_become_is_used() -> None:
         if file.parent.name != "configured":
             tree = ast.parse(file.read_text())
             read |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    made = [Configured, WorkerSettings, SweepSettings, Rules, Limits, QueueNames]
+    made = [Configured, WorkerSettings, SweepSettings, Rules, Limits, QueueNames, EventSettings]
+    made += [BreakerPolicies, BufferLimits, DatabaseSettings, DepthLimits, PoolSettings, StormSettings]
     assert {name for kind in made for name in kind.__dataclass_fields__} <= read
 
 

@@ -1,12 +1,12 @@
--- Adds to the number of enqueued steps of namespaces, and to that of steps that left the queue; one shard per session,
--- locked in namespace order and always last in a transaction, so writers of different sessions do not wait for each other.
+-- Adds to the number of enqueued steps of namespaces, and to that of steps that left the queue: always last in a
+-- transaction, and on a shard that nobody else holds (tasker.free_shard), so no writer ever waits for another.
 create or replace function tasker.count_enqueued(p_namespaces int[], p_deltas int[]) returns void
 language plpgsql as $$
 begin
   insert into tasker.enqueue_counters as c (namespace_id, shard, enqueued, taken)
-  select n, pg_backend_pid() % 16, sum(d), -sum(least(d, 0))
+  select n, tasker.free_shard(n), sum(d), -sum(least(d, 0))
   from unnest(p_namespaces, p_deltas) as x (n, d)
-  group by n having bool_or(d <> 0) order by n
+  group by n having bool_or(d <> 0)
   on conflict (namespace_id, shard) do update set enqueued = c.enqueued + excluded.enqueued, taken = c.taken + excluded.taken;
 end
 $$;

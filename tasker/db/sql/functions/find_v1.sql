@@ -1,6 +1,6 @@
 -- One slice of a sweep over the open tasks: everything in them that a message or a process should have moved and did
 -- not. Reads only; the caller repairs through advance_v1, whose guards decide again under the locks.
--- p_args: {after: task uuid, limit, hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms}
+-- p_args: {after: task uuid, limit, hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms (null: never)}
 -- Answer: {last: task uuid|null, orphans, unhinted, parked, forgotten, unserved, unpromoted, unfinished}
 create or replace function tasker.find_v1(p_args jsonb) returns jsonb
 language sql stable
@@ -39,7 +39,14 @@ as $$
     'unserved', (select jsonb_agg(i.j || jsonb_build_object('callable', u.callable)) from item i
       join tasker.unserved_steps u on u.workflow_step_uuid = i.workflow_step_uuid and u.claim_token = i.claim_token
       where i.state = 'enqueued'
-        and tasker.now() - u.since > (p_args->>'unserved_ms')::bigint * interval '1 millisecond'),
+        and tasker.now() - u.since > (p_args->>'unserved_ms')::bigint * interval '1 millisecond'
+        and exists (       -- somebody is asked and has not got it: an outage of all workers fails no step
+          select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
+            and (i.template_id || ':' || i.ordinal) = any (w.unserved) and w.lease_until > tasker.now())
+        and not exists (   -- somebody may have it, or had it until lately: also who is too busy to take it
+          select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
+            and (i.template_id || ':' || i.ordinal) <> all (w.unserved)
+            and w.lease_until > tasker.now() - (p_args->>'unserved_ms')::bigint * interval '1 millisecond')),
     'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry' and i.due_at is null),
     'unfinished', (select jsonb_agg(o.task_uuid) from open o
       where (o.done = o.total or (o.active = 0 and o.retrying = 0 and o.held = 0 and o.failed > 0

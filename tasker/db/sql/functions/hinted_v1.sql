@@ -1,10 +1,14 @@
 -- Notes that steps were hinted again; the next sweep waits twice as long. Counts the repair.
+-- p_args: {steps: [uuid...], tokens: {step: token}}. With tokens, a step that was claimed since it was found is passed
+-- over, even if it is enqueued again: then it has a hint of its own.
 create or replace function tasker.hinted_v1(p_args jsonb) returns jsonb
 language sql volatile as $$
   with done as (
     update tasker.workflow_steps s set hinted_at = tasker.now(), hint_count = s.hint_count + 1
     where s.workflow_step_uuid = any (array(select jsonb_array_elements_text(p_args->'steps')::uuid))
-      and s.state = 'enqueued' returning s.workflow_step_uuid, s.task_uuid, s.namespace_id
+      and s.state = 'enqueued'
+      and (p_args->'tokens' is null or (p_args->'tokens'->>s.workflow_step_uuid::text)::bigint = s.claim_token)
+    returning s.workflow_step_uuid, s.task_uuid, s.namespace_id
   )
   select jsonb_strip_nulls(jsonb_build_object('send', (select jsonb_agg(jsonb_build_object('namespace', ns.name,
     'step', d.workflow_step_uuid, 'task', d.task_uuid)) from done d join tasker.task_namespaces ns using (namespace_id))))

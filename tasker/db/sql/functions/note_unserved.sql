@@ -1,5 +1,5 @@
--- Keeps which released steps nobody could resolve, and since when: as long as only refusals move the token (each is a
--- claim and a release), the time stays.
+-- Keeps which released steps a worker could not resolve. On the step, since when: as long as only refusals move the
+-- token (each is a claim and a release), the time stays. On the worker, that it need not be asked again.
 create or replace function tasker.note_unserved(p_judged tasker.judged_change[], p_now timestamptz) returns void
 language plpgsql as $$
 begin
@@ -8,5 +8,9 @@ begin
   from unnest(p_judged) j where j.kind = 'release' and j.note ? 'unserved'
   on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token, callable = excluded.callable,
     since = case when u.claim_token = excluded.claim_token - 2 then u.since else excluded.since end;
+  update tasker.workers w set unserved = array(select distinct k from unnest(w.unserved || r.keys) k)
+  from (select j.worker_uuid, array_agg(j.template_id || ':' || j.ordinal) as keys from unnest(p_judged) j
+    where j.kind = 'release' and j.note ? 'unserved' group by j.worker_uuid) r
+  where w.worker_uuid = r.worker_uuid;
 end
 $$;

@@ -1,12 +1,17 @@
 -- The invariants of the engine as a query: every row is a broken promise. Run by the tests after every step and by
--- `doctor`; an empty answer is health. p_args: {tasks: [uuid...]} or {} for all.
+-- `doctor`; an empty answer is health. p_args: {tasks: [uuid...]} or {} for all. Time grows with the number of steps:
+-- the newest rows of the history come from one sorted pass (a `limit 1` for each subject tempts the planner to walk the
+-- primary key backwards each time), and what a step must know of its task comes along with it. No SET clauses: they
+-- would keep it from being planned with the query around it, once.
 create or replace function tasker.violations_v1(p_args jsonb) returns table (rule text, subject uuid, detail text)
-language sql stable as $$
+language sql stable
+as $$
   with tasks as materialized (
     select t.* from tasker.tasks t where p_args->'tasks' is null
       or t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid))
   ), steps as materialized (
-    select s.* from tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
+    select s.*, t.complete as of_complete, t.state as of_state
+    from tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
   ), counted as (
     select s.task_uuid, count(*) as total, count(*) filter (where s.state in ('complete', 'resolved_manually')) as done,
       count(*) filter (where s.state = 'error') as failed, count(*) filter (where s.state = 'cancelled') as cancelled,
@@ -33,18 +38,18 @@ language sql stable as $$
   select 'started before its parents', s.workflow_step_uuid, s.name from steps s
   where s.unmet > 0 and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration', 'waiting_for_retry')
   union all
-  select 'final task with open steps', t.task_uuid, s.name || ' ' || s.state from tasks t join steps s using (task_uuid)
-  where t.complete and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
+  select 'final task with open steps', s.task_uuid, s.name || ' ' || s.state from steps s
+  where s.of_complete and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
     'enqueued_as_error_for_orchestration', 'waiting_for_retry')
   union all
-  select 'complete task with unfinished steps', t.task_uuid, s.name || ' ' || s.state from tasks t join steps s using (task_uuid)
-  where t.state = 'complete' and s.state not in ('complete', 'resolved_manually')
+  select 'complete task with unfinished steps', s.task_uuid, s.name || ' ' || s.state from steps s
+  where s.of_state = 'complete' and s.state not in ('complete', 'resolved_manually')
   union all
   select 'flag complete differs from the state', t.task_uuid, t.state from tasks t
   where t.complete <> (t.state in ('complete', 'error', 'cancelled', 'resolved_manually'))
   union all
-  select 'ready, not held and not enqueued', s.workflow_step_uuid, s.name from steps s join tasks t using (task_uuid)
-  where not t.complete and s.state = 'pending' and s.unmet = 0
+  select 'ready, not held and not enqueued', s.workflow_step_uuid, s.name from steps s
+  where not s.of_complete and s.state = 'pending' and s.unmet = 0
     and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid)
   union all
   select 'held as paused, and no pause holds it', s.workflow_step_uuid, s.name from steps s
@@ -55,13 +60,15 @@ language sql stable as $$
   where not t.complete and t.active = 0 and t.retrying = 0 and t.held = 0 and t.state <> 'blocked_by_failures'
   union all
   select 'history does not end in the state', s.workflow_step_uuid, format('%s, history %s', s.state, l.path)
-  from steps s join lateral (select l.path, l.sort_key from tasker.step_transition_log l
-    where l.task_uuid = s.task_uuid and l.workflow_step_uuid = s.workflow_step_uuid order by l.id desc limit 1) l on true
+  from steps s join (select distinct on (l.workflow_step_uuid) l.workflow_step_uuid, l.path, l.sort_key
+    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid order by l.workflow_step_uuid, l.id desc) l
+    on l.workflow_step_uuid = s.workflow_step_uuid
   where tasker.path_end(l.path) <> s.state or l.sort_key <> s.sort_key
   union all
   select 'history of the task does not end in its state', t.task_uuid, format('%s, history %s', t.state, l.path)
-  from tasks t join lateral (select l.path, l.sort_key from tasker.task_transition_log l
-    where l.task_uuid = t.task_uuid order by l.id desc limit 1) l on true
+  from tasks t join (select distinct on (l.task_uuid) l.task_uuid, l.path, l.sort_key
+    from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid order by l.task_uuid, l.id desc) l
+    on l.task_uuid = t.task_uuid
   where tasker.path_end(l.path) <> t.state or l.sort_key <> t.sort_key
   union all
   select 'gap in the history', l.workflow_step_uuid, format('%s then %s', l.before, l.path) from (
@@ -71,9 +78,11 @@ language sql stable as $$
   where tasker.path_end(coalesce(l.before, 'pending')) <> split_part(l.path, '>', 1)
     or l.sort_key <> coalesce(l.key_before, 1) + tasker.path_length(l.path)
   union all
-  select 'complete without exactly one accepted result', s.workflow_step_uuid, s.name from steps s
-  where s.state = 'complete' and 1 <> (select count(*) from tasker.step_transition_log l
-    where l.task_uuid = s.task_uuid and l.workflow_step_uuid = s.workflow_step_uuid and tasker.path_end(l.path) = 'complete')
+  select 'complete without exactly one accepted result', s.workflow_step_uuid, s.name
+  from steps s left join (select l.workflow_step_uuid, count(*) as accepted
+    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid where tasker.path_end(l.path) = 'complete'
+    group by l.workflow_step_uuid) l on l.workflow_step_uuid = s.workflow_step_uuid
+  where s.state = 'complete' and l.accepted is distinct from 1
   union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', n.namespace_id, n.counter, n.rows)
   from (select ns.namespace_id, coalesce((select sum(c.enqueued) from tasker.enqueue_counters c

@@ -1,6 +1,8 @@
--- A worker's life: `start` registers an incarnation, `serve` changes what it serves, `beat` renews its lease and says which of the held tokens are no
--- longer valid, `sleep`/`wake` set the mark that senders read, `stop` ends it. The lease is this one row.
--- p_args: {action, worker, lease_ms, host, pid, namespaces: [name...], concurrency, held: [[step, token]...]}
+-- A process's life in the registry: `start` registers an incarnation, `serve` changes what it serves, `beat` renews its
+-- lease and says which of the held tokens are no longer valid, `sleep`/`wake` set the mark that senders read, `drain`
+-- says that it takes nothing more, `stop` ends it, `forget` removes those that were last seen long ago, a few at a time.
+-- p_args: {action, worker, kind, name, lease_ms, host, pid, version, namespaces: [name...], callables: [name...],
+--   concurrency, backend, held: [[step, token]...], older_ms}
 -- Answer: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat.
 create or replace function tasker.worker_v1(p_args jsonb) returns jsonb
 language plpgsql as $$
@@ -12,18 +14,18 @@ declare
 begin
   case p_args->>'action'
   when 'start' then
-    insert into tasker.workers (worker_uuid, host, pid, namespaces, concurrency, lease_until, started_at)
-    values (v_worker, p_args->>'host', (p_args->>'pid')::int, array(select jsonb_array_elements_text(p_args->'namespaces')),
-      (p_args->>'concurrency')::int, v_lease, v_now);
-    return jsonb_build_object('namespaces', (select coalesce(jsonb_object_agg(n, tasker.namespace_id(n)), '{}')
-      from jsonb_array_elements_text(p_args->'namespaces') n));
+    insert into tasker.workers (worker_uuid, kind, name, host, pid, version, namespaces, concurrency, backend, beat_at,
+      lease_until, started_at)
+    values (v_worker, coalesce(p_args->>'kind', 'worker'), p_args->>'name', p_args->>'host', (p_args->>'pid')::int,
+      coalesce(p_args->>'version', ''), '{}', (p_args->>'concurrency')::int, p_args->>'backend', v_now, v_lease, v_now)
+    on conflict (worker_uuid) do update set beat_at = v_now, lease_until = v_lease, draining_at = null, stopped_at = null;
+    return tasker.serve_worker(v_worker, p_args);
   when 'serve' then
-    update tasker.workers set namespaces = array(select jsonb_array_elements_text(p_args->'namespaces'))
-    where worker_uuid = v_worker;
-    return jsonb_build_object('namespaces', (select coalesce(jsonb_object_agg(n, tasker.namespace_id(n)), '{}')
-      from jsonb_array_elements_text(p_args->'namespaces') n));
+    return tasker.serve_worker(v_worker, p_args);
   when 'beat' then
-    update tasker.workers set lease_until = v_lease where worker_uuid = v_worker and stopped_at is null;
+    update tasker.workers set beat_at = v_now, lease_until = v_lease,
+      in_hand = coalesce(jsonb_array_length(p_args->'held'), 0)
+    where worker_uuid = v_worker and stopped_at is null;
     if not found then
       return jsonb_build_object('known', false);
     end if;
@@ -36,8 +38,16 @@ begin
     update tasker.workers set asleep = true where worker_uuid = v_worker;
   when 'wake' then
     update tasker.workers set asleep = false where worker_uuid = v_worker;
+  when 'drain' then
+    update tasker.workers set draining_at = v_now where worker_uuid = v_worker;
   when 'stop' then
-    update tasker.workers set stopped_at = v_now, lease_until = v_now, asleep = false where worker_uuid = v_worker;
+    update tasker.workers set stopped_at = v_now, lease_until = v_now, asleep = false, in_hand = 0
+    where worker_uuid = v_worker;
+  when 'forget' then
+    delete from tasker.workers where worker_uuid in (
+      select w.worker_uuid from tasker.workers w
+      where w.lease_until < v_now - (p_args->>'older_ms')::bigint * interval '1 millisecond'
+      order by w.lease_until limit 10 for update skip locked);
   end case;
   return '{}';
 end

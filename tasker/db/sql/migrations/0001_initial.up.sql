@@ -211,6 +211,7 @@ create table tasker.step_failures (
   created_at         timestamptz not null
 );
 create index step_failures_of_task on tasker.step_failures (task_uuid);                  -- attempt history
+create index step_failures_by_time on tasker.step_failures (created_at);                 -- failure storms
 
 create table tasker.step_checkpoints (
   workflow_step_uuid uuid primary key,
@@ -319,17 +320,33 @@ create table tasker.enqueue_counters (
   primary key (namespace_id, shard)
 ) with (fillfactor = 20, autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 1000);
 
+-- Processes that are or were at work. The lease is this row; what is written once is in worker_callables. `unserved`
+-- names the steps ("template:ordinal") that this worker took and could not resolve.
 create table tasker.workers (
   worker_uuid  uuid primary key,
+  kind         text not null check (kind in ('worker', 'orchestrator')),
+  name         text,
   host         text not null,
   pid          int not null,
+  version      text not null,
   namespaces   text[] not null,
+  unserved     text[] not null default '{}',
   concurrency  int not null,
+  backend      text,                            -- the messaging provider it takes messages from
+  in_hand      int not null default 0,          -- steps, as of the last beat
+  beat_at      timestamptz not null,
   lease_until  timestamptz not null,
   asleep       boolean not null default false,
   started_at   timestamptz not null,
+  draining_at  timestamptz,
   stopped_at   timestamptz
 ) with (fillfactor = 50);
+
+-- The names of the handlers that a worker has loaded. A resolver of its own may find more.
+create table tasker.worker_callables (
+  worker_uuid  uuid primary key references tasker.workers on delete cascade,
+  callables    text[] not null
+);
 
 -- Steps that a worker could not resolve and put back (rule 16). Valid while the step still has this token.
 create table tasker.unserved_steps (

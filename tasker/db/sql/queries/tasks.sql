@@ -16,7 +16,8 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
         from tasker.workflow_step_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
         where e.task_uuid = s.task_uuid and e.to_step_uuid = s.workflow_step_uuid),
       'result', r.result, 'metadata', r.metadata, 'failures', f.failures, 'duration_ms', l.execution_time_ms,
-      'items_processed', k.checkpoint->'items_processed')
+      'items_processed', k.checkpoint->'items_processed',
+      'unserved', coalesce(s.state = 'enqueued' and s.ordinal = any (u.ordinals), false))
       order by ts.ordinal, s.workflow_step_uuid)
     from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
@@ -33,6 +34,8 @@ from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
 join tasker.task_details d on d.task_uuid = t.task_uuid
+cross join lateral (
+  select case when not t.complete then tasker.unserved_ordinals(ns.name, t.template_id) end as ordinals) u
 where t.task_uuid = %(task)s
 
 -- name: progress
@@ -43,6 +46,7 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
+      'unserved', case when s.state = 'enqueued' and s.ordinal = any (u.ordinals) then ts.handler end,
       'error', case when s.state in ('waiting_for_retry', 'error') then (
         select jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message', 'attempt', x.attempt)
         from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid
@@ -52,8 +56,13 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     left join tasker.step_checkpoints k on k.workflow_step_uuid = s.workflow_step_uuid
     where s.task_uuid = t.task_uuid
-      and (%(since)s::timestamptz is null or s.updated_at >= %(since)s or s.state = 'in_progress')))
-from tasker.tasks t where t.task_uuid = %(task)s
+      and (%(since)s::timestamptz is null or s.updated_at >= %(since)s or s.state = 'in_progress'
+        or (s.state = 'enqueued' and s.ordinal = any (u.ordinals)))))
+from tasker.tasks t
+join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+cross join lateral (
+  select case when not t.complete then tasker.unserved_ordinals(ns.name, t.template_id) end as ordinals) u
+where t.task_uuid = %(task)s
 
 -- name: template_id
 -- The compiled template that a task is pinned to.
@@ -65,9 +74,14 @@ select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)
 order by t.task_uuid desc limit %(limit)s
 
 -- name: list
--- Tasks, the newest first.
+-- Tasks, the newest first; `unserved` is the handler of the first step that waits because nobody serves it.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version, t.state as status, t.priority, t.total,
-  t.done, t.failed, t.created_at, t.completed_at
+  t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active > 0 then (
+    select ts.handler from tasker.workflow_steps s
+    join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+    where s.task_uuid = t.task_uuid and s.state = 'enqueued'
+      and s.ordinal = any (tasker.unserved_ordinals(ns.name, t.template_id))
+    order by s.workflow_step_uuid limit 1) end as unserved
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
@@ -110,3 +124,12 @@ where s.task_uuid = %(task)s::uuid and s.name = %(step)s
 -- name: ended
 -- Those of the tasks that are final.
 select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[]) and t.complete
+
+-- name: known
+-- Those of the tasks that exist.
+select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[])
+
+-- name: refused
+-- Messages that nobody could use, the newest first.
+select p.moved_at, p.queue_name, p.reason, p.message from tasker.poison_messages p
+where %(queue)s::text is null or p.queue_name = %(queue)s order by p.id desc limit %(limit)s

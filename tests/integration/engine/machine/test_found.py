@@ -1,22 +1,18 @@
-"""What the rule machine has found, as short stories: each one failed once."""
+"""What the rule machine has found, as short stories: each one failed once.
+
+A docstring says which mutation of the SQL makes its story fail: each was tried.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import RetryPolicy
 from tests.support.model_parts import Ending
-from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec, build_plan, create_steps
+from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec, create_steps
 from tests.support.world import World
-from tests.support.world_parts import Attempt, Worker
-
-FAILED = Ending(failed=True)
-NOTHING = Ending(create_steps())
-SILENT = Ending({"value": "said nothing of what to create"})
+from tests.support.world_stories import FAILED, NOTHING, SILENT, bring, only_task, start, states, take
 
 
 @pytest.fixture
@@ -29,34 +25,8 @@ def world(module_database_url: str) -> Iterator[World]:
         world.close()
 
 
-def start(world: World, *specs: Spec, **policy: Any) -> Worker:
-    """One task of these steps."""
-    plan = build_plan(*specs, namespace="alpha")
-    retry = RetryPolicy(backoff="none", **policy)
-    world.submit(replace(plan, steps=tuple(replace(step, retry=retry) for step in plan.steps)), [0], ["key"])
-    return world.workers[0]
-
-
-def take(world: World) -> dict[str, Attempt]:
-    """Claim all there is; what the worker holds, by step."""
-    if world.mail.hints:
-        world.claim(world.workers[0], list(world.mail.hints))
-    return {attempt.key[1]: attempt for attempt in world.workers[0].running}
-
-
-def bring(world: World, **endings: Ending) -> None:
-    """The steps named end like this, in one batch."""
-    held = take(world)
-    for step, ending in endings.items():
-        held[step].ending = ending
-    world.finish(world.workers[0], [held[step] for step in endings])
-
-
-def states(world: World) -> dict[str, str]:
-    return {step.name: step.state for step in world.model.steps()}
-
-
 def test_of_two_attempts_of_a_step_in_one_batch_the_current_one_counts(world: World) -> None:
+    """advance_v1 takes of a step's changes the one with the oldest token (`order by i.s, i.k`, not `desc`)."""
     worker = start(world, Spec("a"))
     old = take(world)["a"]
     bring(world, a=FAILED)
@@ -69,6 +39,7 @@ def test_of_two_attempts_of_a_step_in_one_batch_the_current_one_counts(world: Wo
 
 
 def test_a_convergence_whose_parents_were_done_before_the_decision_starts_with_it(world: World) -> None:
+    """expand_step does not say that new steps wait for nothing (`return 0`)."""
     join = Spec("join", DEFERRED, ("a", "branch"))
     start(world, Spec("a"), Spec("choice", DECISION, ("a",)), Spec("branch", depends_on=("choice",)), join)
     bring(world, a=Ending({"value": 1}))
@@ -78,6 +49,7 @@ def test_a_convergence_whose_parents_were_done_before_the_decision_starts_with_i
 
 
 def test_two_decisions_for_nothing_that_race_make_their_convergence(world: World) -> None:
+    """advance_v1 lets the graph's version grow only with new steps (`g.expand is not null`)."""
     ones, twos = Spec("x", depends_on=("one",)), Spec("y", depends_on=("two",))
     start(
         world, Spec("a"), Spec("one", DECISION, ("a",)), Spec("two", DECISION, ("a",)), ones, twos,
@@ -92,6 +64,7 @@ def test_two_decisions_for_nothing_that_race_make_their_convergence(world: World
 
 
 def test_a_convergence_waits_for_a_decision_that_has_failed(world: World) -> None:
+    """graph_v1 calls a step in `error` decided."""
     ones, twos = Spec("x", depends_on=("one",)), Spec("y", depends_on=("two",))
     start(
         world, Spec("a"), Spec("one", DECISION, ("a",)), Spec("two", DECISION, ("a",)), ones, twos,
@@ -103,27 +76,29 @@ def test_a_convergence_waits_for_a_decision_that_has_failed(world: World) -> Non
     bring(world, y=Ending({"value": 1}))
     assert "join" not in states(world)
 
-    (task,) = world.model.tasks.values()
+    task = only_task(world)
     world.operate(task.steps["one"], "reset")
     bring(world, one=Ending(create_steps("x")))
     assert world.model.step((task.id, "join")).parents == {"x", "y"}
 
 
 def test_a_parked_outcome_that_cannot_be_followed_leaves_no_result(world: World) -> None:
+    """advance_v1 keeps the result of a parked step that fails."""
     worker = start(world, Spec("cut", BATCHABLE), Spec("part", WORKER, ("cut",)))
     attempt = take(world)["cut"]
     attempt.ending = SILENT
     world.park(worker, [attempt])
     world.orchestrate(list(world.mail.results))
 
-    (task,) = world.model.tasks.values()
+    task = only_task(world)
     assert (task.state, task.steps["cut"].result) == ("error", None)
 
 
 def test_resolving_one_of_two_failed_steps_keeps_the_end_of_the_task(world: World) -> None:
+    """evaluate_tasks forgets that a task without a new state is as final as before (`n.path` alone)."""
     start(world, Spec("a"), Spec("b"), retryable=False)
     bring(world, a=FAILED, b=FAILED)
-    (task,) = world.model.tasks.values()
+    task = only_task(world)
     world.operate(task.steps["a"], "resolve")
 
     assert task.state == "error"

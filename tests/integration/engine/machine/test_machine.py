@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -16,10 +16,12 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
+from tests.support import brokers
 from tests.support.model_graph import CHOOSERS
-from tests.support.model_parts import ENDED, PARKED, RUNS, Ending, Pause, Step
+from tests.support.model_parts import ENDED, PARKED, RUNS, Ending, Pause, Step, Task
 from tests.support.random_plans import Scenario
 from tests.support.world import World
+from tests.support.world_intruders import DEEDS, deciding, deed, moments
 from tests.support.world_parts import Attempt, Worker
 from tests.support.world_settling import Settling, hold_both, rivals
 from tests.support.world_templates import NAMESPACES, templates
@@ -36,6 +38,8 @@ PROFILE = settings(
     suppress_health_check=list(HealthCheck),
     phases=NO_SHRINKING if os.environ.get("TASKER_NOSHRINK") else list(Phase),
 )
+CARRIED = settings(PROFILE, max_examples=max(6, EXAMPLES // 10), phases=NO_SHRINKING)
+"""Messages come in the backend's order, so a failure cannot be made smaller."""
 TASKS = 5
 NO_OUTCOME = {"value": "said nothing of what to create"}
 
@@ -96,11 +100,19 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), scope=st.sampled_from(["namespace", "template", "step", "task"]))
     def pause(self, data: st.DataObject, scope: str) -> None:
         step = data.draw(st.sampled_from(self.model.steps()))
-        plan, task = step.task.plan, step.task
-        template = plan.name if scope in ("template", "step") else None
-        part = step.plan.name if scope == "step" else None
-        if scope != "task" or task.state == "open":
-            self.world.pause(Pause(plan.namespace, template, part, task.id if scope == "task" else None))
+        (pause,) = [pause for pause in self.pauses_of(step) if pause.scope == scope]
+        if scope != "task" or step.task.state == "open":
+            self.world.pause(pause)
+
+    def pauses_of(self, step: Step) -> list[Pause]:
+        """What can be paused to hold this step."""
+        plan = step.task.plan
+        return [
+            Pause(plan.namespace),
+            Pause(plan.namespace, plan.name),
+            Pause(plan.namespace, plan.name, step.plan.name),
+            Pause(plan.namespace, task=step.task.id),
+        ]
 
     @precondition(lambda self: self.model.pauses)
     @rule(data=st.data())
@@ -218,20 +230,12 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.world.mail.hints)
     @rule(data=st.data(), what=st.sampled_from(["lost", "doubled", "strange"]))
     def hint_goes_astray(self, data: st.DataObject, what: str) -> None:
-        hint = data.draw(st.sampled_from(self.world.mail.hints))
-        self.world.faults[f"hint {what}"] += 1
-        if what == "lost":
-            self.world.mail.hints.remove(hint)
-        else:
-            strange = {"step": "00000000-0000-7000-9000-00000000ffff"}
-            self.world.mail.hints.append({**hint, **(strange if what == "strange" else {})})
+        self.world.rob(data.draw(st.sampled_from(self.world.mail.hints)), what)
 
     @precondition(lambda self: self.world.mail.results)
     @rule(data=st.data(), lost=st.booleans())
     def result_message_goes_astray(self, data: st.DataObject, lost: bool) -> None:
-        message = data.draw(st.sampled_from(self.world.mail.results))
-        self.world.faults["result message"] += 1
-        (self.world.mail.results.remove if lost else self.world.mail.results.append)(message)
+        self.world.rob_results(data.draw(st.sampled_from(self.world.mail.results)), lost=lost)
 
     @precondition(lambda self: self.running())
     @rule(n=st.integers(0, 2))
@@ -247,14 +251,38 @@ class Machine(RuleBasedStateMachine):
         self.world.workers[n].alive = False
 
     @precondition(lambda self: rivals(self.world))
-    @rule(data=st.data(), n=st.integers(0, 2), cancelled=st.sampled_from([False] * 4 + [True]))
-    def race(self, data: st.DataObject, n: int, cancelled: bool) -> None:
+    @rule(data=st.data(), n=st.integers(0, 2))
+    def race(self, data: st.DataObject, n: int) -> None:
         held = hold_both(self.world, self.world.workers[n], data.draw(st.sampled_from(rivals(self.world))))
         if len(held) == 2:
             for _, attempt in held:
                 self.end(attempt, data)
             mine, other = data.draw(st.permutations(held))
-            self.world.race(mine, None if cancelled else other)
+            self.world.race(mine, other)
+
+    @precondition(lambda self: self.model.tasks)
+    @rule(data=st.data(), n=st.integers(0, 2), kind=st.sampled_from(DEEDS))
+    def meanwhile(self, data: st.DataObject, n: int, kind: str) -> None:
+        """Between a look and what follows it somebody cancels, pauses, resumes, repairs, promotes or gives back."""
+        world, moment = self.world, data.draw(st.sampled_from(moments(self.world)))
+        action, tasks = self._looking(data, n, moment)
+        step = data.draw(st.sampled_from([step for task in tasks for step in task.steps.values()]))
+        paused = sorted(self.model.pauses, key=str) if kind == "resume" else []
+        pause = data.draw(st.sampled_from(paused or self.pauses_of(step)))
+        came = world.interrupt(moment.split()[0], deed(world, kind, step, pause, self.good(step).result), action)
+        world.between[kind] += came
+
+    def _looking(self, data: st.DataObject, n: int, moment: str) -> tuple[Callable[[], object], list[Task]]:
+        """An action that begins with this look, and the tasks that it is about."""
+        world = self.world
+        if moment == "graph":
+            worker, attempt = data.draw(st.sampled_from(deciding(world)))
+            self.end(attempt, data)
+            return lambda: world.finish(worker, [attempt]), [self.model.tasks[attempt.key[0]]]
+        parked = list({step.task.id: step.task for step in self.model.steps(*PARKED)}.values())
+        if moment == "find":
+            return lambda: world.sweep(world.workers[n]), parked or list(self.model.tasks.values())
+        return lambda: world.orchestrate(list(world.mail.results)), parked or list(self.model.tasks.values())
 
     @precondition(lambda self: self.running("inline"))
     @rule(data=st.data(), n=st.integers(0, 2))
@@ -310,10 +338,12 @@ class Machine(RuleBasedStateMachine):
         )
         found |= Counter({f"fault: {name}": number for name, number in self.world.faults.items()})
         found |= Counter({f"repaired: {name}": number for name, number in self.world.repaired.items()})
+        found |= Counter({f"meanwhile: {name}": number for name, number in self.world.between.items()})
         found |= Counter(self.world.verdicts)
         created = [step for step in steps if not step.plan.static]
         return found | Counter(
-            examples=1, steps=len(steps), created=len(created), claims=sum(step.claims for step in steps),
+            examples=1, comparisons=self.world.comparisons, steps=len(steps), created=len(created),
+            claims=sum(step.claims for step in steps),
             repeated=sum(s.claims > 1 for s in steps), resolved=sum(s.state == "resolved_manually" for s in steps),
             deep=sum(step.plan.type in CHOOSERS for step in created), failed=sum(step.failures for step in steps),
         )  # fmt: skip
@@ -323,16 +353,26 @@ def _key(step: Step) -> tuple[str, str, bool]:
     return (*step.key, step.state in ENDED)
 
 
-@pytest.fixture
-def world(module_database_url: str) -> Iterator[World]:
-    world = World(module_database_url, note)
-    yield world
-    world.close()
-
-
-def test_the_engine_does_what_the_model_says(world: World, record_property: pytest.FixtureRequest) -> None:
+def drive(world: World, name: str, profile: settings) -> dict[str, int]:
+    """Run the machine; what its examples were about."""
     counts: Counter[str] = Counter()
-    machine = type("EngineMachine", (Machine,), {"world": world, "counts": counts})
-    run_state_machine_as_test(machine, settings=PROFILE)
-    record_property("counts", dict(counts))
-    print(dict(sorted(counts.items())))
+    machine = type(name, (Machine,), {"world": world, "counts": counts})
+    run_state_machine_as_test(machine, settings=profile)
+    return dict(sorted(counts.items()))
+
+
+def test_the_engine_does_what_the_model_says(module_database_url: str) -> None:
+    world = World(module_database_url, note)
+    try:
+        print(drive(world, "EngineMachine", PROFILE))
+    finally:
+        world.close()
+
+
+@pytest.mark.parametrize("backend", brokers.ENGINE_BACKENDS)
+def test_the_engine_does_what_the_model_says_whoever_carries_its_hints(module_database_url: str, backend: str) -> None:
+    world = World(module_database_url, note, backend)
+    try:
+        print(drive(world, f"EngineOn{backend.title()}", CARRIED))
+    finally:
+        world.close()

@@ -11,6 +11,7 @@ from tasker.services.plans import PlanStore
 from tasker.services.pressure import Admission
 from tasker.services.submission import Request, Submitter
 from tests.integration.engine.protocol.conftest import Orchestra
+from tests.support.random_plans import Spec
 
 
 class Time:
@@ -76,3 +77,50 @@ async def test_submitting_is_refused_above_the_limit_and_creates_nothing(orchest
 
 async def test_a_namespace_that_nobody_knows_yet_takes_work(orchestra: Orchestra) -> None:
     assert (await admission(orchestra, Time()).admission("fresh")).accepts
+
+
+async def test_with_room_left_one_look_serves_for_a_second_and_what_is_added_meanwhile_counts(
+    orchestra: Orchestra,
+) -> None:
+    lab, time = orchestra.lab, Time()
+    gate, plan = admission(orchestra, time), lab.plan(Spec("a"), Spec("b"), Spec("c", depends_on=("a", "b")))
+    await gate.require(plan)
+    lab.submit(lab.chain(1), *({} for _ in range(30)))  # somebody else does that
+    for _ in range(2):
+        await gate.require(plan, 2)
+    with pytest.raises(Overloaded):  # 2 + 4 + 4 roots are as many as it takes: it looks again
+        await gate.require(plan)
+
+    assert gate.refused == {lab.namespace: 1}
+
+
+async def test_after_a_second_it_looks_again(orchestra: Orchestra) -> None:
+    lab, time = orchestra.lab, Time()
+    gate, plan = admission(orchestra, time), lab.chain(1)
+    await gate.require(plan)
+    lab.submit(plan, *({} for _ in range(30)))
+    time.seconds = 1.0
+
+    with pytest.raises(Overloaded):
+        await gate.require(plan)
+
+
+async def test_every_change_of_the_level_is_said_once(orchestra: Orchestra, caplog: pytest.LogCaptureFixture) -> None:
+    lab, gate = orchestra.lab, admission(orchestra, Time())
+    plan = lab.chain(1)
+    with caplog.at_level("INFO", "tasker.submission"):
+        for more in (4, 1, 5, 10):
+            lab.submit(plan, *({} for _ in range(more)))
+            await gate.admission(lab.namespace)
+        lab.one.finish(*lab.one.claim(20))
+        await gate.admission(lab.namespace)
+
+    said = [(record.levelname, record.getMessage().partition(" level=")[2]) for record in caplog.records]
+    limits = "critical=10 overflow=20"
+    assert said == [
+        ("WARNING", f"warning depth=5 {limits}"),
+        ("WARNING", f"critical depth=10 {limits}"),
+        ("ERROR", f"overflow depth=20 {limits}"),
+        ("INFO", f"normal depth=0 {limits}"),
+    ]
+    assert gate.overflows[lab.namespace] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -71,6 +72,26 @@ async def test_a_hint_that_an_open_claim_has_taken_is_not_lost(orchestra: Orches
 
     assert not await orchestra.sweep()
     lab.one.finish(claim)
+
+
+async def test_a_step_that_is_claimed_and_released_while_a_sweep_looks_for_its_hint_is_not_hinted_again(
+    orchestra: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = orchestra.lab
+    lab.submit_one(lab.chain(1))
+    look = orchestra.engine.missing_hints
+
+    async def look_at_the_wrong_moment(namespace: str, steps: Sequence[str]) -> list[str]:
+        (claim,) = lab.one.claim()
+        missing = await look(namespace, steps)
+        assert missing == [claim["step"]]
+        lab.one.advance(change("release", claim))
+        return missing
+
+    monkeypatch.setattr(orchestra.engine, "missing_hints", look_at_the_wrong_moment)
+
+    assert not await orchestra.sweep()
+    assert lab.queue_depth() == 1
 
 
 async def test_hints_are_looked_for_with_growing_gaps(orchestra: Orchestra) -> None:
@@ -325,6 +346,7 @@ def test_the_invariants_query_names_what_is_broken(lone_lab: Lab) -> None:
 
 async def test_a_step_that_nobody_can_resolve_fails_only_after_its_time(orchestra: Orchestra) -> None:
     lab = orchestra.lab
+    lab.one.start_worker()
     task, claims = lab.running(lab.chain(1))
     lab.one.advance(change("release", claims["s0"], n={"unserved": "missing.handler"}))
     assert not await orchestra.sweep()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,13 @@ from tasker.execution.claiming import Claimer
 from tasker.execution.slots import Slots
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
+from tasker.orchestration.results import Processor
+from tasker.orchestration.sweep import Sweeper
 from tasker.services.engine import Engine
+from tasker.services.exchange import Caller
+from tasker.services.hearing import Look
+from tasker.services.plans import PlanStore
+from tests.integration.engine.protocol.conftest import AT_ONCE
 from tests.support.engine_fixture import Lab, Session
 from tests.support.random_plans import Spec
 
@@ -152,8 +159,34 @@ class LateWork(Engine):
         return await super().read(function, args)
 
 
+async def test_a_sweep_wakes_whoever_sleeps_while_hints_lie_in_the_queue(lab: Lab) -> None:
+    """The announcement was lost, the hints were not: nothing is repaired, the sleepers are woken."""
+    connection = Connection(lab.url)
+    engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
+    processor = Processor(engine, random.Random(1))
+    sweeper = Sweeper(engine, processor, PlanStore(connection), random.Random(1), AT_ONCE)
+    lab.submit(lab.chain(1))
+    try:
+        repairs, advanced = await sweeper.sweep(Caller(lab.two.worker))
+    finally:
+        await connection.close()
+
+    assert not +repairs
+    assert lab.namespace in advanced.sent
+
+
+class Ears:
+    """Hears of work by announcements only."""
+
+    def longest_pause(self) -> None:
+        return None
+
+    def look(self, *, polled: bool) -> AbstractContextManager[Look]:
+        return nullcontext(Look())
+
+
 async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
-    """No notification reaches it and its poll is an hour: only the second look can find the task."""
+    """No notification reaches it and it never polls: only the second look can find the task."""
     claimed = asyncio.get_running_loop().create_future()
     connection = Connection(lab.url)
     engine = LateWork(connection, MessagingService(load_backend("pgmq", {})))
@@ -174,13 +207,21 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
         namespace_ids=[lab.namespace_id],
         unserved=set(),
         offer=offer,
-        settings=SimpleNamespace(window=100, timeout_ms=1000, grace_ms=1000, drowse_ms=0, poll_ms=3_600_000),
+        settings=SimpleNamespace(window=100, timeout_ms=1000, grace_ms=1000, drowse_ms=0),
     )
 
     async def never(*_: Any) -> Any:
         raise AssertionError("nothing is held")
 
-    claimer = Claimer(engine, worker, [lab.namespace], random.Random(1), never, on_lost=lambda: None)  # type: ignore[arg-type]
+    claimer = Claimer(
+        engine,
+        worker,  # type: ignore[arg-type]
+        [lab.namespace],
+        Ears(),
+        random.Random(1),
+        never,
+        on_lost=lambda: None,
+    )
     running = asyncio.create_task(claimer.run())
     try:
         (claim,) = await asyncio.wait_for(claimed, 60)

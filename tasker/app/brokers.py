@@ -1,0 +1,52 @@
+"""What the commands on messaging providers stand on: the database, and one provider or two."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tasker.app.bootstrap import Ground, prepare
+from tasker.app.configured import Configured
+from tasker.db.connection import Connection
+from tasker.errors import UsageError
+from tasker.services.broker_migration import Migration
+from tasker.services.engine import Engine
+
+
+@asynccontextmanager
+async def provider(
+    configuration: Configured, backend: str, data_dir: Path | None = None
+) -> AsyncGenerator[tuple[Ground, Connection]]:
+    """An open provider with the configuration's settings for it, and a connection to the database.
+
+    Raises `UsageError` for `memory`, and what `prepare` and opening the provider raise.
+    """
+    if backend == "memory":
+        raise UsageError(
+            "the memory backend lives inside one process; nothing of it can be reached from here",
+            hint="name a provider that processes share: --backend pgmq, rabbitmq, redis or nats",
+        )
+    ground = prepare(
+        configuration.database_url,
+        backend=backend,
+        data_dir=data_dir,
+        names=configuration.queue_names,
+        backend_settings=configuration.backend_settings.get(backend),
+        database=configuration.database,
+    )
+    connection = Connection(ground.url, name="tasker broker")
+    try:
+        await ground.messaging.open()
+        yield ground, connection
+    finally:
+        await connection.close()
+        await ground.messaging.close()
+        ground.close()
+
+
+@asynccontextmanager
+async def migration(configuration: Configured, to: str, data_dir: Path | None = None) -> AsyncGenerator[Migration]:
+    """A migration to that provider. Raises like `provider`."""
+    async with provider(configuration, to, data_dir) as (ground, connection):
+        yield Migration(Engine(connection, ground.messaging))

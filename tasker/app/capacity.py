@@ -1,0 +1,73 @@
+"""Whether the database has room for the connections of all processes: one line at the start of each (G-68)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tasker.db.connection import Connection
+from tasker.db.queries import query
+from tasker.errors import DatabaseError
+from tasker.messaging.service import MessagingService
+
+WORKER = ("claim", "result", "upkeep", "lease", "listen")
+ORCHESTRATOR = ("results", "upkeep", "listen")
+PROCESSES_VARIABLE = "TASKER_PROCESSES"
+"""How many processes `--processes` starts; tells each of them."""
+_log = logging.getLogger("tasker.process")
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a process and its like need, and what the server has."""
+
+    purposes: Sequence[str]
+    """One connection each, at most."""
+    processes: int
+    """Started together with this one, itself included."""
+    allowed: int
+    reserved: int
+    """Of those, for superusers and other privileged roles."""
+    in_use: int
+    live: int
+    """Processes of the whole fleet that are registered and alive."""
+
+    @property
+    def needed(self) -> int:
+        """Connections of the fleet when every process has as many as this one."""
+        return max(self.live, self.processes) * len(self.purposes)
+
+    @property
+    def fits(self) -> bool:
+        """True when the server has as many for ordinary roles."""
+        return self.needed <= self.allowed - self.reserved
+
+    def __str__(self) -> str:
+        here, together = len(self.purposes), len(self.purposes) * self.processes
+        return (
+            f"connections per_process={here} ({', '.join(self.purposes)}) processes={self.processes} sum={together} "
+            f"fleet={self.needed} server_max={self.allowed} reserved={self.reserved} in_use={self.in_use}"
+        )
+
+
+async def tell_capacity(url: str, purposes: Sequence[str], processes: int) -> None:
+    """Log the line; a warning when the server is too small for the fleet."""
+    connection = Connection(url, name="tasker start")
+    try:
+        ((allowed, reserved, in_use, live),) = await connection.execute(query("sessions", "capacity"))
+    except DatabaseError as error:
+        _log.warning("connections unknown: %s", error)
+        return
+    finally:
+        await connection.close()
+    found = Capacity(purposes, processes, allowed, reserved, in_use, live)
+    if found.fits:
+        _log.info("%s", found)
+    else:
+        _log.warning("%s: too many for this server; raise its max_connections, or start fewer processes", found)
+
+
+def purposes_of(kind: Sequence[str], messaging: MessagingService) -> tuple[str, ...]:
+    """The connections of a process of this kind; queues in the database need one of their own."""
+    return (*kind, "messaging") if messaging.capabilities.transactional else tuple(kind)

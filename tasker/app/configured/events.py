@@ -1,0 +1,68 @@
+"""What the ears of a process are made with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tasker.app.configured.unset import is_set
+from tasker.lifecycle.deployment import DeploymentMode, EventSettings
+
+if TYPE_CHECKING:
+    from tasker.settings.event_systems import Health
+    from tasker.settings.model import Settings
+
+
+def worker_events(settings: Settings) -> EventSettings:
+    """How a worker hears of steps."""
+    system = settings.worker.event_systems.worker
+    listener, poller = system.metadata.listener, system.metadata.fallback_poller
+    mode = DeploymentMode(system.deployment_mode)
+    if mode is DeploymentMode.HYBRID and not poller.enabled:
+        mode = DeploymentMode.EVENT_DRIVEN_ONLY
+    return EventSettings(
+        system_id=system.system_id,
+        deployment_mode=mode,
+        poll_ms=poll_ms(settings),
+        connection_timeout_seconds=listener.connection_timeout_seconds,
+        event_timeout_seconds=listener.event_timeout_seconds,
+        retry_interval_seconds=listener.retry_interval_seconds,
+        max_retry_attempts=listener.max_retry_attempts,
+        health_check_interval_seconds=system.timing.health_check_interval_seconds,
+        **_common(settings, system.health),
+    )
+
+
+def orchestrator_events(settings: Settings) -> EventSettings:
+    """How an orchestrator hears of results."""
+    system = settings.orchestration.event_systems.orchestration
+    return EventSettings(
+        system_id=system.system_id,
+        deployment_mode=DeploymentMode(system.deployment_mode),
+        poll_ms=system.timing.fallback_polling_interval_seconds * 1000,
+        health_check_interval_seconds=system.timing.health_check_interval_seconds,
+        **_common(settings, system.health),
+    )
+
+
+def _common(settings: Settings, health: Health) -> dict[str, Any]:
+    return {
+        "lost_poll_ms": settings.common.queues.pgmq.poll_interval_ms,
+        "listen_url": settings.common.database.listen_url or None,
+        "health_enabled": health.enabled,
+        "max_consecutive_errors": health.max_consecutive_errors,
+        "error_rate_threshold_per_minute": health.error_rate_threshold_per_minute,
+        "performance_monitoring_enabled": health.performance_monitoring_enabled,
+    }
+
+
+def poll_ms(settings: Settings) -> int:
+    """The longest pause between two looks at the queue: the most specific of the three keys that is set."""
+    system = settings.worker.event_systems.worker
+    poller, pgmq = system.metadata.fallback_poller, settings.common.queues.pgmq
+    if is_set(poller, "polling_interval_ms"):
+        return poller.polling_interval_ms
+    if is_set(system.timing, "fallback_polling_interval_seconds"):
+        return system.timing.fallback_polling_interval_seconds * 1000
+    if settings.common.queues.backend == "pgmq" and is_set(pgmq, "poll_interval_ms"):
+        return pgmq.poll_interval_ms
+    return poller.polling_interval_ms

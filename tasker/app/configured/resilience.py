@@ -1,0 +1,62 @@
+"""What protects a process: circuit breakers, bounds, failure storms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tasker.app.configured.unset import is_set
+from tasker.contracts.plan import BreakerPolicy
+from tasker.lifecycle.pressure import BufferLimits, DepthLimits
+from tasker.orchestration.storms import StormSettings
+from tasker.resilience.registry import BreakerPolicies
+
+if TYPE_CHECKING:
+    from tasker.settings.breakers import Breaker, ReadinessThresholds, Thresholds
+    from tasker.settings.model import Settings
+
+SINGLE_PROCESS_DEPTH = DepthLimits(100_000, 200_000)
+"""One process that submits and works: the database holds what waits, and nobody else is kept from working."""
+
+
+def breaker_policies(settings: Settings) -> BreakerPolicies:
+    """When the breakers of a process open and close."""
+    breakers, storing = settings.common.circuit_breakers, settings.worker.circuit_breakers.ffi_completion_send
+    components = breakers.component_configs
+    return BreakerPolicies(
+        messaging=_policy(components.messaging, breakers.default_config),
+        database=_policy(components.web, breakers.default_config),
+        task_readiness=_policy(components.task_readiness, breakers.default_config),
+        completion=BreakerPolicy(
+            storing.failure_threshold, storing.recovery_timeout_seconds, storing.success_threshold
+        ),
+        slow_completion_ms=storing.slow_send_threshold_ms,
+        settle_seconds=breakers.global_settings.min_state_transition_interval_seconds,
+    )
+
+
+def _policy(own: Thresholds | ReadinessThresholds, common: Breaker) -> BreakerPolicy:
+    """What is set for a component, else what is set for all, else the component's default; one timeout (A-66)."""
+
+    def threshold(name: str) -> int:
+        chosen = common if is_set(common, name) and not is_set(own, name) else own
+        return int(getattr(chosen, name))
+
+    return BreakerPolicy(threshold("failure_threshold"), common.timeout_seconds, threshold("success_threshold"))
+
+
+def depth_limits(settings: Settings) -> DepthLimits:
+    """When a namespace has too many ready steps, whichever backend carries their messages."""
+    thresholds = settings.common.queues.pgmq.queue_depth_thresholds
+    return DepthLimits(thresholds.critical_threshold, thresholds.overflow_threshold)
+
+
+def completion_buffer(settings: Settings) -> BufferLimits:
+    """How many results may wait to be stored."""
+    size = settings.worker.mpsc_channels.handler_dispatch.completion_buffer_size
+    return BufferLimits(size, settings.common.mpsc_channels.overflow_policy.log_warning_threshold)
+
+
+def storm_settings(settings: Settings) -> StormSettings:
+    """When failures are too many, and what is done then."""
+    storm = settings.common.failure_storm
+    return StormSettings(storm.failures, storm.window_seconds, storm.pauses, storm.resume_seconds)

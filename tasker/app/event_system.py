@@ -1,0 +1,108 @@
+"""How a process hears of work: by announcements, by polling, or by both (B-1 .. B-8)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from tasker.app.listener import Listener, Source
+from tasker.app.parts import Part
+from tasker.contracts.clock import Clock, Random
+from tasker.contracts.messaging import Capabilities
+from tasker.errors import DatabaseError, MessagingError
+from tasker.lifecycle.deployment import (
+    DeploymentMode,
+    EventSettings,
+    EventSystemStatistics,
+    Health,
+    HealthStatus,
+    Reception,
+    Tally,
+    effective_mode,
+    judge_health,
+    longest_pause,
+)
+from tasker.services.hearing import Look
+
+_log = logging.getLogger("tasker.events")
+
+
+class EventSystem:
+    """The ears of one process. `wake` makes everybody who reads a queue look once.
+
+    In `PollingOnly` nothing listens. In `EventDrivenOnly` nobody polls while the listeners hear; they look once
+    whenever a listener comes back. In `Hybrid` slow polls go on below. While a listener is lost, every mode polls
+    quickly; sweeps find what is missed in all of them.
+    """
+
+    def __init__(
+        self,
+        settings: EventSettings,
+        capabilities: Capabilities,
+        clock: Clock,
+        random: Random,
+        wake: Callable[[], None],
+    ) -> None:
+        self.settings = settings
+        self.mode: DeploymentMode = effective_mode(settings.deployment_mode, capabilities)
+        self.is_running = False
+        self._clock, self._random, self._wake = clock, random, wake
+        self._tally = Tally()
+        self.listeners: dict[str, Listener] = {}
+
+    def follow(self, sources: Sequence[Source]) -> list[Part]:
+        """The parts that listen to these sources; none in `PollingOnly`."""
+        return [] if self.mode is DeploymentMode.POLLING_ONLY else [self._listener(source).run for source in sources]
+
+    def _listener(self, source: Source) -> Listener:
+        listener = Listener(source, self.settings, self._random, changed=self._wake, pause=self.longest_pause)
+        self.listeners[source.name] = listener
+        return listener
+
+    def longest_pause(self) -> float | None:
+        """Seconds between two looks at a queue at most; None: wait for an announcement."""
+        return longest_pause(self.settings, self.mode, self._deaf() is None)
+
+    def _deaf(self) -> Listener | None:
+        """A listener that ought to announce work and does not; the one that failed most often."""
+        lost = [each for each in self.listeners.values() if each.source.brings_work and not each.state.hears]
+        return max(lost, key=lambda each: each.state.failures, default=None)
+
+    @contextmanager
+    def look(self, *, polled: bool) -> Iterator[Look]:
+        """Count one look at a queue."""
+        look, began = Look(), self._clock.monotonic()
+        try:
+            yield look
+        except (DatabaseError, MessagingError):
+            self._tally.look_failed(self._clock.monotonic())
+            raise
+        now = self._clock.monotonic()
+        seconds = now - began if self.settings.performance_monitoring_enabled else None
+        self._tally.succeeded(now, found=look.found > 0, polled=polled, seconds=seconds)
+
+    def statistics(self) -> EventSystemStatistics:
+        """What has come of it since the start (B-5)."""
+        return self._tally.statistics(self._clock.monotonic(), self.mode)
+
+    def health(self) -> Health:
+        """How well it does now (B-6)."""
+        deaf = self._deaf()
+        lost = deaf.state if deaf and deaf.state.reception is Reception.POLLING_FALLBACK else None
+        now = self._clock.monotonic()
+        return judge_health(self.settings, self.mode, self._tally, now, running=self.is_running, lost=lost)
+
+    async def watch(self) -> None:
+        """Say so in the log when its health changes, until cancelled."""
+        self.is_running, known = True, Health()
+        try:
+            while True:
+                await asyncio.sleep(self.settings.health_check_interval_seconds)
+                if (health := self.health()).status is not known.status:
+                    level = logging.INFO if health.status is HealthStatus.HEALTHY else logging.WARNING
+                    _log.log(level, "%s is %s: %s", self.settings.system_id, health.status, health.reason or "again")
+                known = health
+        finally:
+            self.is_running = False

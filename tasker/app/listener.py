@@ -1,0 +1,89 @@
+"""One source of announcements, kept open: the automaton of B-8 with its clock, its log and its pauses."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.contracts.clock import Random
+from tasker.errors import DatabaseError, MessagingError, TaskerError
+from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, notice
+
+_log = logging.getLogger("tasker.events")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where announcements come from. Its first item says that it is open and hears; None announces nothing."""
+
+    name: str
+    news: Callable[[], AsyncGenerator[Any, None]]
+    heard: Callable[[Any], None]
+    brings_work: bool = True
+    """False where only news about tasks come: without them nothing waits in a queue unseen."""
+
+
+class Listener:
+    """Follows a source until cancelled, and opens it again whenever it is lost.
+
+    `changed` is called at each switch: what was announced meanwhile was not heard, so everybody must look once.
+    `pause()` says how often the queue is polled now, for the log.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        settings: EventSettings,
+        random: Random,
+        *,
+        changed: Callable[[], None],
+        pause: Callable[[], float | None],
+    ) -> None:
+        self.source, self.state = source, ListenerState()
+        self._settings, self._random, self._changed, self._pause = settings, random, changed, pause
+
+    async def run(self) -> None:
+        """Listen, connect again, listen."""
+        while True:
+            problem = TaskerError("the source ended")
+            try:
+                await self._follow()
+            except (DatabaseError, MessagingError) as error:
+                problem = error
+            self._step(self.state.lost(), problem)
+            await asyncio.sleep(self._settings.retry_interval_seconds * (0.75 + 0.5 * self._random.random()))
+
+    async def _follow(self) -> None:
+        async with aclosing(self.source.news()) as news:
+            async for item in news:
+                if not self.state.hears:
+                    self._step(self.state.connected())
+                if item is not None:
+                    self.source.heard(item)
+
+    def _step(self, after: ListenerState, problem: TaskerError | None = None) -> None:
+        before, self.state = self.state, after
+        kind = notice(before, after, self._settings.max_retry_attempts)
+        if kind is not Notice.NONE:
+            self._tell(kind, problem)
+        if before.hears != after.hears:
+            self._changed()
+
+    def _tell(self, kind: Notice, problem: TaskerError | None) -> None:
+        head = f"{self._settings.system_id}: {self.source.name}"
+        if problem is None:
+            level = logging.WARNING if kind is Notice.RESTORED else logging.INFO
+            _log.log(level, "%s: %s", head, "listening" if kind is Notice.LISTENING else "listening again")
+            return
+        level = logging.ERROR if kind is Notice.STILL_LOST else logging.WARNING
+        often = f" after {self.state.failures} attempts" if kind is Notice.STILL_LOST else ""
+        _log.log(level, "%s: no notifications%s: %s", head, often, self._instead(problem))
+
+    def _instead(self, problem: TaskerError) -> str:
+        pause = self._pause()
+        polling = f": polling every {pause * 1000:.0f} ms" if self.source.brings_work and pause is not None else ""
+        return f"{' '.join(problem.message.split())}{polling}{f'; {problem.hint}' if problem.hint else ''}"

@@ -1,0 +1,57 @@
+"""What a worker serves: the templates it registers, the handlers it loads for them, the namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from tasker.app.configured import Configured
+from tasker.contracts.plan import Plan
+from tasker.errors import UsageError
+from tasker.handler import HandlerRegistry
+from tasker.services.handlers import add_handlers_beside, require_handlers
+from tasker.services.plans import PlanStore
+from tasker.services.template_search import search
+from tasker.services.templates import load_plans
+
+
+async def served_namespaces(
+    configuration: Configured,
+    registry: HandlerRegistry,
+    plans: PlanStore,
+    *,
+    workflows: Sequence[Path] = (),
+    namespaces: Sequence[str] = (),
+    force: bool = False,
+) -> list[str]:
+    """Register the templates of `workflows`, load the handlers beside them; the namespaces to serve, sorted.
+
+    Where no workflow is named, the templates are those that the configuration's search paths find: of the namespaces
+    that are named here or by the configuration, else all of them. Raises `UsageError` when there is nothing to serve,
+    `TemplateError` and `HandlerNotFound`.
+    """
+    asked = {*namespaces} or (set() if workflows else {*configuration.namespaces})
+    only = set() if workflows else asked
+    served = set(asked)
+    for path in workflows or search(configuration.search_paths):
+        for plan in _plans(path, configuration, registry, only):
+            await plans.register(plan, force=force)
+            served.add(plan.namespace)
+    if not served:
+        raise UsageError(
+            "the worker serves nothing: no template is found by common.task_templates.search_paths "
+            f"({', '.join(configuration.search_paths)})",
+            hint="name workflows (tasker worker workflows/orders) or --namespace NAME",
+        )
+    return sorted(served)
+
+
+def _plans(path: Path, configuration: Configured, registry: HandlerRegistry, only: Collection[str]) -> list[Plan]:
+    """The plans of a path, those of the namespaces `only` if any are named, each with all its handlers."""
+    compiled = load_plans(path, configuration.environment, configuration.retry)
+    found = [plan for plan in compiled if not only or plan.namespace in only]
+    if found:
+        add_handlers_beside(registry, path)
+    for plan in found:
+        require_handlers(registry, plan)
+    return found

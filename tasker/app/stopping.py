@@ -1,0 +1,55 @@
+"""Stopping a process: orderly at the first signal, at once at the second, and never later than its limit (RT-34)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+
+_log = logging.getLogger("tasker.process")
+GIVE_BACK_SECONDS = 7.0
+"""What is kept of the limit, but not more than half of it, for giving back what did not end and storing results."""
+
+
+def grace_of(limit_seconds: float) -> float:
+    """How long running steps may go on when the whole stop has this limit."""
+    return limit_seconds - min(GIVE_BACK_SECONDS, limit_seconds / 2)
+
+
+class Stop:
+    """Listens for SIGTERM and SIGINT from its creation on; must be made in the main thread, inside the event loop.
+
+    The limit holds even when a part hangs or a handler blocks the event loop: a thread ends the process then, with
+    status 1; what it held is taken over when its lease is over.
+    """
+
+    def __init__(self, limit_seconds: float, exit_now: Callable[[int], object] = os._exit) -> None:
+        self._limit, self._exit = limit_seconds, exit_now
+        self._loop, self._asked = asyncio.get_running_loop(), asyncio.Event()
+        self._signals = 0
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, frame: self._signalled(number))
+
+    async def asked(self) -> None:
+        """Return at the first signal."""
+        await self._asked.wait()
+
+    def _signalled(self, number: int) -> None:
+        self._signals += 1
+        if self._signals > 1:
+            self._exit(128 + number)
+        self._loop.call_soon_threadsafe(self._asked.set)
+        timer = threading.Timer(self._limit, self._overdue)
+        timer.daemon = True
+        timer.start()
+
+    def _overdue(self) -> None:
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        stack = "".join(traceback.format_stack(frame))
+        _log.error("not stopped after %g seconds; ending all the same, in the middle of:\n%s", self._limit, stack)
+        self._exit(1)

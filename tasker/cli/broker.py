@@ -1,0 +1,175 @@
+"""`tasker broker`: the messaging provider beside the database's truth, and the move to another provider."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.connection import require_database
+from tasker.cli.fleet_options import configuration, no_config_option
+from tasker.cli.options import Database, database_options
+from tasker.cli.render_values import counted, duration, echo
+from tasker.errors import DatabaseError, MessagingError, UsageError
+
+if TYPE_CHECKING:
+    from tasker.app.configured import Configured
+    from tasker.services.broker_migration import Migration, Waiting
+    from tasker.services.brokers import BrokerReport, QueueReport
+
+WATCH_SECONDS = 2.0
+COLUMNS = ("QUEUE", "MESSAGES", "IN FLIGHT", "OLDEST", "CONSUMERS", "READERS", "IN DATABASE")
+
+
+@click.group()
+def broker() -> None:
+    """Look at the messaging provider, and move to another one.
+
+    Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT), where there is one.
+    """
+
+
+@broker.command()
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--watch", is_flag=True, help=f"Show it every {WATCH_SECONDS:g} seconds until Ctrl-C.")
+@no_config_option
+@database_options
+def status(database: Database, no_config: bool, form: str, watch: bool) -> None:
+    """Show every queue: messages, in flight, the oldest, consumers, and how many there should be by the database.
+
+    READERS are running processes that take messages from the queue. A dash is what the provider does not tell.
+
+    \b
+    Examples:
+      tasker broker status
+      tasker broker status --backend rabbitmq --format json
+    """
+    asyncio.run(_follow(_configuration(database, no_config), database, form, watch))
+
+
+async def _follow(chosen: Configured, database: Database, form: str, watch: bool) -> None:
+    """Show it once, or until interrupted over one connection; what fails meanwhile is told, and tried again."""
+    from tasker.app.brokers import provider
+    from tasker.services.brokers import broker_report
+
+    async with provider(chosen, chosen.backend, database.data_dir) as (ground, connection):
+        while True:
+            try:
+                _show(await broker_report(ground.messaging, connection), form)
+            except (DatabaseError, MessagingError) as error:
+                if not watch:
+                    raise
+                echo(f"{_time()}  {error.message}")
+            if not watch:
+                return
+            await asyncio.sleep(WATCH_SECONDS)
+
+
+def _show(report: BrokerReport, form: str) -> None:
+    echo(json.dumps(report.to_dict()) if form == "json" else f"{_time()}  {_text(report)}")
+
+
+def _text(report: BrokerReport) -> str:
+    from tasker.cli.render_table import table
+
+    able = ", ".join(name for name, has in report.capabilities.items() if has) or "nothing special"
+    users = ", ".join(f"{number} on {name or 'an unknown one'}" for name, number in report.processes.items()) or "none"
+    queues = table(COLUMNS, [_row(queue) for queue in report.queues]) if report.queues else "there are no queues yet"
+    lines = [
+        f"{report.provider} {'answers' if report.healthy else 'does not answer'}; it has {able}",
+        f"running processes: {users}",
+        queues,
+        *report.remarks(),
+    ]
+    return "\n".join(lines)
+
+
+def _row(queue: QueueReport) -> tuple[str, ...]:
+    stats = queue.stats
+    if stats is None:
+        return (queue.queue, "no queue", "-", "-", "-", str(queue.readers), _number(queue.expected))
+    depth = f"{stats.depth} to {stats.depth + stats.unseen}" if stats.unseen else str(stats.depth)
+    oldest = "-" if stats.oldest_seconds is None else duration(stats.oldest_seconds * 1000)
+    numbers = (stats.consumers, queue.readers, queue.expected)
+    return (queue.queue, depth, _number(stats.in_flight), oldest, *map(_number, numbers))
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _time() -> str:
+    return time.strftime("%H:%M:%S")
+
+
+@broker.command()
+@click.option("--to", required=True, metavar="NAME", help="The provider to use from now on.")
+@click.option(
+    "--from",
+    "old",
+    metavar="NAME",
+    help="The provider to leave.  [default: the configured one, else the last one used]",
+)
+@click.option("--drain", is_flag=True, help="Last step, when no process uses the old one: remove its queues.")
+@click.option("--dry-run", is_flag=True, help="Tell what would be done; send and remove nothing.")
+@no_config_option
+@database_options
+def migrate(database: Database, no_config: bool, to: str, old: str | None, drain: bool, dry_run: bool) -> None:
+    """Move to another messaging provider while tasks are in flight.
+
+    Without --drain every step that waits gets a message on the new provider, derived from the database; nothing is
+    taken from the old one. Then restart every process with the new backend, and run it again with --drain. Any part
+    may be repeated: messages are hints, the steps' rows decide who runs what.
+
+    \b
+    Example:
+      tasker broker migrate --to rabbitmq
+      tasker broker migrate --to rabbitmq --drain
+    """
+    if drain and dry_run:
+        raise UsageError("--drain removes queues, and --dry-run removes nothing", hint="leave one of them out")
+    chosen = _configuration(database, no_config)
+    asyncio.run(_migrate(chosen, database, to, old, drain=drain, dry_run=dry_run))
+
+
+async def _migrate(
+    chosen: Configured, database: Database, to: str, old: str | None, *, drain: bool, dry_run: bool
+) -> None:
+    from tasker.app.brokers import migration, provider
+
+    async with migration(chosen, to, database.data_dir) as moving:
+        old = await moving.leaves(old, chosen.backend)
+        if dry_run:
+            echo(f"would be sent to {to}: {_waiting(await moving.waiting())}")
+            await _tell_processes(moving, old)
+        elif drain:
+            async with provider(chosen, old, database.data_dir) as (ground, _):
+                removed = await moving.drain(ground.messaging)
+            for queue, stats in removed.items():
+                echo(f"removed from {old}: {queue} ({counted(stats.depth, 'message')})")
+            echo(f"nothing is left on {old}; everything that waits has a message on {to}")
+        else:
+            echo(f"sent to {to}: {_waiting(await moving.send())}")
+            await _tell_processes(moving, old)
+            echo(f"Next: restart every process with the backend {to} (also those that only submit), then run")
+            echo(f"  tasker broker migrate --from {old} --to {to} --drain{database.arguments()}")
+
+
+async def _tell_processes(moving: Migration, old: str) -> None:
+    running = await moving.processes_on(old)
+    echo(f"still on {old}: {', '.join(map(str, running)) or 'no running process'}")
+
+
+def _waiting(waiting: Waiting) -> str:
+    by_namespace = ", ".join(f"{name} {number}" for name, number in sorted(waiting.steps.items()) if number)
+    steps = counted(waiting.steps.total(), "hint") + (f" ({by_namespace})" if by_namespace else "")
+    return f"{steps}, {counted(waiting.results, 'parked result')}"
+
+
+def _configuration(database: Database, no_config: bool) -> Configured:
+    chosen = configuration("complete", database, no_config)
+    require_database(chosen.database_url, database.data_dir)
+    return chosen

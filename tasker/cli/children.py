@@ -1,0 +1,28 @@
+"""Worker processes that a command starts, and that do not outlive it, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+
+TIED = "--end-with-parent"
+"""Option of `tasker worker`: end gracefully when standard input ends, whose other end only the parent holds."""
+
+
+def start_child(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a `tasker worker` command that stops by itself when this process is gone, even by `kill -9`."""
+    return subprocess.Popen([*command, TIED], stdin=subprocess.PIPE)
+
+
+def end_with_parent() -> None:
+    """Send SIGTERM to this process as soon as its parent is gone."""
+    threading.Thread(target=_wait_for_the_end, name="tasker parent", daemon=True).start()
+
+
+def _wait_for_the_end() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,79 @@
+"""`tasker task request` and `tasker task refused`: tasks asked for through the broker."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.options import Database, database_options
+from tasker.cli.render_values import date_time, echo, one_line
+
+if TYPE_CHECKING:
+    from tasker.app.requesting import TaskRequester
+
+
+@click.command()
+@click.argument("target", metavar="NAMESPACE/NAME[:VERSION]")
+@click.option("--input", "given", metavar="JSON|@FILE|-", help="The task's input; - is standard input.  [default: {}]")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable.")
+@click.option("--priority", type=int, default=0, show_default=True, help="Higher runs sooner.")
+@click.option("--idempotency-key", metavar="K", help="Requests with the same key are one task.")
+@click.option(
+    "--task", "task_uuid", metavar="UUID", help="Ask again for this task, when it is unknown what became of it."
+)
+@database_options
+def request(target: str, given: str | None, settings: tuple[str, ...], database: Database, **options: Any) -> None:
+    """Ask an orchestrator for a task, through the broker alone, and print the identifier that it will have.
+
+    For machines that reach the broker and not the database. The template must be registered. What the orchestrator
+    refuses is shown by `tasker task refused`. The broker is that of the configuration, or of --backend.
+
+    \b
+    Example:
+      RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
+    """
+    from tasker.cli.run_input import read_input
+
+    values = read_input(given, settings, folder=None, read_stdin=sys.stdin.read).values
+    echo(asyncio.run(_ask(_requester(database), target, values, options)))
+
+
+def _requester(database: Database) -> TaskRequester:
+    from tasker.app.configured import from_environment
+    from tasker.app.requesting import TaskRequester
+
+    backend = database.backend if database.backend_given else None
+    return TaskRequester(backend, database_url=database.url, configuration=from_environment())
+
+
+async def _ask(requester: TaskRequester, target: str, values: dict[str, Any], options: dict[str, Any]) -> str:
+    async with requester:
+        return await requester.request(target, values, **options)
+
+
+@click.command()
+@click.option("--queue", metavar="NAME", help="Only of this queue.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
+@FORMAT
+@database_options
+def refused(form: str, database: Database, **which: Any) -> None:
+    """List messages that could not be used, the newest first: requests for tasks, hints to steps; and the reason."""
+    print_as(form, connected(database, lambda app: app.tasks.refused(**which)), _refused_text)
+
+
+def _refused_text(rows: list[dict[str, Any]]) -> str:
+    from tasker.cli.render_table import table
+
+    if not rows:
+        return "no message was refused"
+    lines = [(date_time(row["at"]), row["queue"], one_line(row["reason"]), one_line(_message(row), 80)) for row in rows]
+    return table(("at", "queue", "reason", "message"), lines)
+
+
+def _message(row: dict[str, Any]) -> str:
+    message = row["message"] or {}
+    return str(message.get("raw", message) if isinstance(message, dict) else message)

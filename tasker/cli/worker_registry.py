@@ -1,0 +1,98 @@
+"""`tasker worker` with what belongs to it: starting one, and seeing who is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.options import Database, database_options
+from tasker.cli.render_values import clock_time, duration
+from tasker.cli.worker import worker as start
+
+Row = Mapping[str, Any]
+COLOURS = {"live": "green", "draining": "yellow", "expired": "red", "stopped": None}
+
+
+class WorkerGroup(click.Group):
+    """A group that starts a worker when no other command is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`start` stands for whatever is no command of the group."""
+        return super().parse_args(ctx, args if args and args[0] in self.commands else ["start", *args])
+
+
+@click.command("list")
+@click.option("--all", "stopped", is_flag=True, help="Those that have ended as well.")
+@click.option("--callables", is_flag=True, help="List the handlers that each has loaded.")
+@FORMAT
+@database_options
+def list_(stopped: bool, callables: bool, form: str, database: Database) -> None:
+    """List the workers and orchestrators of this database: where they run, what they serve, how they are.
+
+    An expired one went silent: its steps run elsewhere. The number of steps in hand is that of its last beat.
+
+    \b
+    Examples:
+      tasker worker list
+      tasker worker list --callables
+      tasker worker list --format json
+    """
+    rows = connected(database, lambda app: app.workers.list(stopped=stopped))
+    print_as(form, rows, lambda _: list_text(rows, callables=callables))
+
+
+worker = WorkerGroup("worker", commands={"start": start, "list": list_})
+
+
+def list_text(rows: list[dict[str, Any]], *, callables: bool) -> str:
+    """One line per process; with `callables` its handlers below the table."""
+    from tasker.cli.render_table import table
+
+    if not rows:
+        return "nobody is at work; start one with: tasker worker"
+    headings = (
+        "worker",
+        "kind",
+        "state",
+        "host",
+        "pid",
+        "serves",
+        "handlers",
+        "steps",
+        "last beat",
+        "lease",
+        "version",
+    )
+    text = table(headings, [_line(row) for row in rows])
+    return "\n".join([text, *map(_callables, rows)]) if callables else text
+
+
+def _line(row: Row) -> tuple[str, ...]:
+    runs = row["kind"] == "worker"
+    return (
+        row["name"] or row["worker"],
+        row["kind"],
+        click.style(row["state"], fg=COLOURS[row["state"]]),
+        row["host"],
+        str(row["pid"]),
+        ", ".join(row["namespaces"]),
+        str(len(row["callables"])) if runs else "",
+        f"{row['in_hand']}/{row['concurrency']}" if runs else "",
+        clock_time(row["beat_at"]),
+        _lease(row["lease_left_ms"]),
+        row["version"],
+    )
+
+
+def _lease(left: int | None) -> str:
+    if left is None:
+        return ""
+    return f"{duration(left)} left" if left > 0 else f"over for {duration(-left)}"
+
+
+def _callables(row: Row) -> str:
+    names = "".join(f"\n  {name}" for name in row["callables"]) or "\n  no handlers"
+    return f"\n{row['worker']} serves{names}" if row["kind"] == "worker" else ""

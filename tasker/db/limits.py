@@ -1,0 +1,57 @@
+"""How long and how many: time-outs of the network and of sessions, sizes of pools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+NETWORK: Mapping[str, int] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""A server that is gone without a word is noticed within a minute (seconds; the last one milliseconds)."""
+
+SESSION: Mapping[str, int] = {
+    "statement_timeout": 30_000,
+    "lock_timeout": 5_000,
+    "idle_in_transaction_session_timeout": 60_000,
+    "tcp_keepalives_idle": 30,
+    "tcp_keepalives_interval": 10,
+    "tcp_keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""How long the server bears with a session whose client hangs, is frozen or gone: others wait for its locks no longer.
+
+`statement_timeout` does not reach a session that waits for its client to read a large answer; `tcp_user_timeout` does,
+and where there is no TCP, `tasker.db.frozen`.
+"""
+
+MIGRATION: Mapping[str, int] = {**SESSION, "statement_timeout": 0, "lock_timeout": 0}
+"""A migration may take as long as it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """The size of a pool and its patience (F-222). Times are seconds."""
+
+    max_connections: int = 25
+    min_connections: int = 5
+    """So many are not closed for being idle."""
+    acquire_timeout: float = 10.0
+    idle_timeout: float = 300.0
+    max_lifetime: float = 1800.0
+    slow_acquire: float = 0.1
+    """A wait for a free connection that takes longer is logged and counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSettings:
+    """What a process does with its database."""
+
+    statement_timeout_ms: int = SESSION["statement_timeout"]
+    connect_wait_seconds: float = 30.0
+    """How long a process that serves waits at its start for a database that cannot be reached."""
+    pool: PoolSettings = PoolSettings()

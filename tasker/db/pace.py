@@ -1,0 +1,57 @@
+"""Connecting again to a server that does not answer: growing pauses with jitter, for as long as the process lives."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from tasker.errors import DatabaseUnavailable
+
+FIRST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
+_log = logging.getLogger("tasker.database")
+
+
+class Pace:
+    """The pause before the next attempt of one connection: `async with pace:` around the attempt.
+
+    Not stamina, which repeats a block until it succeeds: here every failed attempt is answered to the caller at once,
+    who may have a circuit breaker, other work, or be told to stop. Only the next attempt waits.
+    """
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name, self._clock = name, clock
+        self._failures = 0
+        self._not_before = 0.0
+
+    async def __aenter__(self) -> Self:
+        """Wait until the next attempt may be made."""
+        if self._failures and (seconds := self._not_before - self._clock()) > 0:
+            await asyncio.sleep(seconds)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remember how the attempt ended."""
+        if isinstance(error, DatabaseUnavailable):
+            self._failed(error)
+        elif error is None and self._failures:
+            _log.info("database_reconnected connection=%r attempts=%s", self._name, self._failures + 1)
+            self._failures = 0
+
+    def _failed(self, error: DatabaseUnavailable) -> None:
+        seconds = min(FIRST_SECONDS * 2 ** min(self._failures, 10), LONGEST_SECONDS) * (0.5 + random.random())
+        self._failures += 1
+        self._not_before = self._clock() + seconds
+        _log.warning(
+            "database_unreachable connection=%r attempt=%s next_in_s=%.1f: %s",
+            self._name,
+            self._failures,
+            seconds,
+            error.message.replace("\n", " "),
+        )

@@ -1,0 +1,125 @@
+"""Connections for whoever asks: opened when they are needed, never more than the limit, closed when they were idle."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from tasker.db.connection import Connection, Params, Rows, Statements
+from tasker.db.limits import PoolSettings
+from tasker.errors import PoolExhausted
+
+C = TypeVar("C", bound=Connection)
+T = TypeVar("T")
+_log = logging.getLogger("tasker.database")
+
+
+class Pool(Statements, Generic[C]):
+    """Runs each statement on a free connection, of at most `max_connections`.
+
+    A connection is lent for one statement and nothing else, so nobody ever asks for a second one while holding one: a
+    pool of a single connection is slow, and never stuck (RT-6). `make` makes a connection; it opens by itself.
+    """
+
+    def __init__(self, make: Callable[[], C], settings: PoolSettings | None = None) -> None:
+        self._make, self.settings = make, settings or PoolSettings()
+        self._free = asyncio.Semaphore(self.settings.max_connections)
+        self._idle: list[tuple[float, C]] = []
+        """With the time since when; the last one used is the next one lent."""
+        self._all: set[C] = set()
+        self._waiting = 0
+        self._closing: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self.counts: Counter[str] = Counter()
+        """`acquires`, `slow_acquires` and `exhausted` since the start (G-61)."""
+
+    async def execute(self, statement: str, params: Params = None) -> Rows:
+        """As `Statements.execute`. Raises `PoolExhausted` when no connection became free in time (RT-7)."""
+        return await self.lend(lambda connection: connection.execute(statement, params))
+
+    async def lend(self, use: Callable[[C], Awaitable[T]]) -> T:
+        """What `use` returns for a free connection. Raises as `execute`."""
+        await self._acquire()
+        connection = self._idle.pop()[1] if self._idle else self._new()
+        try:
+            if connection.age > self.settings.max_lifetime:
+                await connection.close()
+            return await use(connection)
+        finally:
+            if connection in self._all:
+                self._idle.append((time.monotonic(), connection))
+                self._watch_idle()
+            else:  # the pool was closed meanwhile
+                await connection.close()
+            self._free.release()
+
+    def sizes(self) -> dict[str, int]:
+        """How many connections there may be and are, how many are lent, and how many callers wait for one."""
+        lent = len(self._all) - len(self._idle)
+        return {"max": self.settings.max_connections, "made": len(self._all), "lent": lent, "waiting": self._waiting}
+
+    async def close(self) -> None:
+        """As `Statements.close`; a connection that is lent is closed when it comes back."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        idle, self._idle = self._idle, []
+        self._all.clear()
+        await asyncio.gather(*(connection.close() for _, connection in idle), *self._closing)
+
+    async def _acquire(self) -> None:
+        self.counts["acquires"] += 1
+        if not self._free.locked():
+            await self._free.acquire()
+            return
+        started = time.monotonic()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self.settings.acquire_timeout):
+                await self._free.acquire()
+        except TimeoutError:
+            raise self._exhausted() from None
+        finally:
+            self._waiting -= 1
+        if (waited := time.monotonic() - started) > self.settings.slow_acquire:
+            self.counts["slow_acquires"] += 1
+            _log.warning("pool_slow_acquire waited_ms=%.0f %s", waited * 1000, self.sizes())
+
+    def _exhausted(self) -> PoolExhausted:
+        self.counts["exhausted"] += 1
+        sizes = self.sizes()
+        return PoolExhausted(
+            f"no database connection became free within {self.settings.acquire_timeout:g} s: {sizes['lent']} of "
+            f"{sizes['max']} are in use, {sizes['waiting']} callers wait",
+            metadata=sizes,
+            retry_after=self.settings.acquire_timeout,
+            hint="ask for less at the same time, or raise common.database.pool.max_connections while the server's "
+            "max_connections allows it; slow statements hold connections: see pg_stat_activity",
+        )
+
+    def _new(self) -> C:
+        connection = self._make()
+        self._all.add(connection)
+        return connection
+
+    def _watch_idle(self) -> None:
+        """Look again when the connection that was idle for the longest time may go."""
+        if self._timer is None and len(self._all) > self.settings.min_connections:
+            wait = self._idle[0][0] + self.settings.idle_timeout - time.monotonic()
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, wait), self._close_idle)
+
+    def _close_idle(self) -> None:
+        self._timer = None
+        limit = time.monotonic() - self.settings.idle_timeout
+        while self._idle and len(self._all) > self.settings.min_connections and self._idle[0][0] <= limit:
+            _, connection = self._idle.pop(0)
+            self._all.discard(connection)
+            task = asyncio.get_running_loop().create_task(connection.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        if self._idle:
+            self._watch_idle()

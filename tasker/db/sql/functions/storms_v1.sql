@@ -1,0 +1,61 @@
+-- Finds failure storms: steps of templates of which more attempts failed within a window than allowed, counted since the
+-- last time that what holds them was resumed. Pauses what they are in, as actor `tasker`, and ends pauses of this kind whose time is over.
+-- Looks at the failures of the window alone (index on their time). Two callers at once: one of them pauses.
+-- p_args: {failures, window_seconds, pauses: namespace|template|step, resume_seconds (0: never)}
+-- Answer: {paused: [{target, reason}], resumed: [target]}
+create or replace function tasker.storms_v1(p_args jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_resume constant int := (p_args->>'resume_seconds')::int;
+  v_paused jsonb := '[]';
+  v_resumed jsonb := '[]';
+  v_storm record;
+  v_pause record;
+  v_target jsonb;
+begin
+  for v_pause in
+    select ns.name as namespace, p.template, p.step from tasker.pauses p join tasker.task_namespaces ns using (namespace_id)
+    where v_resume > 0 and p.actor = 'tasker' and p.reason like 'failure\_storm:%' and p.task_uuid is null
+      and p.paused_at <= v_now - v_resume * interval '1 second'
+  loop
+    v_target := jsonb_strip_nulls(to_jsonb(v_pause));
+    if (tasker.resume_v1(v_target || '{"actor": "tasker", "reason": "failure_storm: its time is over"}')->>'resumed')::boolean then
+      v_resumed := v_resumed || to_jsonb(concat_ws('/', v_pause.namespace, v_pause.template, v_pause.step));
+    end if;
+  end loop;
+
+  for v_storm in
+    select f.namespace, f.template, f.step, count(*) as failures, (array_agg(f.error order by f.created_at desc))[1] as error
+    from (select ns.name as namespace, nt.name as template, ts.name as step, f.error, f.created_at
+      from tasker.step_failures f
+      join tasker.workflow_steps s on s.workflow_step_uuid = f.workflow_step_uuid
+      join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+      join tasker.templates t on t.template_id = s.template_id
+      join tasker.named_tasks nt using (named_task_uuid)
+      join tasker.task_namespaces ns on ns.namespace_id = s.namespace_id
+      where f.created_at > v_now - (p_args->>'window_seconds')::int * interval '1 second') f
+    where f.created_at > coalesce((select max(l.created_at) from tasker.pause_log l where l.action = 'resume'
+      and l.target in (f.namespace, concat_ws('/', f.namespace, f.template), concat_ws('/', f.namespace, f.template, f.step))),
+      '-infinity')
+    group by f.namespace, f.template, f.step having count(*) > (p_args->>'failures')::int
+    order by f.namespace, f.template, f.step
+  loop
+    v_target := jsonb_build_object('namespace', v_storm.namespace, 'actor', 'tasker', 'reason', format(
+      'failure_storm: %s failures of %s/%s/%s within %s s, the last one: %s: %s', v_storm.failures, v_storm.namespace,
+      v_storm.template, v_storm.step, p_args->>'window_seconds', v_storm.error->>'error_type',
+      left(split_part(v_storm.error->>'message', E'\n', 1), 200)));
+    if p_args->>'pauses' in ('template', 'step') then
+      v_target := v_target || jsonb_build_object('template', v_storm.template);
+    end if;
+    if p_args->>'pauses' = 'step' then
+      v_target := v_target || jsonb_build_object('step', v_storm.step);
+    end if;
+    if (tasker.pause_v1(v_target)->>'paused')::boolean then
+      v_paused := v_paused || jsonb_build_object('reason', v_target->>'reason',
+        'target', concat_ws('/', v_target->>'namespace', v_target->>'template', v_target->>'step'));
+    end if;
+  end loop;
+  return jsonb_build_object('paused', v_paused, 'resumed', v_resumed);
+end
+$$;

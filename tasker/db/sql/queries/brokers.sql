@@ -1,0 +1,39 @@
+-- What should be in the queues of a messaging provider, by the steps' rows, and who takes messages from it.
+
+-- name: namespaces
+-- Every namespace with the number of its enqueued steps, by name.
+select ns.name, coalesce(sum(c.enqueued), 0)::bigint
+from tasker.task_namespaces ns left join tasker.enqueue_counters c using (namespace_id)
+group by ns.name order by ns.name
+
+-- name: parked
+-- How many results wait for an orchestrator.
+select count(*) from tasker.tasks t join tasker.workflow_steps s using (task_uuid)
+where not t.complete and s.state in ('enqueued_for_orchestration', 'enqueued_as_error_for_orchestration')
+
+-- name: processes
+-- The processes whose lease stands: what they are, their provider, host, number, namespaces.
+select w.kind, coalesce(w.backend, ''), w.host, w.pid, w.namespaces from tasker.workers w
+where w.stopped_at is null and w.lease_until > tasker.now() order by w.started_at
+
+-- name: former
+-- The provider other than %(backend)s that a process used last; no row when there is none.
+select w.backend from tasker.workers w where w.backend <> %(backend)s order by w.started_at desc limit 1
+
+-- name: waiting
+-- A slice of the open tasks after %(after)s: its last task, and of its steps what a message should point to, in the
+-- order of the identifiers. Enqueued steps by namespace; parked ones as messages.
+with open as materialized (
+  select t.task_uuid from tasker.tasks t
+  where not t.complete and t.task_uuid > %(after)s::uuid order by t.task_uuid limit %(limit)s
+), steps as materialized (
+  select s.workflow_step_uuid as step, s.task_uuid as task, s.claim_token as token, s.state, ns.name as namespace
+  from open join tasker.workflow_steps s using (task_uuid) join tasker.task_namespaces ns using (namespace_id)
+  where s.state in ('enqueued', 'enqueued_for_orchestration', 'enqueued_as_error_for_orchestration')
+)
+select jsonb_build_object(
+  'last', (select o.task_uuid from open o order by o.task_uuid desc limit 1),
+  'enqueued', (select coalesce(jsonb_object_agg(n.namespace, n.steps), '{}') from (
+    select s.namespace, jsonb_agg(s.step order by s.step) as steps from steps s where s.state = 'enqueued' group by 1) n),
+  'parked', (select coalesce(jsonb_agg(jsonb_build_object('step', s.step, 'task', s.task, 'token', s.token)
+    order by s.step), '[]') from steps s where s.state <> 'enqueued'))

@@ -1,0 +1,18 @@
+-- Sessions of the server, ours and all.
+
+-- name: end_frozen
+-- Ends sessions of ours that wait for their client to read an answer for longer than a statement may take, and counts
+-- them. Such a client is frozen; the session holds its locks meanwhile, and statement_timeout does not reach it.
+select count(*) filter (where pg_catalog.pg_terminate_backend(a.pid))::int
+from pg_catalog.pg_stat_activity a
+where a.datname = current_database() and a.usename = current_user and a.application_name like 'tasker%%'
+  and a.state = 'active' and a.wait_event = 'ClientWrite'
+  and a.query_start < pg_catalog.clock_timestamp()
+    - coalesce(nullif(current_setting('statement_timeout')::interval, interval '0'), interval '30 seconds')
+
+-- name: capacity
+-- Connections: that the server allows, that ordinary roles cannot have, in use; processes of the fleet that are alive.
+select current_setting('max_connections')::int,
+  current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true)::int, 0),
+  (select coalesce(sum(d.numbackends), 0)::int from pg_catalog.pg_stat_database d),
+  (select count(*)::int from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now())

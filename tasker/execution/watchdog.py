@@ -1,0 +1,93 @@
+"""Tells when the event loop stands still: a handler that blocks it holds up everybody else's steps in this process.
+
+A thread of its own looks, because nothing on the loop can. The lease goes on meanwhile: it has a thread too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+
+from tasker.contracts.clock import Clock
+
+LOOKS = 4
+"""Looks, and turns of the loop, within the time after which it counts as standing still."""
+
+_log = logging.getLogger("tasker.worker")
+
+
+class LoopWatchdog:
+    """Warns once whenever the loop has not turned for `limit_ms`, with its stack, and says afterwards how long it was.
+
+    `running()` names what runs on the loop and is called from the thread. `stalls` counts the warnings.
+    """
+
+    def __init__(self, clock: Clock, limit_ms: int, running: Callable[[], str | None]) -> None:
+        self._clock, self._limit, self._running = clock, limit_ms / 1000, running
+        self._turned = self._looked = clock.monotonic()
+        self._stalled_since: float | None = None
+        self._loop_thread = 0
+        self.stalls = 0
+
+    async def run(self) -> None:
+        """Turn with the loop, and watch that from a thread, until cancelled."""
+        self._loop_thread = threading.get_ident()
+        self._turned = self._looked = self._clock.monotonic()
+        stop = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(stop,), name="tasker-watchdog", daemon=True)
+        thread.start()
+        try:
+            while True:
+                self._turned = self._clock.monotonic()
+                await asyncio.sleep(self._limit / LOOKS)
+        finally:
+            stop.set()
+            thread.join(timeout=1.0)
+
+    def _watch(self, stop: threading.Event) -> None:
+        while not stop.wait(self._limit / LOOKS):
+            self.look()
+
+    def look(self) -> None:
+        """Look once, from the thread."""
+        now, before, self._looked = self._clock.monotonic(), self._looked, self._clock.monotonic()
+        if now - before > self._limit:
+            self._stood_still(now - before)
+        elif self._stalled_since is not None:
+            self._see_whether_it_turns()
+        elif now - self._turned > self._limit:
+            self._warn(now)
+
+    def _stood_still(self, seconds: float) -> None:
+        """This thread did not run either, so that says nothing about the loop; it gets a fresh start."""
+        self._turned = self._looked
+        _log.warning(
+            "process_stood_still ms=%d%s: it was stopped, or a handler holds the interpreter's lock",
+            seconds * 1000,
+            self._who(),
+        )
+
+    def _see_whether_it_turns(self) -> None:
+        since = self._stalled_since
+        if since is not None and self._turned > since:
+            _log.warning("event_loop_turns_again after_ms=%d", (self._turned - since) * 1000)
+            self._stalled_since = None
+
+    def _warn(self, now: float) -> None:
+        self.stalls += 1
+        self._stalled_since = self._turned
+        frame = sys._current_frames().get(self._loop_thread)
+        stack = "".join(traceback.format_stack(frame)) if frame else ""
+        _log.warning(
+            "event_loop_blocked ms=%d%s: call blocking code in a handler that is no `async def`\n%s",
+            (now - self._turned) * 1000,
+            self._who(),
+            stack.rstrip(),
+        )
+
+    def _who(self) -> str:
+        return f" by {name}" if (name := self._running()) else ""

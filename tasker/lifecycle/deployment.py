@@ -1,0 +1,248 @@
+"""Deployment modes: how a process may hear of work, and what becomes of it when its listener is lost (B-1 .. B-8).
+
+Times are monotonic seconds that the caller gives.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from tasker.contracts.messaging import Capabilities
+
+MINUTE = 60.0
+
+
+class DeploymentMode(StrEnum):
+    """How a process is told to hear of work. Each process has its own mode; a fleet may mix them (B-2)."""
+
+    POLLING_ONLY = "PollingOnly"
+    EVENT_DRIVEN_ONLY = "EventDrivenOnly"
+    HYBRID = "Hybrid"
+
+
+def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> DeploymentMode:
+    """What a mode means on a backend (B-3): no events without push, no polls below a push that is never lost."""
+    if not capabilities.push:
+        return DeploymentMode.POLLING_ONLY
+    if configured is DeploymentMode.HYBRID and not capabilities.fallback_polling:
+        return DeploymentMode.EVENT_DRIVEN_ONLY
+    return configured
+
+
+class Reception(StrEnum):
+    """Where a listener stands (B-8). Work is processed in each of them; what differs is who finds it."""
+
+    CONNECTING = "connecting"
+    EVENT_DRIVEN = "event_driven"
+    POLLING_FALLBACK = "polling_fallback"
+
+
+class Notice(StrEnum):
+    """What a person should hear of a change."""
+
+    NONE = "none"
+    LISTENING = "listening"
+    LOST = "lost"
+    STILL_LOST = "still_lost"
+    RESTORED = "restored"
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerState:
+    """A listener's place in the automaton, its failures in a row, and how often it fell back to polling."""
+
+    reception: Reception = Reception.CONNECTING
+    failures: int = 0
+    fallbacks: int = 0
+
+    @property
+    def hears(self) -> bool:
+        """True while nothing that is announced is missed."""
+        return self.reception is Reception.EVENT_DRIVEN
+
+    def connected(self) -> ListenerState:
+        """It listens, and has proven that it hears."""
+        return replace(self, reception=Reception.EVENT_DRIVEN, failures=0)
+
+    def lost(self) -> ListenerState:
+        """Connecting failed, the connection ended, or a check went unanswered."""
+        fell = self.reception is not Reception.POLLING_FALLBACK
+        return ListenerState(Reception.POLLING_FALLBACK, self.failures + 1, self.fallbacks + fell)
+
+
+def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int) -> Notice:
+    """What to say about a step of the automaton: each switch once, and once loudly when it does not come back."""
+    if after.hears:
+        if before.hears:
+            return Notice.NONE
+        return Notice.LISTENING if before.reception is Reception.CONNECTING else Notice.RESTORED
+    if after.failures == max_retry_attempts + 1:
+        return Notice.STILL_LOST
+    return Notice.NONE if before.reception is Reception.POLLING_FALLBACK else Notice.LOST
+
+
+@dataclass(frozen=True, slots=True)
+class EventSettings:
+    """What can be set about how a process hears of work. The defaults are a worker's."""
+
+    system_id: str = "worker-event-system"
+    """A label in the log."""
+    deployment_mode: DeploymentMode = DeploymentMode.HYBRID
+    poll_ms: int = 1000
+    """Longest pause between two looks at a queue."""
+    lost_poll_ms: int = 500
+    """The same while the listener is lost, unless `poll_ms` is shorter."""
+    connection_timeout_seconds: float = 30
+    """Limit of connecting and of each proof that notifications arrive."""
+    event_timeout_seconds: float = 60
+    """How often the listening connection must prove that it hears."""
+    retry_interval_seconds: float = 5
+    """Pause before a lost listener connects again, with jitter."""
+    max_retry_attempts: int = 5
+    """Failures in a row after which the log says loudly that polling goes on."""
+    health_check_interval_seconds: float = 30
+    """How often the process looks at its own health."""
+    health_enabled: bool = True
+    """Whether errors count against its health."""
+    max_consecutive_errors: int = 10
+    error_rate_threshold_per_minute: int = 20
+    performance_monitoring_enabled: bool = True
+    """Whether latencies are measured."""
+    listen_url: str | None = field(default=None, repr=False)
+    """Where to listen, when it is not the database's own URL (a pooler is in between)."""
+
+
+WORKER_EVENTS = EventSettings()
+ORCHESTRATOR_EVENTS = EventSettings("orchestration-event-system", poll_ms=5000)
+"""The defaults of an orchestrator, which is told of nearly everything."""
+
+
+def longest_pause(settings: EventSettings, mode: DeploymentMode, hears: bool) -> float | None:
+    """Seconds between two looks at a queue at most; None where only an announcement leads to one."""
+    if mode is DeploymentMode.POLLING_ONLY:
+        return settings.poll_ms / 1000
+    if not hears:
+        return min(settings.poll_ms, settings.lost_poll_ms) / 1000
+    return None if mode is DeploymentMode.EVENT_DRIVEN_ONLY else settings.poll_ms / 1000
+
+
+class HealthStatus(StrEnum):
+    """Levels of health, best first (B-6)."""
+
+    HEALTHY = "Healthy"
+    DEGRADED = "Degraded"
+    UNHEALTHY = "Unhealthy"
+    CRITICAL = "Critical"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How well a process hears of work, and why not better."""
+
+    status: HealthStatus = HealthStatus.HEALTHY
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventSystemStatistics:
+    """What has come of looking for work since the start (B-5). Only successes count as processed."""
+
+    events_processed: int
+    """Looks that found work."""
+    events_failed: int
+    """Looks that failed."""
+    processing_rate: float
+    """Processed per second, over the last minute."""
+    average_latency_ms: float | None
+    """From beginning a look that found work to having it; None when nothing was measured."""
+    deployment_mode_score: float
+    """Share of the processed events that did not need the polling below an event-driven mode; 1.0 before any."""
+    success_rate: float
+    """Processed by processed and failed; 1.0 before any."""
+    found_by_polling: int
+    """Processed events that only a poll found."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts looks for work. Every method takes the present time."""
+
+    processed: int = 0
+    failed: int = 0
+    found_by_polling: int = 0
+    errors_in_a_row: int = 0
+    _seconds: float = 0.0
+    _measured: int = 0
+    _recent: deque[float] = field(default_factory=lambda: deque(maxlen=100_000))
+    _errors: deque[float] = field(default_factory=lambda: deque(maxlen=10_001))
+
+    def succeeded(self, now: float, *, found: bool, polled: bool, seconds: float | None) -> None:
+        """A look came back; `polled` when nothing had announced work, `seconds` it took (None: not measured)."""
+        self.errors_in_a_row = 0
+        if not found:
+            return
+        self.processed += 1
+        self.found_by_polling += polled
+        self._recent.append(now)
+        if seconds is not None:
+            self._seconds, self._measured = self._seconds + seconds, self._measured + 1
+
+    def look_failed(self, now: float) -> None:
+        """A look failed."""
+        self.failed += 1
+        self.errors_in_a_row += 1
+        self._errors.append(now)
+
+    def errors_in_last_minute(self, now: float) -> int:
+        """Failed looks within a minute of `now`."""
+        return _recent(self._errors, now)
+
+    def statistics(self, now: float, mode: DeploymentMode) -> EventSystemStatistics:
+        """The counts as one value."""
+        total = self.processed + self.failed
+        fallback = 0 if mode is DeploymentMode.POLLING_ONLY else self.found_by_polling
+        return EventSystemStatistics(
+            events_processed=self.processed,
+            events_failed=self.failed,
+            processing_rate=_recent(self._recent, now) / MINUTE,
+            average_latency_ms=self._seconds * 1000 / self._measured if self._measured else None,
+            deployment_mode_score=1 - fallback / self.processed if self.processed else 1.0,
+            success_rate=self.processed / total if total else 1.0,
+            found_by_polling=self.found_by_polling,
+        )
+
+
+def _recent(times: deque[float], now: float) -> int:
+    while times and times[0] <= now - MINUTE:
+        times.popleft()
+    return len(times)
+
+
+def judge_health(
+    settings: EventSettings,
+    mode: DeploymentMode,
+    tally: Tally,
+    now: float,
+    *,
+    running: bool = True,
+    lost: ListenerState | None = None,
+) -> Health:
+    """The health of a process's ears; `lost` is a listener that does not hear, if there is one (B-6)."""
+    if not running:
+        return Health(HealthStatus.CRITICAL, "it does not run")
+    if settings.health_enabled and (reason := _too_many_errors(settings, tally, now)):
+        return Health(HealthStatus.UNHEALTHY, reason)
+    if lost is None:
+        return Health()
+    if mode is DeploymentMode.EVENT_DRIVEN_ONLY and lost.failures > settings.max_retry_attempts:
+        return Health(HealthStatus.UNHEALTHY, f"the listener failed {lost.failures} times in a row; polling instead")
+    return Health(HealthStatus.DEGRADED, "the listener does not hear; polling instead")
+
+
+def _too_many_errors(settings: EventSettings, tally: Tally, now: float) -> str:
+    if tally.errors_in_a_row >= settings.max_consecutive_errors:
+        return f"{tally.errors_in_a_row} errors in a row"
+    rate = tally.errors_in_last_minute(now)
+    return f"{rate} errors in the last minute" if rate > settings.error_rate_threshold_per_minute else ""

@@ -1,0 +1,141 @@
+"""A circuit breaker at work: it asks the clock, and names every change of its state in the log (A-60)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from tasker.contracts.clock import Clock
+from tasker.lifecycle.breaker import Breaker, BreakerCounts, BreakerState, Reading
+
+T = TypeVar("T")
+_log = logging.getLogger("tasker.breakers")
+
+
+class Guard:
+    """One breaker of this process. It never changes another one (A-61)."""
+
+    def __init__(self, breaker: Breaker, clock: Clock) -> None:
+        self._breaker, self._clock = breaker, clock
+        self._told = BreakerState.CLOSED
+        self._error = ""
+        self.listeners: list[Callable[[], None]] = []
+        """Called after every change of the state that was told."""
+        self.notes: list[Callable[[], str]] = []
+        """What else there is to say when somebody asks how it stands."""
+
+    @property
+    def name(self) -> str:
+        """The breaker's name, as in the log."""
+        return self._breaker.name
+
+    @property
+    def state(self) -> BreakerState:
+        """Where it stands now."""
+        return self._breaker.state(self._clock.monotonic())
+
+    @property
+    def retry_after(self) -> float:
+        """Seconds until it lets a call pass; 0 when it would now."""
+        return self._breaker.retry_after(self._clock.monotonic())
+
+    def should_allow(self) -> bool:
+        """True when a call may be made now. It must then be recorded, or abandoned."""
+        allowed = self._breaker.allow(self._clock.monotonic())
+        self._tell()
+        return allowed
+
+    def record_success(self) -> None:
+        """A call that was allowed has succeeded."""
+        self._breaker.succeeded(self._clock.monotonic())
+        self._tell()
+
+    def record_failure(self, error: object = "") -> None:
+        """A call that was allowed has failed; `error` is told to whoever asks for the reason."""
+        self._error = str(error).partition("\n")[0]
+        self._breaker.failed(self._clock.monotonic())
+        self._tell()
+
+    def abandoned(self) -> None:
+        """A call that was allowed says nothing about what is guarded."""
+        self._breaker.abandoned()
+
+    def encouraged(self) -> None:
+        """Something else shows that it may work again: a trial may pass now (H-88)."""
+        self._breaker.encouraged(self._clock.monotonic())
+
+    def is_healthy(self) -> bool:
+        """True while it is closed."""
+        return self._breaker.is_healthy(self._clock.monotonic())
+
+    def force_open(self) -> None:
+        """Open it for its timeout from now."""
+        self._breaker.force_open(self._clock.monotonic())
+        self._tell()
+
+    def force_closed(self) -> None:
+        """Close it, with nothing counted."""
+        self._breaker.force_closed()
+        self._tell()
+
+    def metrics(self) -> BreakerCounts:
+        """Counts since the start."""
+        return self._breaker.metrics()
+
+    def reading(self) -> Reading:
+        """How it stands, for the health of the process."""
+        return Reading(self.name, self.state, self.metrics(), self._error, "; ".join(note() for note in self.notes))
+
+    async def call(
+        self,
+        call: Callable[[], Awaitable[T]],
+        refusal: Callable[[float], Exception],
+        counts: Callable[[Exception], bool],
+    ) -> T:
+        """What `call` returns. Raises `refusal(seconds until the next trial)` while it is open.
+
+        `counts` tells the errors that are failures of what is guarded from those that say nothing about it.
+        """
+        if not self.should_allow():
+            raise refusal(self.retry_after)
+        try:
+            answer = await call()
+        except Exception as error:
+            self.record_failure(error) if counts(error) else self.abandoned()
+            raise
+        except BaseException:  # cancelled
+            self.abandoned()
+            raise
+        self.record_success()
+        return answer
+
+    def _tell(self) -> None:
+        if (state := self.state) is self._told:
+            return
+        level = logging.WARNING if state is BreakerState.OPEN else logging.INFO
+        _log.log(
+            level, "circuit_breaker name=%s from=%s to=%s error=%s", self.name, self._told, state, self._error or "-"
+        )
+        self._told = state
+        for listener in self.listeners:
+            listener()
+
+
+class SlowCalls:
+    """Tells a breaker of calls that succeed too slowly as of failures (A-64)."""
+
+    def __init__(self, guard: Guard, clock: Clock, slow_seconds: float) -> None:
+        self.guard = guard
+        self.slow_seconds = slow_seconds
+        self.now = clock.monotonic
+        self.count = 0
+        """Slow calls since the start."""
+
+    def record_success(self, seconds: float) -> None:
+        """A call that was allowed has succeeded, and took so long."""
+        if seconds <= self.slow_seconds:
+            self.guard.record_success()
+            return
+        self.count += 1
+        self.guard.record_failure(f"slow: {seconds * 1000:.0f} ms, more than {self.slow_seconds * 1000:.0f} ms")

@@ -1,0 +1,67 @@
+"""All circuit breakers of a process, by what they guard. Those around single handlers are with the attempts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tasker.contracts.clock import Clock
+from tasker.contracts.plan import BreakerPolicy
+from tasker.lifecycle.breaker import Breaker, Health, health
+from tasker.resilience.guard import Guard, SlowCalls
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerPolicies:
+    """When the breakers of a process open and close (A-62 .. A-66)."""
+
+    messaging: BreakerPolicy = field(default_factory=BreakerPolicy)
+    """Sending and receiving, where messages are not part of the engine's transactions."""
+    database: BreakerPolicy = field(default_factory=BreakerPolicy)
+    """What callers ask of the database: submitting, reading, operating. Never the engine's own work."""
+    task_readiness: BreakerPolicy = field(default_factory=lambda: BreakerPolicy(10, 30.0, 3))
+    """Promoting and sweeping."""
+    completion: BreakerPolicy = field(default_factory=lambda: BreakerPolicy(5, 5.0, 2))
+    """Storing results."""
+    slow_completion_ms: int = 10_000
+    """Storing a result that takes longer counts as a failure of `completion`."""
+    settle_seconds: float = 5.0
+    """A breaker closes so long after it opened at the earliest."""
+
+
+class Breakers:
+    """One set per process; every breaker is made when it is first asked for."""
+
+    def __init__(self, clock: Clock, policies: BreakerPolicies | None = None) -> None:
+        self._clock, self._policies = clock, policies or BreakerPolicies()
+        self._guards: list[Guard] = []
+
+    @cached_property
+    def messaging(self) -> Guard:
+        """Around the messaging provider."""
+        return self._made("messaging", self._policies.messaging)
+
+    @cached_property
+    def database(self) -> Guard:
+        """Around what callers ask of the database."""
+        return self._made("database", self._policies.database)
+
+    @cached_property
+    def task_readiness(self) -> Guard:
+        """Around promoting and sweeping."""
+        return self._made("task_readiness", self._policies.task_readiness)
+
+    @cached_property
+    def completion(self) -> SlowCalls:
+        """Around storing results."""
+        guard = self._made("completion", self._policies.completion)
+        return SlowCalls(guard, self._clock, self._policies.slow_completion_ms / 1000)
+
+    def health(self) -> Health:
+        """What they say together (A-68)."""
+        return health([guard.reading() for guard in self._guards])
+
+    def _made(self, name: str, policy: BreakerPolicy) -> Guard:
+        guard = Guard(Breaker(name, policy, settle_seconds=self._policies.settle_seconds), self._clock)
+        self._guards.append(guard)
+        return guard

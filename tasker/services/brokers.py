@@ -1,0 +1,139 @@
+"""A messaging provider beside the database's truth: what lies in its queues, and what the rows say should."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tasker.contracts.messaging import QueueStats
+from tasker.db.connection import Statements
+from tasker.db.queries import query
+from tasker.messaging.service import MessagingService
+
+TOLERANCE = 20
+"""Messages that are on their way at any moment: a smaller difference says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveProcess:
+    """A process whose lease stands, and the provider that it takes messages from."""
+
+    kind: str
+    """`worker` or `orchestrator`."""
+    backend: str
+    host: str
+    pid: int
+    namespaces: Sequence[str]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pid} on {self.host}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReport:
+    """One queue. `expected` is what the database says should be in it; None where it cannot know."""
+
+    queue: str
+    stats: QueueStats | None
+    """None when the provider has no such queue."""
+    expected: int | None
+    readers: int
+    """Live processes that take messages from it."""
+
+    def remark(self) -> str | None:
+        """What a person should know when provider and database differ by more than what is on its way."""
+        if self.expected is None:
+            return None
+        depth, unseen = (self.stats.depth, self.stats.unseen) if self.stats else (0, 0)
+        tolerance = max(TOLERANCE, self.expected // 10)
+        if (missing := self.expected - depth - unseen) > tolerance:
+            return (
+                f"{self.queue}: {missing} of {self.expected} that wait in the database have no message here. Sweeps "
+                "send them again; if the number stays, processes use another provider (tasker broker migrate)"
+            )
+        if (extra := depth - self.expected) > tolerance:
+            return f"{self.queue}: {extra} messages too many. They are doubled or outdated, and dropped when received"
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; without a queue on the provider the numbers are null."""
+        empty = dict.fromkeys(("depth", "in_flight", "unseen", "oldest_seconds", "consumers"))
+        numbers = {**empty, **(asdict(self.stats) if self.stats else {})}
+        return {**numbers, "queue": self.queue, "readers": self.readers, "in_database": self.expected}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerReport:
+    """The provider and every queue of the deployment."""
+
+    provider: str
+    healthy: bool
+    capabilities: dict[str, bool]
+    processes: dict[str, int]
+    """Live processes by the provider that they use."""
+    queues: tuple[QueueReport, ...]
+
+    def remarks(self) -> list[str]:
+        """Everything that a person should know, in plain sentences."""
+        strangers = [
+            f"processes that use {name}, not {self.provider}: {number}. They see no message of this provider"
+            for name, number in self.processes.items()
+            if name not in ("", self.provider)
+        ]
+        return [*strangers, *(remark for queue in self.queues if (remark := queue.remark()))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "provider": self.provider,
+            "healthy": self.healthy,
+            "capabilities": self.capabilities,
+            "processes": self.processes,
+            "queues": [queue.to_dict() for queue in self.queues],
+            "remarks": self.remarks(),
+        }
+
+
+async def broker_report(messaging: MessagingService, connection: Statements) -> BrokerReport:
+    """How the provider stands. Raises `MessagingError` and `DatabaseError` when either cannot be asked."""
+    provider, names = messaging.provider_name(), messaging.names
+    running = await live_processes(connection)
+    ours = [process for process in running if process.backend == provider]
+    serving = Counter(namespace for process in ours for namespace in process.namespaces)
+    orchestrators = sum(process.kind == "orchestrator" for process in ours)
+    reports = [
+        await _report(messaging, names.step_queue(namespace), enqueued, serving[namespace])
+        for namespace, enqueued in await namespaces(connection)
+    ]
+    for queue in names.orchestration():
+        parked = await _parked(connection) if queue == names.step_results else None
+        reports.append(await _report(messaging, queue, parked, orchestrators))
+    return BrokerReport(
+        provider=provider,
+        healthy=await messaging.health_check(),
+        capabilities=asdict(messaging.capabilities),
+        processes=dict(Counter(process.backend for process in running)),
+        queues=tuple(report for report in reports if report.stats or report.expected),
+    )
+
+
+async def _report(messaging: MessagingService, queue: str, expected: int | None, readers: int) -> QueueReport:
+    stats = await messaging.queue_stats(queue) if await messaging.queue_exists(queue) else None
+    return QueueReport(queue, stats, expected, readers)
+
+
+async def namespaces(connection: Statements) -> list[tuple[str, int]]:
+    """Every namespace with the number of its enqueued steps: AMQP cannot list the queues, the database can."""
+    return [(name, enqueued) for name, enqueued in await connection.execute(query("brokers", "namespaces"))]
+
+
+async def live_processes(connection: Statements) -> list[LiveProcess]:
+    """The processes whose lease stands."""
+    return [LiveProcess(*row) for row in await connection.execute(query("brokers", "processes"))]
+
+
+async def _parked(connection: Statements) -> int:
+    ((parked,),) = await connection.execute(query("brokers", "parked"))
+    return int(parked)

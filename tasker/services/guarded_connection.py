@@ -1,0 +1,59 @@
+"""The connections of those who ask from outside: while the database keeps failing they are answered at once (A-62).
+
+The engine's own work never goes through here: a breaker must not hold up tasks because a caller met an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from tasker.db.connection import Connection, Params, Rows, Statements
+from tasker.db.pool import Pool
+from tasker.errors import DatabaseBreakerOpen, DatabaseError, DatabaseUnavailable
+from tasker.resilience.guard import Guard
+
+OUTAGE = ("53", "57", "58")
+"""SQLSTATE classes of a database that is there and cannot: no resources, being stopped or cancelled, broken disks."""
+
+
+class GuardedConnection(Statements):
+    """A pool with a circuit breaker: open, calls raise `DatabaseBreakerOpen` instead of waiting for time-outs.
+
+    Whoever waits for a connection asks the breaker when it gets one, so what fails is not tried once more by everybody.
+    """
+
+    def __init__(self, pool: Pool[Connection], breaker: Guard) -> None:
+        self.pool, self.breaker = pool, breaker
+
+    async def execute(self, statement: str, params: Params = None) -> Rows:
+        """As `Pool.execute`. Raises `DatabaseBreakerOpen` while the breaker is open."""
+
+        def guarded(connection: Connection) -> Awaitable[Rows]:
+            return self.breaker.call(lambda: connection.execute(statement, params), _refusal, is_outage)
+
+        return await self.pool.lend(guarded)
+
+    async def watch(self, statement: str, params: Params = None) -> Rows:
+        """As `Pool.execute`, whatever the breaker's state: an answer lets callers try again at once."""
+        rows = await self.pool.execute(statement, params)
+        self.breaker.encouraged()
+        return rows
+
+    async def close(self) -> None:
+        """As `Pool.close`."""
+        await self.pool.close()
+
+
+def is_outage(error: Exception) -> bool:
+    """True for what a sick database says; a statement that it refuses for its content shows that it is well."""
+    if isinstance(error, DatabaseUnavailable):
+        return True
+    return isinstance(error, DatabaseError) and str(error.metadata.get("sqlstate"))[:2] in OUTAGE
+
+
+def _refusal(seconds: float) -> DatabaseBreakerOpen:
+    return DatabaseBreakerOpen(
+        f"the database keeps failing: no further attempt for {seconds:.1f} s",
+        retry_after=seconds,
+        hint="it is tried again by itself; see whether the database runs and can be reached",
+    )

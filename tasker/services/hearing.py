@@ -1,0 +1,72 @@
+"""How whoever looks at a queue rests between two looks: as this process hears of work (B-1, H-45)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from tasker.contracts.clock import Random
+
+SHORTEST_SECONDS = 0.02
+
+
+@dataclass(slots=True)
+class Look:
+    """One look at a queue; `found` says how much was there."""
+
+    found: int = 0
+
+
+class Hearing(Protocol):
+    """How long to rest between two looks, and the count of what they find."""
+
+    def longest_pause(self) -> float | None:
+        """Seconds at most until the next look; None: not before something is announced."""
+        ...
+
+    def look(self, *, polled: bool) -> AbstractContextManager[Look]:
+        """Count the look made inside; `polled` when nothing announced work."""
+        ...
+
+
+class Rest:
+    """Waits for an announcement or, where the process polls, for pauses that double up to the longest, with jitter.
+
+    `clear`, look, then `wait`: what is announced after the clear ends the wait at once.
+    """
+
+    def __init__(self, hearing: Hearing, random: Random) -> None:
+        self._hearing, self._random = hearing, random
+        self._event = asyncio.Event()
+        self._pause = SHORTEST_SECONDS
+
+    def wake(self) -> None:
+        """There may be work."""
+        self._event.set()
+
+    def clear(self) -> None:
+        """Forget what was announced so far."""
+        self._event.clear()
+
+    def begin(self) -> None:
+        """There was work: the next pause is short again."""
+        self._pause = SHORTEST_SECONDS
+
+    async def wait(self) -> bool:
+        """The next, longer pause. True when it was ended by an announcement."""
+        longest = self._hearing.longest_pause()
+        if longest is None:
+            return await self.doze(None)
+        self._pause = min(self._pause * 2, longest)
+        return await self.doze(self._pause)
+
+    async def doze(self, seconds: float | None) -> bool:
+        """About so many seconds. True when an announcement came."""
+        jittered = None if seconds is None else seconds * (0.75 + 0.5 * self._random.random())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(jittered):
+                await self._event.wait()
+        return self._event.is_set()

@@ -1,0 +1,134 @@
+"""A task asked for by message: what the message holds, written and read.
+
+The request's identifier is the task's, so whoever asks knows the task before it exists, and a message that comes twice
+asks for the same task (RT-11, RT-55).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+from uuid import UUID
+
+from tasker.errors import UsageError
+from tasker.services.submission import Request
+
+KEYS = ("request_id", "namespace", "template", "version", "context", "options")
+OPTIONS = {field.name: field.default for field in fields(Request) if field.name != "context"}
+_COUNTER_BITS = 0xFFFFFF
+"""The last bits of a task's identifier number its steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequest:
+    """One task to create of a registered template; `version` None is the one registered last."""
+
+    task_uuid: str
+    namespace: str
+    template: str
+    version: str | None
+    request: Request
+
+    def message(self) -> dict[str, Any]:
+        """The message, as plain data; options that were not given are left out."""
+        given = asdict(self.request)
+        context = given.pop("context")
+        options = {name: value for name, value in given.items() if value != OPTIONS[name]}
+        values = (self.task_uuid, self.namespace, self.template, self.version, context, options)
+        return dict(zip(KEYS, values, strict=True))
+
+    @classmethod
+    def decode(cls, payload: bytes) -> TaskRequest:
+        """The request in a message. Raises `UsageError` that says what is wrong; nothing is guessed."""
+        message = _object(_parsed(payload), "the message")
+        _known(message, KEYS, "key")
+        version = message.get("version")
+        return cls(
+            _task_uuid(message.get("request_id")),
+            _name(message.get("namespace"), "namespace"),
+            _name(message.get("template"), "template"),
+            None if version is None else _name(version, "version"),
+            _request(_object(message.get("context", {}), "context"), _object(message.get("options", {}), "options")),
+        )
+
+
+def finalization_of(payload: bytes) -> str:
+    """The task that a message asks to evaluate again. Raises `UsageError`."""
+    return _uuid(_object(_parsed(payload), "the message").get("task_uuid"), "task_uuid")
+
+
+def _request(context: Mapping[str, Any], options: Mapping[str, Any]) -> Request:
+    _known(options, OPTIONS, "option")
+    checked: dict[str, Any] = {}
+    for name, value in options.items():
+        check: Callable[[Any, str], Any] = _OPTION_CHECKS.get(name, _text)
+        checked[name] = check(value, name)
+    return Request(context, **checked)
+
+
+def _parsed(payload: bytes) -> Any:
+    try:
+        return json.loads(payload)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the message is not JSON: {error}") from None
+
+
+def _known(given: Mapping[str, Any], known: Any, kind: str) -> None:
+    if unknown := sorted(set(given) - set(known)):
+        raise UsageError(f"unknown {kind} {unknown[0]!r}; expected: {', '.join(known)}")
+
+
+def _object(value: Any, name: str) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise _mistake(name, "a JSON object", value)
+
+
+def _text(value: Any, name: str) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise _mistake(name, "a text that is not empty", value)
+
+
+def _name(value: Any, name: str) -> str:
+    if isinstance(value, str) and value and value.isprintable():
+        return value
+    raise _mistake(name, "a name", value)
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise _mistake(name, "a whole number", value)
+
+
+def _texts(value: Any, name: str) -> list[str]:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return value
+    raise _mistake(name, "a list of texts", value)
+
+
+def _uuid(value: Any, name: str) -> str:
+    try:
+        return str(UUID(value))
+    except (ValueError, TypeError, AttributeError):
+        raise _mistake(name, "a UUID", value) from None
+
+
+def _task_uuid(value: Any) -> str:
+    """Any UUID will do, version 7 keeps tasks in the order of time; its last 24 bits are not kept."""
+    return str(UUID(int=UUID(_uuid(value, "request_id")).int & ~_COUNTER_BITS))
+
+
+def _mistake(name: str, expected: str, found: Any) -> UsageError:
+    return UsageError(f"{name}: expected {expected}, found {found!r:.80}")
+
+
+_OPTION_CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
+    "priority": _whole,
+    "tags": _texts,
+    "correlation_id": _uuid,
+    "parent_correlation_id": _uuid,
+}

@@ -1,0 +1,98 @@
+"""`kill -9` of a process in the middle of a write: the database shows the moment, because a lock holds the write there.
+
+Afterwards the database either carries the write out, and nobody hears of it, or drops it. Another process takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from tests.support.fleet import Fleet
+from tests.support.mixture import SLOW
+from tests.support.oracle import Oracle
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", ["embedded"], indirect=True)]
+TASKS = 2
+PLACES = {
+    "submit": "tasker.workflow_step_edges",
+    "claim": "tasker.step_transition_log",
+    "finish": "tasker.step_results",
+    "park": "tasker.step_results",
+    "end": "tasker.tasks",
+}
+"""The table at which each kind of write is held."""
+
+
+@contextmanager
+def held(url: str, table: str) -> Iterator[psycopg.Connection]:
+    """Nobody writes to the table meanwhile."""
+    with psycopg.connect(url) as connection:
+        connection.execute(f"lock table {table} in share mode")
+        yield connection
+        connection.rollback()
+
+
+def waiting(oracle: Oracle, table: str) -> list[int]:
+    """The server's processes that wait for the table."""
+    query = "select pid from pg_locks where relation = %s::regclass and not granted"
+    return [pid for (pid,) in oracle.rows(query, table)]
+
+
+def start(fleet: Fleet, url: str, write: str, name: str) -> None:
+    """The process that makes this kind of write."""
+    if write == "submit":
+        fleet.program(name, "-m", "tests.support.submitting", url, "pgmq", str(TASKS), "0.0", "1", "--slow")
+    elif write == "end":
+        fleet.orchestrator(name)
+    else:
+        path = "queued" if write in ("park", "end") else "inline"
+        fleet.worker(name, str(SLOW), "--result-path", path, "--concurrency", "1", lease=1)
+
+
+def start_the_others(fleet: Fleet, write: str) -> None:
+    """The processes that the tasks need beside it."""
+    if write in ("submit", "end"):
+        fleet.worker("worker", str(SLOW), "--result-path", "queued" if write == "end" else "inline")
+    if write == "park":
+        fleet.orchestrator("orchestrator")
+
+
+@pytest.mark.parametrize(
+    ("write", "end"),
+    [
+        ("submit", "is_carried_out"),
+        ("claim", "is_carried_out"),
+        ("finish", "is_carried_out"),
+        ("finish", "is_dropped"),
+        ("park", "is_carried_out"),
+        ("end", "is_dropped"),
+    ],
+)
+def test_a_process_that_is_killed_in_the_middle_of_a_write_is_made_up_for(
+    database_url: str, fleet: Fleet, oracle: Oracle, write: str, end: str
+) -> None:
+    start_the_others(fleet, write)
+    if write != "submit":
+        start(fleet, database_url, "submit", "submitter")
+        until(lambda: fleet.ended("submitter"), "the tasks are there")
+    with held(database_url, PLACES[write]):
+        start(fleet, database_url, write, "doomed")
+        until(lambda: bool(waiting(oracle, PLACES[write])), "the write is held", show=lambda: fleet.log("doomed"))
+        pids = waiting(oracle, PLACES[write])
+        fleet.kill("doomed")
+        if end == "is_dropped":
+            oracle.rows("select pg_terminate_backend(pid, 10000) from unnest(%s::int[]) pid", pids)
+    if write in ("claim", "finish", "park"):
+        until(lambda: oracle.is_given_up(fleet.processes["doomed"].pid), "the worker is given up")
+
+    start(fleet, database_url, write, "another")
+    until(lambda: oracle.finished() == TASKS, "all tasks are final", show=lambda: fleet.log("another"))
+
+    assert oracle.rows("select state, count(*) from tasker.tasks group by 1") == [("complete", TASKS)]
+    oracle.check_promises()
+    oracle.check_repairs("hint_lost", "result_message_lost")

@@ -1,0 +1,64 @@
+"""Figures for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tests.benchmarks.ground import Figure
+
+
+def as_json(figures: Sequence[Figure]) -> str:
+    """All figures with everything that is known of them, and the machine."""
+    machine = {"python": platform.python_version(), "system": platform.platform()}
+    return json.dumps({"figures": [asdict(figure) for figure in figures], "machine": machine}, indent=2)
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """The figures as tables."""
+    return "\n".join([*_latency(figures), *_single(figures), *_scaling(figures), *_recovery(figures)])
+
+
+def _latency(figures: Sequence[Figure]) -> Iterator[str]:
+    rows = [figure for figure in figures if figure.unit == "ms"]
+    if rows:
+        yield _line("latency, ms", ["p50", "p95", "p99", "min", "runs"])
+    for row in rows:
+        numbers = [row.value, *(row.more[key] for key in ("p95", "p99", "min"))]
+        yield _line(row.name, [*(f"{number:.2f}" for number in numbers), str(row.more["runs"])])
+
+
+def _single(figures: Sequence[Figure]) -> Iterator[str]:
+    for row in figures:
+        if not row.group and row.unit != "ms":
+            tasks = f"  ({row.more['tasks']} tasks in {row.more['seconds']:.2f} s)" if "tasks" in row.more else ""
+            yield f"{row.name:<26}{row.value:>12,.2f} {row.unit}{tasks}"
+
+
+def _scaling(figures: Sequence[Figure]) -> Iterator[str]:
+    rows = [figure for figure in figures if figure.group == "scaling"]
+    if rows:
+        parts = ["workers", "orch.", "postgresql", "broker"]
+        yield _line("worker processes", ["steps/s", "ratio", "from", "to", *(f"{part}" for part in parts)])
+    for row in rows:
+        rates, cpu = row.more["rates"], row.more["cpu"]
+        used = [f"{cpu.get(name, 0):.2f}" for name in ("workers", "orchestrators", "postgresql", "broker")]
+        numbers = [row.value, min(rates), max(rates)]
+        rate, low, high = (f"{number:,.0f}" for number in numbers)
+        yield _line(row.name, [rate, f"{row.ratio:.2f}", low, high, *used])
+
+
+def _recovery(figures: Sequence[Figure]) -> Iterator[str]:
+    rows = [figure for figure in figures if figure.group == "recovery"]
+    if rows:
+        yield _line("killed, s until it moves", ["first", "median", "last", "steps", "runs"])
+    for row in rows:
+        times = [row.more["first"], row.more["median"], row.value]
+        yield _line(row.name, [*(f"{seconds:.2f}" for seconds in times), str(row.more["steps"]), str(row.more["runs"])])
+
+
+def _line(name: str, cells: Sequence[Any]) -> str:
+    return f"{name:<30}" + "".join(f"{cell:>11}" for cell in cells)

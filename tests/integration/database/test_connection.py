@@ -1,0 +1,153 @@
+"""Connections: time-outs that end what hangs, errors with a type, opened again after they were lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from tasker.db.connection import Connection, SyncConnection
+from tasker.db.database import connect, with_statement_timeout
+from tasker.db.limits import MIGRATION, SESSION
+from tasker.db.migrate import upgrade
+from tasker.errors import DatabaseUnavailable, LockTimeout, StatementTimeout
+from tests.support.pooler import transaction_pooler
+
+HASTY = "-c statement_timeout=50"
+
+
+@pytest.fixture
+async def connection(database_url: str) -> AsyncIterator[Connection]:
+    opened = Connection(database_url, settings=HASTY)
+    yield opened
+    await opened.close()
+
+
+async def test_a_runaway_statement_is_cancelled_and_the_connection_stays_good(connection: Connection) -> None:
+    with pytest.raises(StatementTimeout) as caught:
+        await connection.execute("select pg_sleep(60)")
+
+    error = caught.value
+    assert error.retryable
+    assert error.metadata["sqlstate"] == "57014"
+    assert "select pg_sleep(60)" in error.message
+    assert "common.database.statement_timeout_ms" in str(error.hint)
+    assert await connection.execute("select 1") == [(1,)]
+
+
+async def test_waiting_for_a_lock_ends_too(database_url: str) -> None:
+    connection = Connection(database_url, settings="-c lock_timeout=50")
+    with psycopg.connect(database_url) as holder:
+        holder.execute("select pg_advisory_xact_lock(7)")
+        with pytest.raises(LockTimeout) as caught:
+            await connection.execute("select pg_advisory_xact_lock(7)")
+    await connection.close()
+
+    assert caught.value.retryable
+    assert caught.value.metadata["sqlstate"] == "55P03"
+    assert "pg_blocking_pids" in str(caught.value.hint)
+
+
+async def test_every_session_has_the_time_outs(database_url: str) -> None:
+    names = sorted(SESSION)
+    query = "select name, setting from pg_settings where name = any (%s)"
+    asynchronous = Connection(database_url)
+    found = dict(await asynchronous.execute(query, (names,)))
+    await asynchronous.close()
+    with connect(database_url) as synchronous:
+        assert dict(synchronous.execute(query, [names])) == found
+
+    on_tcp = [name for name in names if not name.startswith("tcp_") or "host=" not in database_url]
+    assert {name: found[name] for name in on_tcp} == {name: str(SESSION[name]) for name in on_tcp}
+
+
+async def test_the_statement_timeout_of_the_settings_counts_and_what_the_url_says_counts_more(
+    database_url: str,
+) -> None:
+    separator = "&" if "?" in database_url else "?"
+    own = f"{database_url}{separator}options=-c%20statement_timeout%3D70&application_name=mine"
+    for url, expected in ((database_url, "1234ms"), (own, "70ms")):
+        connection = Connection(with_statement_timeout(url, 1234))
+        assert await connection.execute("show statement_timeout") == [(expected,)]
+        await connection.close()
+
+
+async def test_a_pooler_that_takes_no_settings_is_connected_to_without_and_that_is_told_once(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with transaction_pooler(database_url) as pooler, caplog.at_level(logging.WARNING, "tasker.database"):
+        for _ in range(2):
+            connection = Connection(with_statement_timeout(pooler, 1234))
+            assert await connection.execute("select 1") == [(1,)]
+            await connection.close()
+        with connect(pooler) as synchronous:
+            assert synchronous.execute("select 1").fetchone() == (1,)
+
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith("session_settings_refused server=127.0.0.1:")
+    assert "alter role" in line
+
+
+def test_migrations_have_no_statement_timeout(database_url: str) -> None:
+    with connect(database_url, session=MIGRATION) as connection:
+        assert connection.execute("show statement_timeout").fetchone() == ("0",)
+
+
+def test_an_upgrade_runs_longer_than_a_statement_may(empty_database_url: str) -> None:
+    assert upgrade(with_statement_timeout(empty_database_url, 30_001))
+
+
+async def test_a_connection_that_was_lost_is_opened_again(
+    connection: Connection, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ((pid,),) = await connection.execute("select pg_backend_pid()")
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute("select pg_terminate_backend(%s)", [pid])
+    with pytest.raises(DatabaseUnavailable):
+        await connection.execute("select 1")
+
+    assert await connection.execute("select 1") == [(1,)]
+
+
+async def test_attempts_at_a_server_that_is_not_there_are_told_without_the_password(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    url = f"postgresql://somebody:secret-word@127.0.0.1:{free_port()}/none"
+    connection = Connection(url, name="tasker claim")
+    with caplog.at_level(logging.WARNING, "tasker.database"):
+        for _ in range(2):
+            with pytest.raises(DatabaseUnavailable) as caught:
+                await connection.execute("select 1")
+
+    assert [record.args[1] for record in caplog.records if isinstance(record.args, tuple)] == [1, 2]
+    assert "127.0.0.1" in caplog.text
+    assert "secret-word" not in caplog.text + str(caught.value)
+
+
+async def test_a_pause_before_the_next_attempt_ends_with_whoever_waits() -> None:
+    connection = Connection(f"postgresql://somebody@127.0.0.1:{free_port()}/none")
+    with pytest.raises(DatabaseUnavailable):
+        await connection.execute("select 1")
+    waiting = asyncio.create_task(connection.execute("select 1"))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+def test_a_beat_that_hangs_ends_before_the_lease_does(database_url: str) -> None:
+    lease = SyncConnection(database_url)
+    answer = lease.call("jsonb_build_object('limit', current_setting('statement_timeout'), 'asked', %s::jsonb)", {})
+    lease.close()
+
+    assert answer["limit"] == "5s"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,118 @@
+"""A worker whose ears are under test, and a program beside it that only submits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+
+import tasker
+from tasker.app.configured import UNCONFIGURED
+from tasker.app.event_system import EventSystem
+from tasker.app.runtime import Runtime
+from tasker.contracts.plan import Plan
+from tasker.execution.settings import WorkerSettings
+from tasker.handler import HandlerRegistry
+from tasker.lifecycle.deployment import DeploymentMode, EventSettings
+from tasker.template import compile_text
+
+QUICK = EventSettings(
+    poll_ms=200,
+    lost_poll_ms=50,
+    connection_timeout_seconds=10,
+    retry_interval_seconds=0.1,
+    health_check_interval_seconds=0.05,
+)
+NEVER_MS = 3_600_000
+"""A poll so late that no test sees it."""
+
+TEMPLATE = """
+name: two_steps
+namespace_name: ears
+version: "1.0.0"
+steps:
+  - {name: first, handler: ears.work}
+  - {name: second, handler: ears.work, dependencies: [first]}
+"""
+
+
+def plan() -> Plan:
+    (compiled,) = compile_text(TEMPLATE).plans
+    return compiled
+
+
+def registry() -> HandlerRegistry:
+    async def work(context: Any) -> dict[str, Any]:
+        return {"done": True}
+
+    found = HandlerRegistry()
+    found.register("ears.work", work)
+    return found
+
+
+def settings(mode: DeploymentMode, events: EventSettings = QUICK, **changes: Any) -> WorkerSettings:
+    return WorkerSettings(events=replace(events, deployment_mode=mode), **changes)
+
+
+@asynccontextmanager
+async def working(url: str, chosen: WorkerSettings, **options: Any) -> AsyncIterator[tasker.App]:
+    """An app that works on the namespace already, so that everything later must be announced to it."""
+    async with tasker.App(url, registry=registry(), settings=chosen, configuration=UNCONFIGURED, **options) as app:
+        await runtime_of(app).serve("ears")
+        yield app
+
+
+@asynccontextmanager
+async def submitting(url: str, **options: Any) -> AsyncIterator[tasker.App]:
+    async with tasker.App(url, registry=registry(), work=False, **options) as app:
+        yield app
+
+
+def runtime_of(app: tasker.App) -> Runtime:
+    assert app.runtime is not None
+    return app.runtime
+
+
+def events_of(app: tasker.App) -> EventSystem:
+    return runtime_of(app).events
+
+
+async def runs(app: tasker.App, tasks: int = 1) -> None:
+    """Submit, and see each task end well."""
+    submitted = [
+        await app.submit(plan(), idempotency_key=f"{id(app)}-{asyncio.get_running_loop().time()}-{number}")
+        for number in range(tasks)
+    ]
+    for each in submitted:
+        report = await app.wait(each.task_uuid, timeout=60)
+        assert report.status == "complete"
+
+
+async def eventually(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    """Let the event loop run until it holds."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not holds():
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"waited {seconds:g} s in vain until {what}") from None
+
+
+def listening(url: str) -> list[int]:
+    """The server's processes that listen for a process of ours on this database."""
+    with psycopg.connect(url, autocommit=True) as admin:
+        rows = admin.execute(
+            "select pid from pg_stat_activity where datname = current_database() and application_name = 'tasker listen'"
+        )
+        return [row[0] for row in rows]
+
+
+def cut(url: str) -> None:
+    """End every listening connection, as a network or a fail-over would."""
+    with psycopg.connect(url, autocommit=True) as admin:
+        for pid in listening(url):
+            admin.execute("select pg_terminate_backend(%s)", (pid,))

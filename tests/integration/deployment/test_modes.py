@@ -1,0 +1,203 @@
+"""How a process hears of work in each mode, and what becomes of it when its listener is lost (B-1 .. B-8)."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from tasker.lifecycle.deployment import DeploymentMode, HealthStatus, Reception
+from tasker.orchestration.sweep import SweepSettings
+from tests.integration.deployment.ears import (
+    NEVER_MS,
+    QUICK,
+    cut,
+    events_of,
+    eventually,
+    listening,
+    runs,
+    runtime_of,
+    settings,
+    submitting,
+    working,
+)
+from tests.support.brokers import engine_settings, remove_queues
+
+POLLING, EVENTS, HYBRID = DeploymentMode.POLLING_ONLY, DeploymentMode.EVENT_DRIVEN_ONLY, DeploymentMode.HYBRID
+DATABASE = "notifications of the database"
+PUSHED = "messages of ears"
+
+
+def hears(app: object) -> bool:
+    listeners = events_of(app).listeners.values()  # type: ignore[arg-type]
+    return bool(listeners) and all(each.state.hears for each in listeners)
+
+
+@pytest.mark.parametrize(("configured", "listeners"), [(POLLING, set()), (EVENTS, {DATABASE}), (HYBRID, {DATABASE})])
+async def test_on_pgmq_every_mode_is_as_configured(
+    database_url: str, configured: DeploymentMode, listeners: set[str]
+) -> None:
+    async with working(database_url, settings(configured)) as app, submitting(database_url) as program:
+        assert (events_of(app).mode, set(events_of(app).listeners)) == (configured, listeners)
+        if listeners:
+            await eventually(lambda: hears(app), "it hears")
+        await runs(program, 3)
+        assert len(listening(database_url)) == len(listeners)
+
+
+@pytest.mark.parametrize("configured", DeploymentMode)
+async def test_a_pushing_broker_is_never_polled_below_its_push(database_url: str, configured: DeploymentMode) -> None:
+    broker = engine_settings("rabbitmq")
+    options = {"backend": "rabbitmq", "backend_settings": broker}
+    async with working(database_url, settings(configured), **options) as app:
+        events = events_of(app)
+        assert events.mode is (POLLING if configured is POLLING else EVENTS)
+        assert set(events.listeners) == (set() if configured is POLLING else {DATABASE, PUSHED})
+        if configured is not POLLING:
+            await eventually(lambda: hears(app), "it hears")
+            assert events.longest_pause() is None
+        async with submitting(database_url, **options) as program:
+            await runs(program, 3)
+        await remove_queues(app.messaging, broker)
+
+
+@pytest.mark.parametrize("configured", DeploymentMode)
+async def test_tasks_run_on_the_memory_backend_in_every_mode(database_url: str, configured: DeploymentMode) -> None:
+    async with working(database_url, settings(configured), backend="memory") as app:
+        await runs(app, 3)
+        assert events_of(app).mode is (POLLING if configured is POLLING else EVENTS)
+
+
+async def test_without_any_poll_work_is_announced(database_url: str) -> None:
+    never = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=NEVER_MS)
+    async with working(database_url, settings(EVENTS, never)) as app, submitting(database_url) as program:
+        await eventually(lambda: hears(app), "it hears")
+        await runs(program, 5)
+        statistics = events_of(app).statistics()
+    assert statistics.found_by_polling == 0
+    assert (statistics.deployment_mode_score, statistics.success_rate) == (1.0, 1.0)
+    assert statistics.events_processed >= 1
+    assert statistics.average_latency_ms is not None
+
+
+@pytest.mark.parametrize("mode", [EVENTS, HYBRID])
+async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
+    database_url: str, mode: DeploymentMode, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, "tasker.events")
+    slow = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=50, max_retry_attempts=10_000)
+    blind = SweepSettings(hint_grace_ms=NEVER_MS)  # or a sweep would wake the worker in the end
+    async with working(database_url, settings(mode, slow), sweeps=blind) as app, submitting(database_url) as program:
+        events = events_of(app)
+        listener = events.listeners[DATABASE]
+        await eventually(lambda: hears(app), "it hears")
+        with monkeypatch.context() as cut_off:
+            cut_off.setattr(listener, "source", replace(listener.source, news=refused))
+            cut(database_url)
+            await eventually(lambda: not hears(app), "the loss is seen")
+            assert events.longest_pause() == 0.05
+            await eventually(lambda: events.health().status is HealthStatus.DEGRADED, "its health says so")
+            await runs(program, 3)
+            assert listener.state.reception is Reception.POLLING_FALLBACK
+        await eventually(lambda: hears(app), "it is back")
+        assert events.health().status is HealthStatus.HEALTHY
+        await runs(program, 3)
+        assert listener.state.fallbacks == 1
+        assert events.statistics().found_by_polling > 0
+    lines = [record.getMessage() for record in caplog.records]
+    assert [("no notifications" in line, "listening" in line) for line in lines if DATABASE in line] == [
+        (False, True),
+        (True, True),
+        (False, True),
+    ]
+    (lost,) = [line for line in lines if "no notifications" in line]
+    assert "polling every 50 ms" in lost
+
+
+async def refused() -> object:
+    """A source that cannot be opened."""
+    from tasker.errors import DatabaseUnavailable
+
+    raise DatabaseUnavailable("listening on nowhere ended")
+    yield
+
+
+async def test_a_listener_that_stays_lost_is_told_loudly_once(
+    database_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never = replace(QUICK, retry_interval_seconds=0.01, max_retry_attempts=3)
+    async with working(database_url, settings(EVENTS, never)) as app:
+        listener = events_of(app).listeners[DATABASE]
+        await eventually(lambda: hears(app), "it hears")
+        monkeypatch.setattr(listener, "source", replace(listener.source, news=refused))
+        cut(database_url)
+        await eventually(lambda: listener.state.failures > 10, "it failed often")
+        assert events_of(app).health().status is HealthStatus.UNHEALTHY
+    (loud,) = [record for record in caplog.records if record.levelno == logging.ERROR and DATABASE in record.message]
+    assert "after 4 attempts" in loud.message
+
+
+async def test_an_event_driven_worker_asks_for_nothing_while_it_has_nothing_to_do(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted at the engine: while other parts of the process go round many times, no look at the queue is made."""
+    looks = 0
+
+    async def look(args: object) -> dict[str, object]:
+        nonlocal looks
+        looks += 1
+        return await claim(args)  # type: ignore[arg-type]
+
+    async with working(database_url, settings(EVENTS)) as app:
+        runtime = runtime_of(app)
+        claim = runtime._claimer._engine.claim
+        monkeypatch.setattr(runtime._claimer._engine, "claim", look)
+        await runs(app)
+        await eventually(lambda: hears(app), "it hears")
+        await eventually(lambda: runtime._claimer._asleep, "it sleeps")
+        before, rounds = looks, 0
+        health = events_of(app).health
+
+        def counted() -> bool:
+            nonlocal rounds
+            health()
+            rounds += 1
+            return rounds > 150  # about eight polls of a worker that polls
+
+        await eventually(counted, "time has passed")
+        assert looks == before
+        await runs(app)
+        assert looks > before
+
+
+async def test_what_lies_in_the_queue_unannounced_is_found_by_the_polls_of_hybrid(database_url: str) -> None:
+    """The announcement is withheld: the worker does not hear of the channel any more, though it listens."""
+    async with working(database_url, settings(HYBRID)) as app, submitting(database_url) as program:
+        await eventually(lambda: hears(app), "it hears")
+        runtime_of(app)._claimer.wake = lambda: None  # type: ignore[method-assign]
+        await runs(program, 3)
+        assert events_of(app).statistics().found_by_polling > 0
+
+
+async def test_a_parked_result_is_announced_to_whoever_ends_it(database_url: str) -> None:
+    never = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=NEVER_MS)
+    chosen = settings(EVENTS, never, result_path="queued")
+    async with working(database_url, chosen) as app, submitting(database_url) as program:
+        await eventually(lambda: hears(app), "it hears")
+        await runs(program, 3)
+
+
+async def test_workers_of_different_modes_share_the_work(database_url: str) -> None:
+    """Each step runs once, whoever hears of it first (B-2)."""
+    async with (
+        working(database_url, settings(EVENTS)),
+        working(database_url, settings(POLLING)),
+        submitting(database_url) as program,
+    ):
+        await runs(program, 40)
+        rows = await program._engine.connection.execute(
+            "select count(*), max(attempts), (select count(*) from tasker.violations_v1('{}')) "
+            "from tasker.workflow_steps"
+        )
+    assert rows == [(80, 1, 0)]

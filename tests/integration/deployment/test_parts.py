@@ -1,0 +1,100 @@
+"""The parts of a process: a crashed one is started again and counted, a hanging one holds up no stop (RT-30)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from tasker.app import parts as supervision
+from tasker.app.parts import Parts
+from tasker.lifecycle.deployment import DeploymentMode
+from tests.integration.deployment.ears import events_of, eventually, listening, runs, runtime_of, settings, working
+
+HYBRID = DeploymentMode.HYBRID
+
+
+@pytest.mark.parametrize(
+    ("part", "method", "name"),
+    [
+        ("_claimer", "_look", "Claimer.run"),
+        ("_upkeep", "_turn", "Upkeep.run"),
+        ("_collector", "_flush", "Collector.run"),
+    ],
+)
+async def test_a_part_that_crashes_is_started_again_and_counted(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, part: str, method: str, name: str
+) -> None:
+    async with working(database_url, settings(HYBRID)) as app:
+        runtime = runtime_of(app)
+        owner = getattr(runtime, part)
+        original = getattr(owner, method)
+        crashed = asyncio.Event()
+
+        async def crash_once(*args: Any, **options: Any) -> Any:
+            if not crashed.is_set():
+                crashed.set()
+                raise RuntimeError("a defect")
+            return await original(*args, **options)
+
+        monkeypatch.setattr(owner, method, crash_once)
+        runtime.wake()
+        await runs(app)
+        await eventually(lambda: runtime._parts.crashes[name] == 1, "the crash was counted")
+        await runs(app, 3)
+
+
+async def test_starting_and_stopping_twice_is_starting_and_stopping_once(database_url: str) -> None:
+    async with working(database_url, settings(HYBRID)) as app:
+        runtime = runtime_of(app)
+        await eventually(lambda: all(each.state.hears for each in events_of(app).listeners.values()), "it hears")
+        parts = len(runtime._parts._tasks)
+        await runtime.start()
+        assert len(runtime._parts._tasks) == parts
+        assert len(listening(database_url)) == 1
+        await runs(app)
+        await asyncio.gather(runtime.stop(), runtime.stop())
+        await runtime.stop()
+        assert not runtime._parts.running
+        assert listening(database_url) == []
+        assert not events_of(app).is_running
+
+
+async def test_parts_end_in_reverse_order_and_a_hanging_one_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(supervision, "STOP_SECONDS", 0.05)
+    ended, release = list[str](), asyncio.Event()
+
+    async def first() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("first")
+
+    async def hangs() -> None:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                ended.append("hangs on")
+
+    async def last() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("last")
+
+    parts = Parts()
+    parts.start([first, hangs, last])
+    hanging = parts._tasks[1]
+    await asyncio.sleep(0)
+    await parts.stop()
+    assert ended == ["last", "hangs on", "first"]
+    (line,) = [record.message for record in caplog.records if record.levelno == logging.ERROR]
+    assert "hangs" in line
+    await parts.stop()
+    release.set()
+    await hanging

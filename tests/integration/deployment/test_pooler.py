@@ -1,0 +1,75 @@
+"""Behind a transaction pooler: LISTEN is found to be broken and said so, and everything runs all the same (rule 22)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from tasker.db.connection import Connection
+from tasker.lifecycle.deployment import DeploymentMode, HealthStatus
+from tests.integration.deployment.ears import QUICK, events_of, eventually, runs, settings, submitting, working
+from tests.integration.deployment.test_modes import DATABASE, hears
+from tests.support.pooler import transaction_pooler
+
+SOON = replace(QUICK, connection_timeout_seconds=0.5)
+
+
+@pytest.fixture
+def pooler(database_url: str) -> Iterator[str]:
+    with transaction_pooler(database_url) as url:
+        yield url
+
+
+async def test_notifications_that_a_pooler_swallows_are_replaced_by_polls_and_one_line_says_so(
+    pooler: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    chosen = settings(DeploymentMode.HYBRID, SOON)
+    async with working(pooler, chosen) as app, submitting(pooler) as program:
+        listener = events_of(app).listeners[DATABASE]
+        await eventually(lambda: listener.state.failures > 1, "the proof failed twice")
+        await runs(program, 20)
+        assert events_of(app).health().status is HealthStatus.DEGRADED
+    (line,) = [each.message for each in caplog.records if DATABASE in each.message and each.levelno == logging.WARNING]
+    assert "LISTEN does not work through 127.0.0.1:" in line
+    assert "(a transaction pooler?): polling every 50 ms" in line
+    assert "common.database.listen_url" in line
+
+
+async def test_with_a_direct_url_to_listen_at_work_is_announced(pooler: str, database_url: str) -> None:
+    chosen = settings(DeploymentMode.EVENT_DRIVEN_ONLY, replace(SOON, listen_url=database_url))
+    async with working(pooler, chosen) as app, submitting(pooler) as program:
+        await eventually(lambda: hears(app), "it hears")
+        await runs(program, 20)
+        assert events_of(app).statistics().found_by_polling == 0
+
+
+async def test_statements_are_prepared_only_where_the_session_is_our_own(pooler: str, database_url: str) -> None:
+    assert await prepared(pooler) == 0
+    assert await prepared(database_url) > 0
+
+
+async def prepared(url: str) -> int:
+    """How many statements the session holds after one was executed often."""
+    connection = Connection(url)
+    try:
+        for _ in range(10):
+            await connection.execute("select %s::int", (7,))
+        # the pooler lends the same session again
+        ((count,),) = await connection.execute("select count(*) from pg_prepared_statements")
+        return int(count)
+    finally:
+        await connection.close()
+
+
+def test_the_pooler_is_one(pooler: str) -> None:
+    """Or the tests above would prove nothing: a setting of the session does not stay with its connection."""
+    with psycopg.connect(pooler, autocommit=True) as one, psycopg.connect(pooler, autocommit=True) as two:
+        one.execute("set work_mem = '7MB'")
+        with two.transaction():
+            two.execute("select 1")
+            found = one.execute("show work_mem").fetchone()
+        assert found != ("7MB",)

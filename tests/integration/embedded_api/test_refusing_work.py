@@ -1,0 +1,57 @@
+"""Every way to submit honours the limit on ready steps, and what runs does not notice it (A-45)."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+import tasker
+from tasker.contracts.plan import Plan
+from tasker.errors import Overloaded
+from tasker.handler import HandlerRegistry
+from tasker.lifecycle.pressure import DepthLimits
+from tasker.services.submission import Request
+
+LIMITS = DepthLimits(critical=3, overflow=6)
+
+
+async def fill(url: str, plan: Plan, registry: HandlerRegistry) -> None:
+    """As many ready steps as the limit allows, and nobody who runs them."""
+    async with tasker.App(url, registry=registry, work=False) as app:
+        await app.submit_many(plan, [Request({"name": str(n)}, idempotency_key=str(n)) for n in range(3)])
+
+
+async def test_however_a_task_is_submitted_it_is_refused_with_the_time_to_come_back(
+    database_url: str, plan: Plan, registry: HandlerRegistry
+) -> None:
+    await fill(database_url, plan, registry)
+    async with tasker.App(database_url, registry=registry, work=False, depth_limits=LIMITS) as app:
+        with pytest.raises(Overloaded) as single:
+            await app.submit(plan, {"name": "Ada"})
+        with pytest.raises(Overloaded) as many:
+            await app.submit_many(plan, [Request({"name": "Ada"})])
+        with psycopg.connect(database_url) as transaction, pytest.raises(Overloaded) as joined:
+            await app.submit_in(transaction, plan, {"name": "Ada"})
+        with pytest.raises(Overloaded) as requested:
+            await app.submit_request(plan, Request({"name": "Ada"}))
+        refused = app.admission.refused[plan.namespace]
+
+    assert {error.value.retry_after for error in (single, many, joined, requested)} == {30}
+    assert refused == 4
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("select count(*) from tasker.tasks").fetchone() == (3,)
+
+
+async def test_work_above_the_limit_is_done_and_then_there_is_room_again(
+    database_url: str, plan: Plan, registry: HandlerRegistry
+) -> None:
+    await fill(database_url, plan, registry)
+    limits = DepthLimits(critical=1, overflow=1)
+    async with tasker.App(database_url, registry=registry, depth_limits=limits) as app:
+        await app.plan(plan)
+        tasks = await app.tasks.list()
+        for task in tasks:
+            await app.finished(str(task["task_uuid"]), timeout=60)
+        report = await app.run(plan, {"name": "Ada"}, timeout=60)
+
+    assert report.status == "complete"

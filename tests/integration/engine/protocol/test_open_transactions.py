@@ -1,0 +1,111 @@
+"""A transaction that stays open, because its program takes its time or is frozen, holds up nobody else's work."""
+
+from __future__ import annotations
+
+import random
+from uuid import uuid4
+
+from tasker.app.system import new_task_uuid
+from tasker.contracts.plan import Plan
+from tasker.db.connection import Connection
+from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.results import Processor
+from tasker.services.engine import Engine
+from tasker.services.exchange import Caller
+from tests.integration.engine.protocol.conftest import result_of
+from tests.support.engine_fixture import Lab, Session
+from tests.support.random_plans import Spec, StepType, create_steps
+
+SHARDS = 16
+
+
+def twin(lab: Lab, other: Session) -> Session:
+    """A session that counts in the same shard as the other one, and that would rather fail than wait."""
+    while (session := lab.session(options="-c lock_timeout=1s")).pid % SHARDS != other.pid % SHARDS:
+        pass
+    return session
+
+
+def submit(session: Session, plan: Plan, tasks: int = 1) -> list[str]:
+    """Submit without registering the template, which is there."""
+    template = session.value("select template_id from tasker.templates where hash = %s", plan.hash)
+    entries = [{"id": new_task_uuid(), "identity": str(uuid4())} for _ in range(tasks)]
+    args = {"template": template, "window": session.lab.window, "tasks": entries}
+    return [str(task) for task in session.call("submit", args)["created"]]
+
+
+def registered(lab: Lab, *specs: Spec) -> Plan:
+    """A plan whose template and queue exist."""
+    plan = lab.plan(*specs)
+    lab.submit_one(plan)
+    lab.one.run_all()
+    return plan
+
+
+def test_a_task_that_is_submitted_and_not_committed_holds_up_no_other_task(lone_lab: Lab) -> None:
+    plan = registered(lone_lab, Spec("a"), Spec("b", depends_on=("a",)))
+    with lone_lab.transaction(lone_lab.one):
+        (late,) = submit(lone_lab.one, plan)
+        other = twin(lone_lab, lone_lab.one)
+        (early,) = submit(other, plan)
+        assert other.run_all() == 2
+        assert lone_lab.task(early).state == "complete"
+
+    assert other.run_all() == 2
+    assert lone_lab.task(late).state == "complete"
+
+
+async def test_a_task_that_somebody_keeps_locked_does_not_hold_up_the_results_of_others(lone_lab: Lab) -> None:
+    connection = Connection(lone_lab.url, settings="-c lock_timeout=100")
+    engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
+    processor, caller = Processor(engine, random.Random(1)), Caller(lone_lab.one.worker)
+    plan = lone_lab.plan(Spec("a"), Spec("pick", StepType.DECISION), Spec("b", depends_on=("pick",)))
+    kept, other = lone_lab.submit(plan, {}, {})
+    results = [
+        result_of(plan, claim, create_steps("b") if claim["name"] == "pick" else None) for claim in lone_lab.one.claim()
+    ]
+    with lone_lab.transaction(lone_lab.two):
+        lone_lab.two.execute("select from tasker.tasks where task_uuid = %s for update", kept)
+        advanced = await processor.process(results, caller)
+        assert {result.outcome.claim.task_uuid for result in advanced.again} == {kept}
+        assert lone_lab.states(other) == {"a": "complete", "pick": "complete", "b": "enqueued"}
+
+    advanced = await processor.process(advanced.again, caller)
+    await connection.close()
+    assert not advanced.again
+    assert lone_lab.states(kept) == {"a": "complete", "pick": "complete", "b": "enqueued"}
+
+
+def test_the_number_of_enqueued_steps_is_right_whoever_counted(lone_lab: Lab) -> None:
+    plan = registered(lone_lab, Spec("a"))
+    others = [twin(lone_lab, lone_lab.one) for _ in range(2)]
+    with lone_lab.transaction(lone_lab.one):
+        submit(lone_lab.one, plan, 2)
+        with lone_lab.transaction(others[0]):
+            submit(others[0], plan, 3)
+            submit(others[1], plan)
+            assert enqueued(lone_lab) == 1
+        assert enqueued(lone_lab) == 4
+    assert enqueued(lone_lab) == 6
+
+    others[1].run_all()
+    assert enqueued(lone_lab) == 0
+    assert not lone_lab.observer.rows("select * from tasker.violations_v1('{}')")
+
+
+def test_shards_are_used_again(lone_lab: Lab) -> None:
+    """There are as many as there were transactions at the same time, not as many as there were sessions."""
+    plan = registered(lone_lab, Spec("a"))
+    for _ in range(3):
+        with lone_lab.transaction(lone_lab.one):
+            submit(lone_lab.one, plan)
+            submit(twin(lone_lab, lone_lab.one), plan)
+
+    query = "select count(*) from tasker.enqueue_counters where namespace_id = %s"
+    assert lone_lab.observer.value(query, lone_lab.namespace_id) == 2
+
+
+def enqueued(lab: Lab) -> int:
+    query = "select coalesce(sum(enqueued), 0)::int from tasker.enqueue_counters where namespace_id = %s"
+    return int(lab.observer.value(query, lab.namespace_id))

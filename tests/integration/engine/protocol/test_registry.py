@@ -1,0 +1,152 @@
+"""The registry of processes, and what it says about steps that nobody serves (H-47, H-48, H-51, rule 16)."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from tasker.orchestration.sweep import Sweeper
+from tasker.services.plans import PlanStore
+from tasker.services.workers import Workers
+from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+from tests.support.engine_fixture import Item, Lab, Session, change
+
+
+def unserved(lab: Lab, task: str) -> list[str]:
+    """The steps of the task that no worker takes."""
+    query = """select s.name from tasker.workflow_steps s
+      where s.task_uuid = %s and s.ordinal = any (tasker.unserved_ordinals(%s, s.template_id)) order by 1"""
+    return [row.name for row in lab.observer.rows(query, task, lab.namespace)]
+
+
+def refuse(session: Session, claim: Item) -> None:
+    """The session's worker cannot resolve the step's handler and puts it back."""
+    session.advance(change("release", claim, n={"unserved": "missing.handler"}))
+
+
+async def impatient_sweep(orchestra: Orchestra, unserved_ms: int | None = 0) -> dict[str, int]:
+    settings = replace(AT_ONCE, unserved_ms=unserved_ms)
+    plans = PlanStore(orchestra.engine.connection)
+    sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), settings)
+    return dict(+(await sweeper.sweep(orchestra.caller()))[0])
+
+
+async def entry(orchestra: Orchestra, worker: str, **which: Any) -> dict[str, Any]:
+    (found,) = [row for row in await Workers(orchestra.engine.connection).list(**which) if row["worker"] == worker]
+    return found
+
+
+def test_a_namespace_without_a_live_worker_is_unserved(lone_lab: Lab) -> None:
+    lab = lone_lab
+    task = lab.submit_one(lab.chain(2))
+    assert unserved(lab, task) == ["s0", "s1"]
+
+    lab.one.start_worker()
+    assert not unserved(lab, task)
+
+    lab.observer.set_time(31)
+    assert unserved(lab, task) == ["s0", "s1"], "its lease is over"
+
+
+def test_a_draining_worker_and_an_orchestrator_serve_nothing(lone_lab: Lab) -> None:
+    lab = lone_lab
+    task = lab.submit_one(lab.chain(1))
+    lab.one.start_worker()
+    lab.one.core("worker", {"action": "drain", "worker": lab.one.worker})
+    entered = {"action": "start", "kind": "orchestrator", "worker": lab.two.worker, "lease_ms": 9000, "host": "h"}
+    lab.two.core("worker", {**entered, "pid": 1, "namespaces": [lab.namespace], "concurrency": 0})
+
+    assert unserved(lab, task) == ["s0"]
+
+
+def test_a_step_is_unserved_once_every_live_worker_has_refused_it(lone_lab: Lab) -> None:
+    lab = lone_lab
+    for session in (lab.one, lab.two):
+        session.start_worker()
+    task, claims = lab.running(lab.chain(1))
+
+    refuse(lab.one, claims["s0"])
+    assert not unserved(lab, task), "the second worker was not asked yet"
+    (claim,) = lab.two.claim()
+    refuse(lab.two, claim)
+    assert unserved(lab, task) == ["s0"]
+
+    lab.two.core("worker", {"action": "serve", "worker": lab.two.worker, "namespaces": [lab.namespace]})
+    assert not unserved(lab, task), "it has loaded more handlers"
+
+
+async def test_a_step_waits_for_a_busy_worker_that_may_have_its_handler(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    for session in (lab.one, lab.two):
+        session.start_worker()
+    task, claims = lab.running(lab.chain(1))
+    refuse(lab.one, claims["s0"])
+
+    assert not await impatient_sweep(orchestra)
+    assert lab.states(task) == {"s0": "enqueued"}
+
+
+async def test_an_outage_of_all_workers_fails_no_step(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    lab.one.start_worker()
+    task, claims = lab.running(lab.chain(1))
+    refuse(lab.one, claims["s0"])
+    lab.one.core("worker", {"action": "stop", "worker": lab.one.worker})
+
+    assert not await impatient_sweep(orchestra)
+    assert lab.states(task) == {"s0": "enqueued"}
+
+
+async def test_without_a_limit_a_step_waits_for_ever(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    lab.one.start_worker()
+    task, claims = lab.running(lab.chain(1))
+    refuse(lab.one, claims["s0"])
+
+    assert not await impatient_sweep(orchestra, None)
+    assert await impatient_sweep(orchestra) == {"nobody_serves": 1}
+    assert lab.states(task) == {"s0": "error"}
+
+
+async def test_the_list_tells_how_each_process_is(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    _, claims = lab.running(lab.chain(1))
+    lab.one.start_worker()
+    held = [[claims["s0"]["step"], claims["s0"]["token"]]]
+    lab.one.core("worker", {"action": "beat", "worker": lab.one.worker, "lease_ms": 10_000, "held": held})
+
+    found = await entry(orchestra, lab.one.worker)
+    assert (found["kind"], found["state"], found["in_hand"], found["concurrency"]) == ("worker", "live", 1, 10)
+    assert found["namespaces"] == [lab.namespace]
+    assert 0 < found["lease_left_ms"] <= 10_000
+
+    lab.one.core("worker", {"action": "drain", "worker": lab.one.worker})
+    assert (await entry(orchestra, lab.one.worker))["state"] == "draining"
+
+    lab.one.core("worker", {"action": "stop", "worker": lab.one.worker})
+    assert lab.one.worker not in [row["worker"] for row in await Workers(orchestra.engine.connection).list()]
+    assert (await entry(orchestra, lab.one.worker, stopped=True))["state"] == "stopped"
+
+
+async def test_a_process_that_went_silent_is_expired_and_forgotten_after_a_time(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    lab.one.start_worker(lease_ms=0)
+    assert (await entry(orchestra, lab.one.worker))["state"] == "expired"
+    await orchestra.sweep()
+    assert (await entry(orchestra, lab.one.worker))["state"] == "expired", "kept for a day"
+
+    patient = replace(AT_ONCE, forget_ms=0)
+    plans = PlanStore(orchestra.engine.connection)
+    await Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), patient).sweep(orchestra.caller())
+
+    assert lab.one.worker not in [row["worker"] for row in await Workers(orchestra.engine.connection).list()]
+
+
+def test_entering_twice_is_entering_once(lone_lab: Lab) -> None:
+    """The answer to the first attempt may have been lost (rule 4)."""
+    for _ in range(2):
+        lone_lab.one.start_worker()
+
+    query = "select count(*) from tasker.workers where worker_uuid = %s"
+    assert lone_lab.observer.value(query, lone_lab.one.worker) == 1

@@ -1,0 +1,118 @@
+"""Failure storms: a step that fails too often is paused by `tasker`, until a person or its time ends that (H-88b)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasker.orchestration.storms import StormSettings, StormWatch
+from tests.integration.engine.protocol.conftest import Orchestra
+from tests.support.engine_fixture import FAILURE, Lab
+
+
+def fail_once(lab: Lab, name: str, times: int) -> None:
+    """So many tasks of the template `name`, the only step of each fails for good."""
+    lab.submit(lab.chain(1, name), *({} for _ in range(times)))
+    for claim in lab.one.claim(times):
+        lab.one.advance({"s": claim["step"], "t": claim["task"], "k": claim["token"], "kind": "fail", "e": FAILURE})
+
+
+def watch(orchestra: Orchestra, **settings: Any) -> StormWatch:
+    return StormWatch(orchestra.engine, StormSettings(**{"failures": 3, **settings}))
+
+
+def pauses(lab: Lab) -> list[tuple[Any, ...]]:
+    found = lab.one.core("paused", {})["pauses"]
+    return [(each["namespace"], each["template"], each["step"], each["actor"]) for each in found]
+
+
+async def test_beyond_the_limit_the_namespace_is_paused_by_tasker_who_says_why(
+    orchestra: Orchestra, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab, look = orchestra.lab, watch(orchestra)
+    fail_once(lab, "order", 3)
+    await look.look()
+    assert pauses(lab) == []
+    fail_once(lab, "order", 1)
+    await look.look()
+    await look.look()
+
+    assert pauses(lab) == [(lab.namespace, None, None, "tasker")]
+    (pause,) = lab.one.core("paused", {})["pauses"]
+    assert pause["reason"] == (
+        f"failure_storm: 4 failures of {lab.namespace}/order/s0 within 600 s, the last one: TestError: it broke"
+    )
+    assert look.paused == {lab.namespace: 1}
+    assert caplog.text.count(f"failure_storm paused={lab.namespace} reason=failure_storm: 4 failures") == 1
+    assert lab.submit(lab.chain(1, "other"), {})
+    assert lab.one.claim() == [], "what is paused does not start"
+
+
+@pytest.mark.parametrize(("pauses_", "template", "step"), [("template", "order", None), ("step", "order", "s0")])
+async def test_less_than_the_namespace_may_be_paused(
+    orchestra: Orchestra, pauses_: str, template: str, step: str | None
+) -> None:
+    lab = orchestra.lab
+    fail_once(lab, "order", 4)
+    await watch(orchestra, pauses=pauses_).look()
+
+    assert pauses(lab) == [(lab.namespace, template, step, "tasker")]
+    lab.submit(lab.chain(1, "other"), {})
+    assert len(lab.one.claim()) == 1, "everything else goes on"
+
+
+async def test_failures_of_different_steps_are_not_added_up(orchestra: Orchestra) -> None:
+    for name in ("one", "two"):
+        fail_once(orchestra.lab, name, 3)
+    await watch(orchestra).look()
+
+    assert pauses(orchestra.lab) == []
+
+
+async def test_failures_before_the_window_do_not_count(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    fail_once(lab, "order", 4)
+    lab.observer.execute("update tasker.step_failures set created_at = created_at - interval '601 seconds'")
+    await watch(orchestra).look()
+
+    assert pauses(lab) == []
+
+
+async def test_after_a_person_has_resumed_it_only_new_failures_count(orchestra: Orchestra) -> None:
+    lab, look = orchestra.lab, watch(orchestra)
+    fail_once(lab, "order", 4)
+    await look.look()
+    lab.one.core("resume", {"namespace": lab.namespace, "actor": "ops", "reason": "mended"})
+    await look.look()
+    assert pauses(lab) == []
+    fail_once(lab, "order", 4)
+    await look.look()
+
+    assert pauses(lab) == [(lab.namespace, None, None, "tasker")]
+
+
+async def test_its_time_over_the_pause_ends_by_itself_and_a_persons_pause_does_not(orchestra: Orchestra) -> None:
+    lab, look = orchestra.lab, watch(orchestra, resume_seconds=60)
+    fail_once(lab, "order", 4)
+    lab.one.core("pause", {"namespace": lab.namespace, "template": "order", "actor": "ops", "reason": "prices"})
+    await look.look()
+    await look.look()
+    assert len(pauses(lab)) == 2
+    lab.observer.execute("update tasker.pauses set paused_at = paused_at - interval '61 seconds'")
+    await look.look()
+
+    assert pauses(lab) == [(lab.namespace, "order", None, "ops")]
+    newest = lab.one.core("paused", {"limit": 1})["log"][0]
+    assert (newest["action"], newest["actor"], newest["reason"]) == (
+        "resume",
+        "tasker",
+        "failure_storm: its time is over",
+    )
+
+
+async def test_without_a_limit_nobody_looks(orchestra: Orchestra) -> None:
+    fail_once(orchestra.lab, "order", 20)
+    await watch(orchestra, failures=0).look()
+
+    assert pauses(orchestra.lab) == []

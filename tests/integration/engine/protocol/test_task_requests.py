@@ -1,0 +1,260 @@
+"""Tasks asked for by message, and tasks to be evaluated again (B-17, B-66, RT-11, RT-12, RT-49, RT-55)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from tasker.app.system import new_task_uuid
+from tasker.contracts.clock import Clock
+from tasker.contracts.plan import Plan
+from tasker.db.channel import DatabaseChannel
+from tasker.db.connection import Connection
+from tasker.lifecycle.pressure import DepthLimits
+from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.finalizing import Finalizations
+from tasker.orchestration.requests import TaskRequests
+from tasker.services.engine import Engine, Rules
+from tasker.services.exchange import Caller
+from tasker.services.plans import PlanStore
+from tasker.services.pressure import Admission
+from tasker.services.submission import Drafts
+from tests.support.engine_fixture import Lab
+
+
+@dataclass(frozen=True)
+class Desk:
+    """An orchestrator's inboxes, without its loops."""
+
+    lab: Lab
+    engine: Engine
+    plans: PlanStore
+
+    def requests(self, admission: Admission | None = None) -> TaskRequests:
+        drafts = Drafts(new_task_uuid, context_limit_bytes=10_000)
+        return TaskRequests(self.engine, self.plans, drafts, admission)
+
+    async def receive(self, admission: Admission | None = None) -> int:
+        count, _ = await self.requests(admission).receive(Caller(self.lab.one.worker), 100)
+        return count
+
+    async def finalize(self) -> int:
+        count, _ = await Finalizations(self.engine).receive(Caller(self.lab.one.worker), 100)
+        return count
+
+    async def send(self, *messages: Any) -> None:
+        queue = self.engine.messaging.names.task_requests
+        for message in messages:
+            payload = message if isinstance(message, bytes) else json.dumps(message).encode()
+            await self.engine.messaging.send_message(queue, payload)
+
+    def tasks(self) -> list[str]:
+        rows = self.lab.observer.rows(
+            "select task_uuid from tasker.tasks where namespace_id = %s", self.lab.namespace_id
+        )
+        return [str(row.task_uuid) for row in rows]
+
+    def refused(self) -> list[str]:
+        return [row.reason for row in self.lab.observer.rows("select reason from tasker.poison_messages order by id")]
+
+    async def waiting(self) -> int:
+        names = self.engine.messaging.names
+        return (await self.engine.messaging.queue_stats(names.task_requests)).depth
+
+
+@pytest.fixture
+async def desk(lone_lab: Lab) -> AsyncIterator[Desk]:
+    connection = Connection(lone_lab.url)
+    messaging = MessagingService(load_backend("pgmq", {"channel": DatabaseChannel(lone_lab.url)}))
+    await messaging.open()
+    await messaging.ensure_orchestration_queues()
+    plans = PlanStore(connection)
+    yield Desk(lone_lab, Engine(connection, messaging, Rules(hidden_seconds=36_000)), plans)
+    await messaging.close()
+    await connection.close()
+
+
+async def registered(desk: Desk, name: str = "chain") -> Plan:
+    plan = desk.lab.chain(2, name=name)
+    await desk.plans.register(plan)
+    return plan
+
+
+def asking(plan: Plan, **more: Any) -> dict[str, Any]:
+    request = {"request_id": new_task_uuid(), "namespace": plan.namespace, "template": plan.name}
+    return {**request, "context": {"n": new_task_uuid()}, **more}
+
+
+async def test_requests_become_tasks_of_the_identifiers_that_were_announced(desk: Desk) -> None:
+    plan, other = await registered(desk), await registered(desk, "other")
+    messages = [
+        asking(plan),
+        asking(other, version=other.version),
+        asking(plan, options={"priority": 7, "tags": ["a"]}),
+    ]
+    await desk.send(*messages)
+
+    assert await desk.receive() == 3
+
+    assert sorted(desk.tasks()) == sorted(message["request_id"] for message in messages)
+    assert desk.lab.task(messages[2]["request_id"]).priority == 7
+    assert await desk.waiting() == 0
+    desk.lab.check()
+
+
+async def test_a_request_that_comes_twice_is_one_task(desk: Desk) -> None:
+    """In one batch, and again after its task has begun."""
+    plan = await registered(desk)
+    message = asking(plan)
+    await desk.send(message, message)
+    await desk.receive()
+    await desk.send(message)
+    await desk.receive()
+
+    assert desk.tasks() == [message["request_id"]]
+    assert (desk.refused(), await desk.waiting()) == ([], 0)
+
+
+async def test_two_orchestrators_that_get_the_same_request_make_one_task(desk: Desk) -> None:
+    plan = await registered(desk)
+    message = asking(plan)
+    await desk.send(message, message)
+    connection = Connection(desk.lab.url)
+    rival = Desk(desk.lab, Engine(connection, desk.engine.messaging), PlanStore(connection))
+
+    each = [one.requests().receive(Caller(one.lab.one.worker), 1) for one in (desk, rival)]
+    assert sorted(count for count, _ in await asyncio.gather(*each)) == [1, 1]
+
+    assert desk.tasks() == [message["request_id"]]
+    await connection.close()
+
+
+async def test_any_uuid_names_a_request_and_its_last_bits_are_not_kept(desk: Desk) -> None:
+    plan = await registered(desk)
+    await desk.send(asking(plan, request_id="6f1c7e52-94c1-4f6e-9c3e-a1b2c3d4e5f6"))
+    await desk.receive()
+
+    assert desk.tasks() == ["6f1c7e52-94c1-4f6e-9c3e-a1b2c3000000"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (b"\x00\xff no json", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        ([1], "expected a JSON object"),
+        ({"request_id": "7"}, "request_id: expected a UUID, found '7'"),
+        ({"namespace": "no\x00where"}, "namespace: expected a name"),
+        ({"template": "nothing"}, "is registered"),
+        ({"version": "9.9.9"}, "version 9.9.9 is registered"),
+        ({"context": [1]}, "context: expected a JSON object"),
+        ({"context": {"a": "x" * 20_000}}, "10,000 allowed"),
+        ({"context": {"a": "\x00"}}, "$.a"),
+        ({"context": {"a": "\ud800"}}, "$.a"),
+        ({"options": {"priority": "high"}}, "priority: expected a whole number"),
+        ({"options": {"priority": 10**12}}, "22003"),
+        ({"options": {"reason": "\x00"}}, "22P05"),
+        ({"options": {"correlation_id": "x"}}, "correlation_id: expected a UUID"),
+        ({"options": {"urgent": True}}, "unknown option 'urgent'"),
+        ({"when": "now"}, "unknown key 'when'"),
+    ],
+)
+async def test_a_request_that_cannot_be_met_is_kept_with_the_reason_and_holds_nobody_up(
+    desk: Desk, wrong: Any, reason: str
+) -> None:
+    plan = await registered(desk)
+    good = [asking(plan), asking(plan)]
+    bad = asking(plan, **wrong) if isinstance(wrong, dict) else wrong
+    await desk.send(good[0], bad, good[1])
+
+    assert await desk.receive() == 3
+
+    assert sorted(desk.tasks()) == sorted(message["request_id"] for message in good)
+    (kept,) = desk.refused()
+    assert reason in kept
+    assert await desk.waiting() == 0
+
+
+async def test_a_context_that_does_not_fit_the_template_is_refused_with_the_place(desk: Desk) -> None:
+    plan = await registered(desk)
+    strict = replace(plan, input_schema={"type": "object", "required": ["amount"]})
+    await desk.plans.register(strict, force=True)
+    await desk.send(asking(strict), asking(strict, context={"amount": 1}))
+    await desk.receive()
+
+    assert len(desk.tasks()) == 1
+    assert "amount" in desk.refused()[0]
+
+
+async def test_requests_wait_while_the_database_is_away(desk: Desk) -> None:
+    """A crash between taking a message and its commit leaves the message."""
+    plan = await registered(desk)
+    message = asking(plan)
+    await desk.send(message)
+    broken = TaskRequests(
+        Engine(Connection("postgresql://127.0.0.1:1/none"), desk.engine.messaging),
+        PlanStore(Connection("postgresql://127.0.0.1:1/none")),
+        Drafts(new_task_uuid),
+    )
+    with pytest.raises(Exception, match="cannot connect"):
+        await broken.receive(Caller(desk.lab.one.worker), 10)
+
+    assert await desk.receive() == 1, "it was given back at once"
+    assert desk.tasks() == [message["request_id"]]
+
+
+async def test_requests_for_a_full_namespace_come_again_later(desk: Desk) -> None:
+    plan = await registered(desk)
+    await desk.send(asking(plan), asking(plan))
+    await desk.receive()
+    await desk.send(asking(plan))
+    full = Admission(desk.engine, _Still(), DepthLimits(critical=1, overflow=2))
+
+    assert await desk.receive(full) == 1
+
+    assert len(desk.tasks()) == 2
+    assert (await desk.waiting(), desk.refused()) == (1, [])
+    queue = "pgmq.q_orchestration_task_requests"
+    assert desk.lab.observer.value(f"select vt < clock_timestamp() + interval '1 hour' from {queue}")
+    desk.lab.observer.execute(f"update {queue} set vt = clock_timestamp()")
+    assert await desk.receive() == 1
+    assert len(desk.tasks()) == 3
+
+
+async def test_a_finalization_ends_a_task_that_was_forgotten_and_is_nothing_for_one_that_has_ended(desk: Desk) -> None:
+    lab, plan = desk.lab, desk.lab.chain(1)
+    task = lab.submit_one(plan)
+    lab.one.run_all()
+    lab.observer.execute(
+        "update tasker.tasks set state = 'steps_in_process', complete = false, done = 0, active = 1 "
+        "where task_uuid = %s",
+        task,
+    )
+    for _ in range(2):
+        await desk.engine.messaging.send_task_finalization({"task_uuid": task})
+        assert await desk.finalize() == 1
+        assert (lab.task(task).state, lab.task(task).done) == ("complete", 1)
+
+    assert desk.refused() == []
+
+
+async def test_a_finalization_that_names_no_task_is_kept_with_the_reason(desk: Desk) -> None:
+    await desk.engine.messaging.send_task_finalization({"task_uuid": new_task_uuid()})
+    await desk.engine.messaging.send_task_finalization({"task": 1})
+
+    assert await desk.finalize() == 2
+
+    assert {reason.split()[0] for reason in desk.refused()} == {"no", "task_uuid:"}
+
+
+class _Still(Clock):
+    """A clock that stands."""
+
+    def monotonic(self) -> float:
+        return 0.0

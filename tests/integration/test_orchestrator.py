@@ -1,0 +1,161 @@
+"""An orchestrator in this process: what it does with the messages of each backend, and its entry in the registry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from tasker.app import TaskRequester
+from tasker.app.bootstrap import prepare
+from tasker.app.orchestrator import Orchestrator
+from tasker.app.system import new_task_uuid
+from tasker.db.connection import Connection
+from tasker.errors import UsageError
+from tasker.execution.settings import WorkerSettings
+from tasker.lifecycle.storable import NotStorable
+from tasker.services.plans import PlanStore
+from tasker.services.workers import Workers
+from tests.support import brokers
+from tests.support.command_line import invoke
+from tests.support.random_plans import Spec, build_plan
+
+PLAN = build_plan(Spec("only"), namespace="asked", name="for_it")
+BROKERS = [name for name in brokers.ENGINE_BACKENDS if name not in ("pgmq", "memory")]
+
+
+@asynccontextmanager
+async def orchestrating(url: str, backend: str = "pgmq", settings: Any = None) -> AsyncIterator[Orchestrator]:
+    ground = prepare(url, backend=backend, backend_settings=settings)
+    await ground.messaging.open()
+    orchestrator = Orchestrator(url, ground.messaging, settings=WorkerSettings(lease_ms=300))
+    await orchestrator.start()
+    try:
+        yield orchestrator
+    finally:
+        await orchestrator.stop()
+        if settings:
+            await brokers.remove_queues(ground.messaging, settings)
+        await ground.messaging.close()
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(60):
+        while not await holds():
+            await asyncio.sleep(0.02)
+
+
+async def created(url: str, task: str) -> bool:
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        cursor = await connection.execute("select from tasker.tasks where task_uuid = %s", (task,))
+        return await cursor.fetchone() is not None
+
+
+async def register(url: str) -> None:
+    connection = Connection(url)
+    await PlanStore(connection).register(PLAN)
+    await connection.close()
+
+
+@pytest.mark.parametrize("backend", BROKERS)
+async def test_who_reaches_only_the_broker_gets_a_task(database_url: str, backend: str) -> None:
+    settings = brokers.engine_settings(backend)
+    await register(database_url)
+    async with orchestrating(database_url, backend, settings):
+        async with TaskRequester(backend, backend_settings=settings) as requester:
+            task = await requester.request("asked/for_it", {"n": 1}, priority=3)
+            again = await requester.request("asked/for_it", {"n": 1}, task_uuid=task, priority=3)
+            await requester.finalize(task)
+        await eventually(lambda: created(database_url, task))
+    assert again == task
+
+
+async def test_the_command_asks_for_a_task_and_refusals_are_listed(database_url: str) -> None:
+    await register(database_url)
+    arguments = ("task", "request", "asked/for_it", "--set", "n=2", "--priority", "4")
+    asked = await asyncio.to_thread(lambda: invoke(*arguments, database=database_url))
+    wrong = await asyncio.to_thread(lambda: invoke("task", "request", "asked/for_nothing", database=database_url))
+    assert (asked.exit_code, wrong.exit_code) == (0, 0), asked.output + wrong.output
+
+    async def refused() -> bool:
+        output = (await asyncio.to_thread(lambda: invoke("task", "refused", database=database_url))).output
+        return "no template asked/for_nothing is registered" in output
+
+    async with orchestrating(database_url):
+        await eventually(lambda: created(database_url, asked.output.strip()))
+        await eventually(refused)
+
+
+@pytest.mark.parametrize(
+    ("target", "context", "options", "message"),
+    [
+        ("nonsense", {}, {}, "expected a template file"),
+        ("asked/for_it", {"a": float("nan")}, {}, "nan is not a JSON number"),
+        ("asked/for_it", {}, {"priority": "high"}, "priority: expected a whole number"),
+        ("asked/for_it", {}, {"task_uuid": "7"}, "not a task's identifier"),
+    ],
+)
+async def test_a_wrong_request_is_refused_before_it_is_sent(
+    database_url: str, target: str, context: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    async with TaskRequester("pgmq", database_url=database_url) as requester:
+        with pytest.raises((UsageError, NotStorable)) as raised:
+            await requester.request(target, context, **options)
+    assert message in f"{raised.value} {raised.value.hint}"
+
+
+@pytest.mark.parametrize(("backend", "message"), [("pgmq", "no database is named"), ("memory", "inside one process")])
+def test_a_backend_that_no_orchestrator_shares_is_refused(backend: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        TaskRequester(backend)
+
+
+@pytest.mark.parametrize("command", ["worker", "orchestrator"])
+def test_processes_of_a_fleet_refuse_the_backend_that_others_cannot_reach(command: str) -> None:
+    found = invoke(command, "--no-config", "--backend", "memory")
+    assert found.exit_code == 2
+    assert "the memory backend lives inside one process" in found.output
+
+
+async def test_an_orchestrator_enters_the_registry_stays_and_leaves(database_url: str) -> None:
+    connection = Connection(database_url)
+    workers = Workers(connection)
+
+    async def entries() -> list[tuple[Any, ...]]:
+        return [(row["worker"], row["kind"], row["state"]) for row in await workers.list()]
+
+    async with orchestrating(database_url) as orchestrator:
+        entry = [(orchestrator.identity, "orchestrator", "live")]
+        await orchestrator.start()
+
+        async def entered() -> bool:
+            return await entries() == entry
+
+        await eventually(entered)
+        (first,) = await workers.list()
+
+        async def has_beaten() -> bool:
+            return (await workers.list())[0]["beat_at"] > first["beat_at"]
+
+        await eventually(has_beaten)
+        await connection.execute("delete from tasker.workers")
+        await eventually(entered)
+        await orchestrator.stop()
+        assert await entries() == []
+        await orchestrator.stop()
+    assert [row["state"] for row in await workers.list(stopped=True)] == ["stopped"]
+    await connection.close()
+
+
+async def test_a_request_is_met_by_one_of_several_orchestrators(database_url: str) -> None:
+    await register(database_url)
+    async with orchestrating(database_url), orchestrating(database_url):
+        async with TaskRequester("pgmq", database_url=database_url) as requester:
+            same = new_task_uuid()
+            for _ in range(5):
+                await requester.request("asked/for_it", {"n": 3}, task_uuid=same)
+        await eventually(lambda: created(database_url, same))

@@ -1,0 +1,168 @@
+"""Results on their way to a store that is away, slow or stuck: all of them arrive, and meanwhile nothing is claimed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tasker.app.system import SystemClock
+from tasker.contracts.plan import BreakerPolicy
+from tasker.errors import DatabaseUnavailable
+from tasker.execution.collecting import Collector
+from tasker.execution.settings import WorkerSettings
+from tasker.execution.worker import Worker
+from tasker.lifecycle.breaker import BreakerState
+from tasker.lifecycle.pressure import BufferLimits
+from tasker.resilience.registry import BreakerPolicies, Breakers
+from tasker.services.exchange import Advanced, Caller, Result
+from tests.unit.execution.bench import PATIENCE
+
+
+class Store:
+    """Where results go. It raises `error`, if any; `opened` lets writes pass; `offered` are the slots seen."""
+
+    def __init__(self) -> None:
+        self.stored: list[str] = []
+        self.offered: list[int] = []
+        self.error: Exception | None = None
+        self.opened = asyncio.Event()
+        self.opened.set()
+
+    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+        await self.opened.wait()
+        if self.error:
+            raise self.error
+        self.stored += [result.outcome.claim.step_uuid for result in results]
+        self.offered.append(caller.slots)
+        return Advanced()
+
+
+class Rig:
+    """A collector with its worker. The breaker opens after two failures, for a moment; one success closes it."""
+
+    def __init__(self, slow_ms: int = 10_000) -> None:
+        policy = BreakerPolicy(failure_threshold=2, timeout_seconds=0.05, success_threshold=1)
+        breakers = Breakers(
+            SystemClock(), BreakerPolicies(completion=policy, slow_completion_ms=slow_ms, settle_seconds=0)
+        )
+        self.breaker = breakers.completion.guard
+        self.store = Store()
+        self.collector = Collector(
+            self.store, self._release, breakers.completion, on_advanced=lambda _: None, on_lost=lambda: None
+        )
+        settings = WorkerSettings(concurrency=10, completion_buffer=BufferLimits(size=3))
+        nothing: Any = None
+        self.worker = Worker(
+            "worker",
+            engine=nothing,
+            plans=nothing,
+            runner=nothing,
+            settings=settings,
+            on_ended=self.collector.add,
+            on_given_back=self.collector.give_back,
+        )
+        self.collector.worker = self.worker
+
+    async def _release(self, given_back: object) -> None:
+        raise AssertionError("nothing is given back here")
+
+    def end(self, *steps: str) -> None:
+        """These steps have ended; their slots are free."""
+        for step in steps:
+            outcome: Any = SimpleNamespace(claim=SimpleNamespace(step_uuid=step))
+            self.collector.add(Result(outcome, outcome))
+
+    @property
+    def free(self) -> int:
+        return self.worker.slots.free
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            await asyncio.sleep(0.001)
+
+
+@pytest.fixture
+async def rigs() -> AsyncIterator[Callable[..., Rig]]:
+    running: list[asyncio.Task[None]] = []
+
+    def make(**options: Any) -> Rig:
+        rig = Rig(**options)
+        running.append(asyncio.create_task(rig.collector.run()))
+        return rig
+
+    yield make
+    for task in running:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_full_buffer_claims_nothing_loses_nothing_and_is_over_when_it_has_emptied(
+    rigs: Callable[..., Rig], caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = rigs()
+    rig.store.opened.clear()
+    rig.end("a", "b")
+    assert rig.free == 10
+    await until(lambda: rig.free == 0)  # the write under way has set them aside for what it hands over
+    rig.end("c", "d", "e")
+    assert rig.worker.slots.holds == {"completion_buffer": 1}
+    rig.store.opened.set()
+    await rig.collector.flushed()
+
+    assert rig.store.stored == ["a", "b", "c", "d", "e"]
+    assert rig.free == 10
+    assert "completion_buffer fill=full waiting=3 size=3" in caplog.text
+
+
+async def test_results_outlive_an_outage_in_which_nothing_is_claimed(rigs: Callable[..., Rig]) -> None:
+    rig = rigs()
+    rig.store.error = DatabaseUnavailable("gone")
+    rig.end("a")
+    await until(lambda: rig.breaker.metrics().opened >= 3)
+    held = rig.free
+    rig.end("b")
+    rig.store.error = None
+    await rig.collector.flushed()
+
+    assert held <= 1, "none while it is open, a single one as a trial"
+    assert sorted(rig.store.stored) == ["a", "b"]
+    assert rig.breaker.state is BreakerState.CLOSED
+    assert rig.free == 10
+
+
+async def test_while_storing_is_slow_results_are_stored_all_the_same_and_one_step_at_a_time_is_tried(
+    rigs: Callable[..., Rig],
+) -> None:
+    rig = rigs(slow_ms=0)
+    for step in ("a", "b"):
+        rig.end(step)
+        await rig.collector.flushed()
+    assert rig.free == 0
+    rig.end("c")
+    await rig.collector.flushed()
+    assert rig.store.stored == ["a", "b", "c"]
+    assert rig.store.offered[-1] == 0, "nothing is handed over either"
+
+    await until(lambda: rig.free == 1)
+    assert rig.breaker.state is BreakerState.HALF_OPEN
+
+
+async def test_the_health_says_how_full_the_buffer_is_and_why(rigs: Callable[..., Rig]) -> None:
+    rig = rigs()
+    rig.store.error = DatabaseUnavailable("cannot connect to database 'x' on db.internal")
+    rig.end("a", "b", "c")
+    await until(lambda: not rig.breaker.is_healthy())
+
+    reading = rig.breaker.reading()
+    assert (reading.error, reading.note) == (
+        "cannot connect to database 'x' on db.internal",
+        "buffer full: 3 of 3",
+    )

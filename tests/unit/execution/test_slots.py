@@ -1,0 +1,53 @@
+"""What a worker may take on: its free slots, and less while something holds it back."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tasker.execution.slots import Slots
+
+
+def test_what_is_held_back_is_not_free_until_every_reason_is_gone() -> None:
+    slots = Slots(10)
+    slots.settle(slots.reserve(3), 3)
+    slots.hold("buffer")
+    slots.hold("breaker")
+    assert (slots.free, slots.reserve()) == (0, 0)
+    slots.lift("buffer")
+    assert slots.free == 0
+    slots.lift("breaker")
+    slots.lift("breaker")
+
+    assert slots.free == 7
+
+
+def test_a_hold_may_let_a_few_pass() -> None:
+    slots = Slots(10)
+    slots.hold("breaker", at_most=1)
+    assert slots.free == 1
+    slots.settle(slots.reserve(), 1)
+    assert slots.free == 0
+    slots.finish()
+
+    assert slots.free == 1
+
+
+async def test_whoever_waits_for_a_slot_is_woken_when_the_hold_is_lifted() -> None:
+    slots = Slots(1)
+    slots.hold("buffer")
+    waiting = asyncio.create_task(slots.wait_free())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    slots.lift("buffer")
+
+    await asyncio.wait_for(waiting, 30)
+
+
+def test_holds_are_counted_by_their_reason() -> None:
+    slots = Slots(1)
+    for _ in range(2):
+        slots.hold("breaker")
+        slots.hold("breaker", at_most=1)
+        slots.lift("breaker")
+
+    assert slots.holds == {"breaker": 2}

@@ -1,0 +1,102 @@
+"""The rounds of promoting and sweeping behind their breaker: skipped while it is open, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from tasker.contracts.plan import BreakerPolicy
+from tasker.errors import DatabaseError, DatabaseUnavailable
+from tasker.orchestration.upkeep import Upkeep
+from tasker.resilience.registry import BreakerPolicies, Breakers
+from tasker.services.exchange import Advanced
+from tests.unit.execution.bench import PATIENCE, FakeClock
+
+
+class Rig:
+    """A process whose rounds fail with `error`. `rounds` are those made, `said` what reached the server."""
+
+    def __init__(self, error: DatabaseError) -> None:
+        self.clock = FakeClock()
+        self.error: DatabaseError | None = error
+        self.rounds = 0
+        self.said: list[str] = []
+        policy = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
+        self.breaker = Breakers(self.clock, BreakerPolicies(task_readiness=policy, settle_seconds=0)).task_readiness
+        here: Any = self
+        self.upkeep = Upkeep(
+            here, here, here, self.clock, random, breaker=self.breaker, on_advanced=lambda _: None, sweep_seconds=3600
+        )
+
+    @property
+    def connection(self) -> Rig:
+        return self
+
+    async def execute(self, statement: str, params: object = None) -> None:
+        self.said.append(statement)
+
+    def caller(self, slots: int = 0) -> None:
+        """Nobody in particular."""
+
+    async def offer(self, ask: Callable[[int], object]) -> dict[str, Any]:
+        self.rounds += 1
+        if self.error:
+            raise self.error
+        return {}
+
+    async def sweep(self, caller: object) -> tuple[Counter[str], Advanced]:
+        if self.error:
+            raise self.error
+        return Counter(), Advanced()
+
+
+async def until(true: Callable[[], bool], rig: Rig) -> None:
+    """Wait for it; meanwhile there is always something due."""
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            rig.upkeep.due_in(0)
+            await asyncio.sleep(0.001)
+
+
+async def running(rig: Rig, then: Callable[[], Any]) -> None:
+    task = asyncio.create_task(rig.upkeep.run())
+    try:
+        await then()
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_open_a_round_is_skipped_and_sleepers_are_woken_all_the_same() -> None:
+    rig = Rig(DatabaseError("canceling statement due to statement timeout"))
+
+    async def look() -> None:
+        await until(lambda: rig.upkeep.skipped > 0, rig)
+        rig.upkeep.wake({"payments"})
+        await until(lambda: bool(rig.said), rig)
+        assert rig.rounds == 2
+        assert rig.said == ["select tasker.wake_v1(%s)"], "a server that is there is not asked whether it is"
+
+        rig.error = None
+        rig.clock.seconds += 30
+        await until(rig.breaker.is_healthy, rig)
+
+    await running(rig, look)
+
+
+async def test_a_server_that_was_not_there_is_tried_as_soon_as_it_answers() -> None:
+    rig = Rig(DatabaseUnavailable("cannot connect"))
+
+    async def look() -> None:
+        await until(lambda: rig.breaker.metrics().opened == 1, rig)
+        rig.error = None
+        await until(rig.breaker.is_healthy, rig)
+        assert rig.said == ["select 1"]
+        assert rig.clock.seconds == 100.0, "not a second of the breaker's time has passed"
+
+    await running(rig, look)
