@@ -71,8 +71,7 @@ class Runtime:
         self._url, self._messaging, self._consume = url, messaging, consume
         self._on_finished, self._on_elsewhere = on_finished, on_elsewhere
         self._clock = SystemClock()
-        self.breakers = breakers or Breakers(self._clock)
-        self._parts = Parts()
+        self.breakers, self._parts = breakers or Breakers(self._clock), Parts()
         self._connections = {name: Connection(url, name=f"tasker {name}") for name in ("claim", "result", "upkeep")}
         claims, results, upkeep = (
             Engine(connection, messaging, self.settings.rules) for connection in self._connections.values()
@@ -283,7 +282,8 @@ class Runtime:
     def _fenced(self) -> None:
         """The lease was lost: whatever runs here belongs to others now. Give it up and be a new worker."""
         self.worker.stop_steps([step for step, _ in self.worker.held()])
-        self._parts.start([self._restart])
+        if not self._stopped:
+            self._parts.start([self._restart])
 
     async def _restart(self) -> None:
         _log.warning("worker_fenced worker=%s", self.worker.identity)

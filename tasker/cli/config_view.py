@@ -27,17 +27,14 @@ def as_text(results: Sequence[Result]) -> str:
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
         return f"{render(problems)}\n\nConfiguration is not valid: {count}"
     good = [each for each in results if isinstance(each, Configuration)]
-    warnings = dict.fromkeys(f"warning: {line}" for each in good for line in each.warnings())
     head = ["✓ Configuration loaded", "✓ Validation passed", "Configuration is valid!"]
-    return "\n".join([*head, *map(_summary, good), *(["", *warnings] if warnings else [])])
+    return "\n".join([*head, *map(_summary, good)])
 
 
 def as_json(results: Sequence[Result]) -> str:
     """The same as one JSON object."""
     problems = [problem.to_dict() for problem in _problems(results)]
-    good = [each for each in results if isinstance(each, Configuration)]
-    warnings = list(dict.fromkeys(line for each in good for line in each.warnings()))
-    return json.dumps({"valid": not problems, "problems": problems, "warnings": warnings}, indent=2)
+    return json.dumps({"valid": not problems, "problems": problems}, indent=2)
 
 
 def _problems(results: Sequence[Result]) -> list[Any]:
@@ -116,7 +113,6 @@ def _known(parameter: Parameter) -> dict[str, Any]:
         "advice": parameter.advice,
         "variables": list(parameter.variables) or None,
         "table": parameter.table,
-        "not_read_yet": parameter.pending,
         "reserved_for": parameter.reserved,
         "related": list(parameter.related) or None,
         "example": f"[{parameter.path.rpartition('.')[0]}] {parameter.name} = {toml_value(default)}",
@@ -135,9 +131,8 @@ def explanation_text(facts: dict[str, Any]) -> str:
 
 
 def _line(name: str, fact: Any) -> str:
-    label = {"not_read_yet": "Not read yet; for", "default_of_a_single_process": "Default of `run`, `dev`"}.get(
-        name, name.replace("_", " ").capitalize()
-    )
+    words = name.replace("_", " ").capitalize()
+    label = "Default of `run`, `dev`" if name == "default_of_a_single_process" else words
     if name.startswith("default"):
         fact = toml_value(fact)
     text = ", ".join(fact) if isinstance(fact, list) else str(fact)

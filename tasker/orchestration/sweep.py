@@ -6,6 +6,7 @@ processes may sweep at the same time. In a healthy run nothing is ever found.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 
 from tasker.contracts.clock import Random
 from tasker.db.queries import query
+from tasker.errors import MessagingError
 from tasker.orchestration.changes import Change, lost_change, simple_change
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
@@ -23,6 +25,7 @@ from tasker.services.exchange import Advanced, Caller
 from tasker.services.plans import PlanStore
 
 Found = Mapping[str, Any]
+_log = logging.getLogger("tasker.orchestration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +142,18 @@ class Sweeper:
         by_namespace = sorted(rows, key=lambda row: str(row["namespace"]))
         for namespace, group in groupby(by_namespace, key=lambda row: str(row["namespace"])):
             advanced.sent.setdefault(namespace, 0)
-            tokens = {row["s"]: row["k"] for row in group}
-            steps = await self._engine.missing_hints(namespace, list(tokens))
-            if steps:
-                advanced.add(answer := await self._engine.call("hinted", {"steps": steps, "tokens": tokens}))
-                repaired += sum((answer.get("sent") or {}).values())
+            try:
+                repaired += await self._hint_again(namespace, {row["s"]: row["k"] for row in group}, advanced)
+            except MessagingError as error:  # the rest of the sweep goes on, and what it repaired is counted
+                _log.warning("hints_not_looked_for namespace=%s reason=%s", namespace, error)
         return repaired
+
+    async def _hint_again(self, namespace: str, tokens: Mapping[str, int], advanced: Advanced) -> int:
+        steps = await self._engine.missing_hints(namespace, list(tokens))
+        if not steps:
+            return 0
+        advanced.add(answer := await self._engine.call("hinted", {"steps": steps, "tokens": tokens}))
+        return sum((answer.get("sent") or {}).values())
 
 
 def _join(advanced: Advanced, more: Advanced) -> None:

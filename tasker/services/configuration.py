@@ -29,11 +29,10 @@ from tasker.services.configuration_sources import (
     variable_layers,
 )
 from tasker.settings.catalogue import by_path
-from tasker.settings.check import check, unread
+from tasker.settings.check import check
 from tasker.settings.layering import find, leaves, without
 from tasker.settings.model import Settings
-from tasker.settings.pending import PENDING
-from tasker.settings.problems import Problem, render, show_value
+from tasker.settings.problems import Problem, render
 from tasker.settings.substitution import Substitution, has_unset, variables_in
 from tasker.settings.toml_text import toml_text
 
@@ -85,14 +84,6 @@ class Configuration:
         """True when some layer sets the parameter, be it to its default."""
         return self.origin(path) != "default"
 
-    def warnings(self) -> list[str]:
-        """One line for each setting that was changed and that no code reads yet."""
-        return [
-            f"{path} = {show_value(path, value)} has no effect yet (for: {part}; set by {self.origin(path)})"
-            for path, value, part in unread(self.settings, PENDING)
-            if self.is_set(path)
-        ]
-
     def _through(self, written: Any) -> str:
         """Which variables the text of a file took its value from."""
         texts = written if isinstance(written, list) else [written]
@@ -113,10 +104,7 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
     file = run_time_file(context, environment, environ)
     if file is None and context != "complete":
         raise ConfigurationError(NEITHER_IS_SET)
-    configuration = assemble(context, environment, [read_layer(file)] if file else [], environ)
-    for line in configuration.warnings():
-        _log.warning(line)
-    return configuration
+    return assemble(context, environment, [read_layer(file)] if file else [], environ)
 
 
 def run_time_file(context: str, environment: str, environ: Mapping[str, str]) -> Path | None:

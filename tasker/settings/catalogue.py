@@ -12,7 +12,6 @@ from pydantic.fields import FieldInfo
 
 from tasker.settings.layering import covering
 from tasker.settings.model import Settings
-from tasker.settings.pending import PENDING
 from tasker.settings.reserved import RESERVED
 from tasker.settings.single_process import SINGLE_PROCESS
 
@@ -23,9 +22,8 @@ _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "tex
 class Parameter:
     """One parameter. `variables` are the environment variables that give its value while no file does, first one first.
 
-    `pending` names the part of Tasker that will read it and does not yet, `reserved` the part that this version does
-    not have, for which it is refused; `single_process` is the default of `tasker run`, `tasker dev` and `App` where it
-    is another one.
+    `reserved` names the part that this version does not have, for which it is refused; `single_process` is the default
+    of `tasker run`, `tasker dev` and `App` where it is another one.
     """
 
     path: str
@@ -38,7 +36,6 @@ class Parameter:
     advice: str | None = None
     variables: tuple[str, ...] = ()
     table: str = ""
-    pending: str | None = None
     reserved: str | None = None
     single_process: Any = None
 
@@ -112,7 +109,6 @@ def _parameter(path: str, field: FieldInfo, table: str) -> Parameter:
         advice=str(notes["advice"]) if "advice" in notes else None,
         variables=(variable,) if isinstance(variable, str) else tuple(variable),
         table=table,
-        pending=covering(path, PENDING),
         reserved=covering(path, RESERVED),
         single_process=SINGLE_PROCESS.get(path),
     )

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from tasker.settings.catalogue import by_path, tables
-from tasker.settings.layering import covering, find, leaves, without
+from tasker.settings.layering import find, without
 from tasker.settings.model import Settings
 from tasker.settings.problems import Problem
 from tasker.settings.refused import REFUSED
@@ -125,10 +125,3 @@ def _suggestion(path: str, value: Any) -> str:
         return f"Did you mean {min(elsewhere, key=len)}?"
     names = ", ".join(sorted(siblings)[:12])
     return f"Remove it; {above or 'the file'} has: {names}" if siblings else "Remove it"
-
-
-def unread(settings: Settings, pending: Mapping[str, str]) -> list[tuple[str, Any, str]]:
-    """(path, value, part that will read it) of settings that differ from their default and have no effect yet."""
-    values = dict(leaves(settings.model_dump()))
-    found = ((path, value, covering(path, pending)) for path, value in values.items())
-    return [(path, value, part) for path, value, part in found if part and value != by_path()[path].default]

@@ -53,8 +53,6 @@ def _meaning(parameter: Parameter) -> str:
         parts.append(f"Variable: {', '.join(f'`{name}`' for name in parameter.variables)}.")
     if parameter.reserved:
         parts.append(f"*Reserved for {parameter.reserved}.*")
-    if parameter.pending:
-        parts.append(f"*Not read yet: {parameter.pending}.*")
     return " ".join(part for part in parts if part)
 
 

@@ -22,8 +22,8 @@ _HIDDEN = (
 )
 _WAITS = "Looking at a queue is one call to the database; its limit is common.database.statement_timeout_ms"
 _HINTS = (
-    "An event only says that there may be work, so it is neither repeated nor set aside, and what comes together is one "
-    "look that takes what fits; use max_concurrent_handlers, and `retry` in a template for steps"
+    "An event only says that there may be work, so it is neither repeated nor set aside, and what comes together is "
+    "one look that takes what fits; use max_concurrent_handlers, and `retry` in a template for steps"
 )
 _SEARCH = (
     "The search for what no message announced goes by time in every process and mode; use "

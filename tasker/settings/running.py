@@ -58,8 +58,8 @@ class Sweep(Table):
         3600,
         0,
         31_536_000,
-        "A step fails when for so long no worker of its namespace has had its handler; 0: it waits for ever. A namespace "
-        "without any worker does not count: its steps wait.",
+        "A step fails when for so long no worker of its namespace has had its handler; 0: it waits for ever. A "
+        "namespace without any worker does not count: its steps wait.",
     )
     forget_workers_after_seconds: int = whole(
         86_400, 60, 31_536_000, "How long a process that is gone is still shown by `tasker worker list`."

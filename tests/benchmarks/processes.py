@@ -65,14 +65,21 @@ class Bench:
         return float(self.value(f"select extract(epoch from max(completed_at) - min(created_at)) {mine}", tasks))
 
     def cpu(self) -> dict[str, float]:
-        """CPU seconds so far: of the fleet's processes, of the database, of the broker."""
-        (postmaster,) = self.rows("select pg_read_file('postmaster.pid')")[0]
+        """CPU seconds so far: of the fleet's processes, of the database, of the broker. 0: not seen from here."""
         used = {
             "workers": sum(_seconds(p.pid) for name, p in self.fleet.processes.items() if name.startswith("worker")),
             "orchestrators": sum(_seconds(p.pid) for name, p in self.fleet.processes.items() if name[0] == "o"),
-            "postgresql": _seconds(int(postmaster.split()[0])),
+            "postgresql": _seconds(self._postmaster()),
         }
         return used | ({"broker": _seconds(self.broker.pid)} if self.broker else {})
+
+    def _postmaster(self) -> int:
+        """The server's first process; 0 when it is on another machine, or does not tell."""
+        try:
+            pid = int(self.value("select pg_read_file('postmaster.pid')").split()[0])
+            return pid if Path(f"/proc/{pid}/comm").read_text().strip() == "postgres" else 0
+        except (psycopg.Error, FileNotFoundError):
+            return 0
 
 
 @contextmanager

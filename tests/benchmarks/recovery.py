@@ -89,6 +89,8 @@ def _kill_orchestrator(ground: Ground, bench: Bench, case: str) -> list[float]:
     if case == "started again":
         bench.fleet.restart(names[0])
     times = _moved(bench, killed, lost, "l.path like 'enqueued_for_orchestration>%%'")
+    if case == "none left":
+        bench.fleet.restart(names[0])
     bench.finish(tasks)
     return times
 

@@ -90,7 +90,3 @@ def main(words: Sequence[str] | None = None) -> None:
     options.output.write_text(as_json(figures))
     print(table(figures) if options.format == "table" else as_json(figures))
     tell(f"written to {options.output}")
-
-
-if __name__ == "__main__":
-    main()

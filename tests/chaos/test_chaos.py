@@ -31,7 +31,8 @@ def judge(setting: Setting, mayhem: Mayhem, *, faulty: bool = False) -> None:
     mayhem.end(LIMIT)
     print(f"\n{mayhem.told()}")
     setting.oracle.check_mixture(mayhem.tasks)
-    setting.oracle.check_repairs(*(MESSAGES if faulty or setting.broker else RESULTS))
+    kinds = MESSAGES if faulty or setting.broker else RESULTS
+    setting.oracle.check_repairs(*kinds, "frozen_client", uncounted=bool(mayhem.killed))
 
 
 @pytest.mark.parametrize("path", ["inline", "queued"])

@@ -33,9 +33,10 @@ def sources(write: Write, tmp_path: Path) -> Path:
     write("c/base/common.toml", "[common.database.pool]\nmax_connections = 30\nmin_connections = 8\n")
     write(
         "c/base/orchestration.toml",
-        "[orchestration.decision_points]\nmax_depth = 11\n[orchestration.event_systems.orchestration]\ndeployment_mode = \"PollingOnly\"\n",
+        "[orchestration.decision_points]\nmax_depth = 11\n"
+        '[orchestration.event_systems.orchestration]\ndeployment_mode = "PollingOnly"\n',
     )
-    write("c/base/worker.toml", '[worker]\nworker_type = "${KIND:-general}"\n')
+    write("c/base/worker.toml", '[worker]\nworker_id = "${KIND:-general}"\n')
     write(
         "c/environments/production/common.toml",
         '[common.database]\nurl = "${DATABASE_URL}"\npool.max_connections = 50\n',

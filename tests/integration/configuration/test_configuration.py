@@ -176,20 +176,10 @@ def test_origins_tell_file_line_and_variable(sources: Path) -> None:
     found = from_sources("complete", "production", sources, {"DATABASE_URL": URL, "KIND": "heavy"})
     assert found.origin(CONNECTIONS) == f"{sources}/environments/production/common.toml:3"
     assert found.origin("common.database.pool.min_connections") == f"{sources}/base/common.toml:3"
-    assert found.origin("worker.worker_type") == f"{sources}/base/worker.toml:2, environment variable KIND"
+    assert found.origin("worker.worker_id") == f"{sources}/base/worker.toml:2, environment variable KIND"
     assert found.origin("orchestration.decision_points.max_decision_depth") == f"{sources}/base/orchestration.toml:2"
     assert found.origin("worker.lease.lease_ms") == "default"
     assert not found.is_set("worker.lease.lease_ms")
-
-
-def test_a_changed_setting_that_nothing_reads_yet_is_warned_of_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, write: Write, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("tasker.services.configuration.PENDING", {"worker.lease": "a part to come"})
-    file = write("m.toml", "[worker.lease]\nlease_ms = 20000\ngrace_ms = 10000\n")
-    load("worker", {"TASKER_CONFIG_PATH": str(file)})
-    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert warnings == [f"worker.lease.lease_ms = 20000 has no effect yet (for: a part to come; set by {file}:2)"]
 
 
 def test_a_generated_file_has_its_header_keeps_placeholders_and_loads(sources: Path, write: Write) -> None:
@@ -206,7 +196,7 @@ def test_a_generated_file_has_its_header_keeps_placeholders_and_loads(sources: P
         "# environment-specific overrides. Environment values take precedence.\n"
     )
     assert 'url = "${DATABASE_URL}"' in text
-    assert 'worker_type = "${KIND:-general}"' in text
+    assert 'worker_id = "${KIND:-general}"' in text
     assert "hunter2" not in generate("worker", "production", sources, {"DATABASE_URL": URL}, NOW)
     environ = {"TASKER_CONFIG_PATH": str(write("merged.toml", text)), "DATABASE_URL": URL}
     assert load("worker", environ).settings == from_sources("worker", "production", sources, environ).settings

@@ -17,7 +17,7 @@ from tasker.db.migrate import upgrade
 from tasker.errors import DatabaseUnavailable, LockTimeout, StatementTimeout
 from tests.support.pooler import transaction_pooler
 
-HASTY = "-c statement_timeout=50"
+HASTY = "-c statement_timeout=500"
 
 
 @pytest.fixture
@@ -101,9 +101,8 @@ def test_an_upgrade_runs_longer_than_a_statement_may(empty_database_url: str) ->
     assert upgrade(with_statement_timeout(empty_database_url, 30_001))
 
 
-async def test_a_connection_that_was_lost_is_opened_again(
-    connection: Connection, database_url: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_connection_that_was_lost_is_opened_again(database_url: str) -> None:
+    connection = Connection(database_url)
     ((pid,),) = await connection.execute("select pg_backend_pid()")
     with psycopg.connect(database_url, autocommit=True) as other:
         other.execute("select pg_terminate_backend(%s)", [pid])
@@ -111,6 +110,7 @@ async def test_a_connection_that_was_lost_is_opened_again(
         await connection.execute("select 1")
 
     assert await connection.execute("select 1") == [(1,)]
+    await connection.close()
 
 
 async def test_attempts_at_a_server_that_is_not_there_are_told_without_the_password(

@@ -51,7 +51,8 @@ def waits_for_client(lab: Lab) -> bool:
 
 def claiming(lab: Lab) -> list[str]:
     """What each session that claims waits for."""
-    query = "select wait_event from pg_stat_activity where application_name = 'tasker claim' and datname = current_database()"
+    query = """select wait_event from pg_stat_activity
+      where application_name = 'tasker claim' and datname = current_database()"""
     return [row.wait_event for row in lab.observer.rows(query)]
 
 
@@ -66,7 +67,7 @@ async def test_a_sweep_ends_the_session_of_a_worker_frozen_in_its_claim(lab: Lab
     with frozen(lab.url, "claim", claim_of(lab)):
         until(lambda: waits_for_client(lab), "the server waits for the client")
         assert lab.two.claim() == [], "its transaction is open, so nobody else gets the steps"
-        hasty = Connection(lab.url, settings="-c statement_timeout=100ms")
+        hasty = Connection(lab.url, settings="-c statement_timeout=1s")
         ended = [await hasty.execute(query("sessions", "end_frozen"), {})]
         while ended[-1] == [(0,)]:
             ended.append(await hasty.execute(query("sessions", "end_frozen"), {}))

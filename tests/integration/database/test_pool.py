@@ -64,11 +64,13 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def sessions(pool: Pool[Connection], url: str) -> int:
-    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as other:
-        cursor = await other.execute("select count(*) from pg_stat_activity where application_name = 'tasker pooled'")
-        row = await cursor.fetchone()
-        return int(row[0]) if row else 0
+async def until_sessions(url: str, expected: int) -> None:
+    """Return once the server has so many sessions of the pool."""
+    query = """select count(*) from pg_stat_activity
+      where application_name = 'tasker pooled' and datname = current_database()"""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as other, asyncio.timeout(60):
+        while await (await other.execute(query)).fetchone() != (expected,):
+            await asyncio.sleep(0.02)
 
 
 async def test_parallel_submissions_through_one_connection_all_finish(database_url: str) -> None:
@@ -141,12 +143,10 @@ async def test_a_caller_who_gives_up_while_waiting_takes_nothing_along(make_pool
 async def test_idle_connections_are_closed_down_to_the_minimum(make_pool: MakePool, database_url: str) -> None:
     pool = make_pool(PoolSettings(max_connections=4, min_connections=1, idle_timeout=0.05))
     async with all_lent(pool, database_url):
-        assert await sessions(pool, database_url) == 4
+        await until_sessions(database_url, 4)
     await until(lambda: pool.sizes()["made"] == 1)
 
-    async with asyncio.timeout(60):
-        while await sessions(pool, database_url) != 1:
-            await asyncio.sleep(0.02)
+    await until_sessions(database_url, 1)
 
 
 async def test_a_connection_is_replaced_after_its_lifetime(make_pool: MakePool) -> None:
@@ -161,6 +161,4 @@ async def test_a_pool_that_is_closed_keeps_no_connection(make_pool: MakePool, da
     async with all_lent(pool, database_url):
         await pool.close()
 
-    async with asyncio.timeout(60):
-        while await sessions(pool, database_url):
-            await asyncio.sleep(0.02)
+    await until_sessions(database_url, 0)

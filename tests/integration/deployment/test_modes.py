@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+import tasker
 from tasker.lifecycle.deployment import DeploymentMode, HealthStatus, Reception
 from tasker.orchestration.sweep import SweepSettings
 from tests.integration.deployment.ears import (
@@ -29,9 +30,15 @@ DATABASE = "notifications of the database"
 PUSHED = "messages of ears"
 
 
-def hears(app: object) -> bool:
-    listeners = events_of(app).listeners.values()  # type: ignore[arg-type]
+def hears(app: tasker.App) -> bool:
+    listeners = events_of(app).listeners.values()
     return bool(listeners) and all(each.state.hears for each in listeners)
+
+
+def rests(app: tasker.App) -> bool:
+    """The worker is marked asleep and waits."""
+    claimer = runtime_of(app)._claimer
+    return claimer._asleep and bool(claimer._rest._event._waiters)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("configured", "listeners"), [(POLLING, set()), (EVENTS, {DATABASE}), (HYBRID, {DATABASE})])
@@ -91,7 +98,7 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
     async with working(database_url, settings(mode, slow), sweeps=blind) as app, submitting(database_url) as program:
         events = events_of(app)
         listener = events.listeners[DATABASE]
-        await eventually(lambda: hears(app), "it hears")
+        await eventually(lambda: hears(app) and rests(app), "it hears, and the worker rests")
         with monkeypatch.context() as cut_off:
             cut_off.setattr(listener, "source", replace(listener.source, news=refused))
             cut(database_url)
@@ -155,7 +162,7 @@ async def test_an_event_driven_worker_asks_for_nothing_while_it_has_nothing_to_d
         monkeypatch.setattr(runtime._claimer._engine, "claim", look)
         await runs(app)
         await eventually(lambda: hears(app), "it hears")
-        await eventually(lambda: runtime._claimer._asleep, "it sleeps")
+        await eventually(lambda: rests(app), "it sleeps")
         before, rounds = looks, 0
         health = events_of(app).health
 

@@ -137,7 +137,7 @@ def test_settings_that_do_not_go_together_are_refused(values: dict[str, Any], pa
         ("orchestration.dlq.staleness_detection.actions.event_channel", "x" * 64),
         ("common.task_templates.search_paths", ["a/{b"]),
         ("common.task_templates.search_paths", []),
-        ("worker.worker_type", ""),
+        ("worker.worker_id", ""),
     ],
 )
 def test_texts_have_a_form(path: str, value: Any) -> None:

@@ -28,12 +28,12 @@ from tasker.settings.catalogue import Parameter, by_path, parameters
 from tasker.settings.check import check
 from tasker.settings.layering import deep_merge, nested
 from tasker.settings.model import Settings
-from tasker.settings.pending import PENDING
 from tasker.settings.reference import reference
+from tasker.settings.reserved import RESERVED
 from tasker.settings.single_process import SINGLE_PROCESS
 
 ROOT = Path(__file__).parents[3]
-READ = [parameter for parameter in parameters() if not (parameter.pending or parameter.reserved)]
+READ = [parameter for parameter in parameters() if not parameter.reserved]
 
 
 def path_of(value: Any) -> str | None:
@@ -71,19 +71,12 @@ def changed(parameter: Parameter) -> list[Settings]:
 
 
 @pytest.mark.parametrize("parameter", READ, ids=path_of)
-def test_a_setting_that_is_not_pending_changes_what_a_process_is_made_with(parameter: Parameter) -> None:
+def test_a_setting_that_is_accepted_changes_what_a_process_is_made_with(parameter: Parameter) -> None:
     assert any(configured(settings) != configured(Settings()) for settings in changed(parameter))
 
 
-@pytest.mark.parametrize("parameter", [each for each in parameters() if each.pending], ids=path_of)
-def test_a_pending_setting_changes_nothing_yet(parameter: Parameter) -> None:
-    """Whoever writes the reader takes the path out of `pending.py`."""
-    found = [configured(settings) for settings in changed(parameter)]
-    assert found == [configured(Settings())] * len(found), f"take {parameter.path} out of PENDING"
-
-
-def test_every_entry_of_the_pending_list_still_names_settings() -> None:
-    assert all(any(each == path or each.startswith(f"{path}.") for each in by_path()) for path in PENDING)
+def test_every_reserved_path_names_settings() -> None:
+    assert all(any(each == path or each.startswith(f"{path}.") for each in by_path()) for path in RESERVED)
 
 
 def test_what_the_settings_become_is_used() -> None:

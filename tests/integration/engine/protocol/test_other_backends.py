@@ -90,6 +90,29 @@ async def test_hints_that_could_not_be_sent_after_the_commit_are_sent_by_a_sweep
     assert second["name"] == "s1"
 
 
+async def test_what_a_sweep_repairs_while_the_broker_is_away_is_counted(
+    outside: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lost worker and a lost hint: the first is repaired, the second when the broker is back."""
+
+    async def away(queue: str) -> Any:
+        raise MessagingError("the broker is gone")
+
+    plan = await submit(outside, 2)
+    orphan, other = await claim(outside)
+    outside.engine.messaging.down = True  # type: ignore[attr-defined]
+    outside.lab.two.start_worker()
+    await outside.process(result_of(plan, other))
+    with monkeypatch.context() as patch:
+        patch.setattr(outside.engine.messaging, "queue_stats", away)
+        assert await outside.sweep() == {"lost_worker": 1}
+    outside.engine.messaging.down = False  # type: ignore[attr-defined]
+
+    assert await outside.sweep() == {"hint_lost": 1}
+    assert outside.lab.states(orphan["task"])["s0"] == "waiting_for_retry"
+    assert outside.lab.observer.value("select repaired from tasker.repairs where kind = 'lost_worker'") == 1
+
+
 async def test_a_claim_that_the_database_refuses_gives_its_messages_back(outside: Orchestra) -> None:
     await submit(outside)
     args = outside.lab.one.args(slots=5)
