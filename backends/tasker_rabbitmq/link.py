@@ -85,7 +85,11 @@ class Link:
     async def alone(self) -> AsyncGenerator[Channel, None]:
         """A channel for one caller at a time: asking for a missing queue closes it, with all that is under way."""
         async with self._admin, self.answered():
-            yield await self.channel(ADMIN)
+            try:
+                yield await self.channel(ADMIN)
+            except asyncio.CancelledError:  # the client closes the channel of a call that was cancelled, a little later
+                self._channels.pop(ADMIN, None)
+                raise
 
     def _transport(self) -> AbstractConnection:
         transport = self._connection.transport if self._connection else None

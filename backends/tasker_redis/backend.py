@@ -11,7 +11,7 @@ from uuid import uuid4
 from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
 from tasker_redis.held import HeldMessages, Receipt
-from tasker_redis.link import Link
+from tasker_redis.link import Link, interruptible
 from tasker_redis.settings import RedisSettings
 
 BURST = 1000
@@ -221,7 +221,8 @@ class RedisBackend:
                     if news:
                         yield Available(queue)
                 with self._link.errors():
-                    await client.xread({wanted[queue]: seen[queue] for queue in wanted}, count=1, block=max(1, wait))
+                    streams: Any = {wanted[queue]: seen[queue] for queue in wanted}
+                    await interruptible(client.xread(streams, count=1, block=max(1, wait)))
 
 
 def _milliseconds(seconds: float) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.resources import files
 from typing import Any, cast
@@ -17,6 +18,9 @@ from tasker_redis.settings import RedisSettings
 
 REPLY_SECONDS = 15.0
 """How long the server may take to answer."""
+
+SWALLOWED_SECONDS = 0.05
+"""After how long a cancellation that had no effect is repeated."""
 
 SCRIPTS = ("create", "delete", "send", "receive", "settle", "look", "stats")
 
@@ -55,7 +59,7 @@ class Link:
         """What a script answers; None when its queue does not exist."""
         client = self.redis
         with self.errors():
-            return await self._scripts[script](keys, args, client)
+            return await interruptible(self._scripts[script](keys, args, client))
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[Redis]:
@@ -92,6 +96,20 @@ class Link:
             raise BackendUnavailable(f"Redis does not answer: {error}", hint=hint) from error
         except RedisError as error:
             raise MessagingError(f"Redis refused a call: {error}") from error
+
+
+async def interruptible(call: Awaitable[Any]) -> Any:
+    """What the call returns. The client may swallow a cancellation; it is repeated until the call has ended."""
+    task = asyncio.ensure_future(call)
+    try:
+        await asyncio.wait([task])
+    finally:
+        while not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=SWALLOWED_SECONDS)
+        if not task.cancelled():
+            task.exception()  # looked at, so that nobody complains when this call was cancelled
+    return task.result()
 
 
 def _source(name: str) -> str:

@@ -25,7 +25,7 @@ async def provider(
     if backend == "memory":
         raise UsageError(
             "the memory backend lives inside one process; nothing of it can be reached from here",
-            hint="name a provider that processes share: --backend pgmq, rabbitmq, redis or nats",
+            hint="name a provider that processes share: pgmq, rabbitmq, redis or nats",
         )
     ground = prepare(
         configuration.database_url,

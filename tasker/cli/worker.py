@@ -42,7 +42,7 @@ RESTART_SECONDS = 1.0
 @no_config_option
 @database_options
 def worker(processes: int, tied: bool, database: Database, **options: Any) -> None:
-    """Run steps of the given workflows and namespaces until stopped.
+    """Run steps of the given workflows and namespaces until stopped. `tasker worker list` shows who is at work.
 
     Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`);
     options given here count above it.

@@ -104,7 +104,7 @@ def connect(url: str, *, session: Mapping[str, int] = SESSION, **options: Any) -
 
 def unavailable(url: str, error: Exception) -> DatabaseUnavailable:
     """The error for a connection that failed. It is not retryable when the server refuses this login for good."""
-    said = str(error)
+    said = " ".join(str(error).split())
     refused = any(words in said for words in ("authentication failed", "does not exist", "no pg_hba.conf entry"))
     return DatabaseUnavailable(
         f"cannot connect to {describe_url(url)}: {said}",

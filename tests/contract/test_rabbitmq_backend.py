@@ -323,6 +323,18 @@ def test_delays_are_rounded_up_to_two_digits(seconds: float, milliseconds: int) 
     assert rounded_up(seconds) == milliseconds
 
 
+async def test_a_call_that_was_cancelled_halfway_harms_no_later_one(rabbitmq: RabbitmqBackend) -> None:
+    """As when a process stops a part that was looking at its queue."""
+    await rabbitmq.create_queue("looked_at")
+    for turns in range(15):
+        look = asyncio.create_task(rabbitmq.queue_stats("looked_at"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        look.cancel()
+        await asyncio.gather(look, return_exceptions=True)
+        assert (await rabbitmq.queue_stats("looked_at")).depth == 0
+
+
 class OpenChannel:
     is_closed = False
 

@@ -310,3 +310,22 @@ def test_held_messages_are_bounded_and_the_oldest_gives_way() -> None:
     for message_id in (1, 2, 3):
         held.put("q", message_id, Receipt(b"1-0", 1))
     assert [held.get("q", message_id) is None for message_id in (1, 2, 3)] == [True, False, False]
+
+
+@pytest.mark.parametrize("turns", range(0, 300, 12))
+async def test_a_subscriber_that_is_cancelled_at_any_moment_ends(rig: Rig, turns: int) -> None:
+    """After so many turns of the loop: while it connects, asks, or waits."""
+    await rig.backend.create_queue("q")
+
+    async def follow() -> None:
+        async with aclosing(rig.backend.subscribe_many(["q"])) as news:
+            async for _ in news:
+                pass
+
+    subscriber = asyncio.create_task(follow())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    subscriber.cancel()
+    _, hanging = await asyncio.wait([subscriber], timeout=60)
+
+    assert not hanging

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 URL_VARIABLES = {"rabbitmq": "RABBITMQ_URL", "redis": "TASKER_REDIS_URL", "nats": "NATS_URL"}
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 OUTLIVED = 20.0
 """Seconds that a process has for its graceful end before it is killed."""
 
@@ -109,13 +111,24 @@ class Fleet:
         command, environment = self._commands[name]
         with (self._folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                command, cwd=ROOT, env={**self._environment, **environment}, stdout=log, stderr=subprocess.STDOUT
+                command,
+                cwd=ROOT,
+                env={**self._environment, **environment},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_end_with_the_tests,
             )
 
     def _is_ready(self, name: str) -> bool:
         assert self.processes[name].poll() is None, self.log(name)
         text = self.log(name)
         return "worker " in text or "orchestrator " in text
+
+
+def _end_with_the_tests() -> None:
+    """On Linux: be killed when the tests are, who then cannot stop what they have started."""
+    if _LIBC is not None:
+        _LIBC.prctl(1, signal.SIGKILL)
 
 
 def is_gone(pid: int) -> bool:

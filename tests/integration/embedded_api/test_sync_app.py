@@ -120,9 +120,7 @@ def test_the_twin_has_every_method_with_its_parameters(twin: type, original: typ
 def test_ctrl_c_ends_the_waiting_and_gives_the_step_back(database_url: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     command = [sys.executable, "program.py", database_url]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
             assert process.stdout.readline() == "running\n"
