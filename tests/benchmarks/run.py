@@ -84,9 +84,12 @@ def main(words: Sequence[str] | None = None) -> None:
     def tell(what: str) -> None:
         print(f"[{time.monotonic() - started:5.0f} s] {what}", file=sys.stderr, flush=True)
 
-    with grounded(options) as ground:
-        figures = list(measure(ground, names, tell))
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(as_json(figures))
-    print(table(figures) if options.format == "table" else as_json(figures))
-    tell(f"written to {options.output}")
+    figures: list[Figure] = []
+    try:
+        with grounded(options) as ground:
+            figures.extend(measure(ground, names, tell))
+    finally:  # a run that was stopped has measured something, too
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(as_json(figures))
+        print(table(figures) if options.format == "table" else as_json(figures))
+        tell(f"written to {options.output}")

@@ -14,6 +14,8 @@ PATHS = ("inline", "queued")
 ORCHESTRATORS = 2
 WORKERS = (1, 2, 4)
 TASKS, STEPS, RUNS, WARM = 1000, 4, 3, 50
+BATCH_SECONDS = 5.0
+"""A slow fleet gets smaller batches, which take about so long."""
 
 
 def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
@@ -48,8 +50,9 @@ def _counts(ground: Ground) -> tuple[int, ...]:
 
 
 def _throughput(ground: Ground, bench: Bench, path: str, workers: int) -> Figure:
-    bench.finish(bench.submit("linear", ground.fewer(WARM, 5)))
-    tasks = ground.fewer(TASKS, 20)
+    warm = ground.fewer(WARM, 5)
+    pace = warm / bench.finish(bench.submit("linear", warm))
+    tasks = min(ground.fewer(TASKS, 20), max(20, round(pace * BATCH_SECONDS)))
     before = bench.cpu()
     times = [bench.finish(bench.submit("linear", tasks)) for _ in range(1 if ground.quick else RUNS)]
     after = bench.cpu()
