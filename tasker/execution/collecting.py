@@ -81,7 +81,8 @@ class Collector:
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write until cancelled. Begun again after a crash, it first writes what the crash left."""
+        self._wake.set()
         while True:
             await self._wake.wait()
             self._wake.clear()

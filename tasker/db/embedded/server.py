@@ -152,8 +152,8 @@ def _start(layout: Layout, settings: Mapping[str, str], linger_seconds: float) -
     with _starting(layout):
         if accepts_connections(layout):
             return None
-        if (pid := _live_postmaster(layout)) is not None:  # whoever started it was killed meanwhile
-            _wait_for_connections(layout, pid, deadline)
+        pid = _live_postmaster(layout)  # whoever started it was killed meanwhile
+        if pid is not None and _comes_up(layout, pid, deadline):
             _spawn_watcher(layout, pid, linger_seconds)
             return None
         process = _launch_until_ready(layout, settings, deadline)
@@ -168,11 +168,15 @@ def _live_postmaster(layout: Layout) -> int | None:
     return pid
 
 
-def _wait_for_connections(layout: Layout, pid: int, deadline: float) -> None:
+def _comes_up(layout: Layout, pid: int, deadline: float) -> bool:
+    """True once it accepts connections, False when it ends before: it was being killed."""
     while not accepts_connections(layout):
-        if time.monotonic() > deadline or not watch.is_running(pid):
+        if not watch.is_running(pid):
+            return False
+        if time.monotonic() > deadline:
             raise _did_not_start(layout)
         time.sleep(POLL_SECONDS)
+    return True
 
 
 def _launch_until_ready(layout: Layout, settings: Mapping[str, str], deadline: float) -> _Detached:

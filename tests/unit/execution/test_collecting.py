@@ -166,3 +166,17 @@ async def test_the_health_says_how_full_the_buffer_is_and_why(rigs: Callable[...
         "cannot connect to database 'x' on db.internal",
         "buffer full: 3 of 3",
     )
+
+
+async def test_a_collector_that_crashed_writes_what_was_left_as_soon_as_it_is_begun_again() -> None:
+    rig = Rig()
+    rig.store.error = RuntimeError("a defect")
+    rig.end("one")
+    with pytest.raises(RuntimeError, match="a defect"):
+        await rig.collector.run()
+    rig.store.error = None
+    again = asyncio.create_task(rig.collector.run())
+    await until(lambda: rig.store.stored == ["one"])
+    again.cancel()
+    with suppress(asyncio.CancelledError):
+        await again
