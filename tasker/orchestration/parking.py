@@ -69,23 +69,27 @@ class ParkedResults:
         await self._engine.messaging.ack_messages(messages)
         return len(messages), advanced
 
-    async def end(self, steps: Sequence[str], caller: Caller) -> Advanced:
-        """Complete, retry or fail these steps as they were parked; steps that have moved on are left alone."""
+    async def end(self, steps: Sequence[str], caller: Caller, repairs: str | None = None) -> Advanced:
+        """Complete, retry or fail these steps as they were parked; steps that have moved on are left alone.
+
+        `repairs` is the kind of repair that this counts as.
+        """
         advanced = Advanced()
         if steps:
             found = await self._engine.read("parked", {"steps": list(steps)})
             plain = [row for row in found["items"] if not await self._expands(row)]
             if plain:
-                advanced.add(await self._processor.bring([_parked_change(row) for row in plain], caller))
+                changes = [_parked_change(row) for row in plain]
+                advanced.add(await self._processor.bring(changes, caller, repairs=repairs))
             for row in found["items"]:
                 if row not in plain:
-                    await self._expand(row, caller, advanced)
+                    await self._expand(row, caller, advanced, repairs)
         return advanced
 
-    async def _expand(self, row: Mapping[str, Any], caller: Caller, advanced: Advanced) -> None:
+    async def _expand(self, row: Mapping[str, Any], caller: Caller, advanced: Advanced, repairs: str | None) -> None:
         """Planned again while the graph changes; in the end the step stays parked and the sweep brings it again."""
         for _ in range(MAX_REPLANS):
-            answer = await self._processor.bring([await self._expansion(row)], caller)
+            answer = await self._processor.bring([await self._expansion(row)], caller, repairs=repairs)
             if Verdict.REPLAN not in (answer.get("verdicts") or {}).values():
                 advanced.add(answer)
                 return

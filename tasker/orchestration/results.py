@@ -57,19 +57,35 @@ class Processor:
         step = result.plan.by_name[result.outcome.claim.template_step]
         return change_of(result.outcome, result.text, step, self._random.random())
 
-    async def apply(self, changes: Sequence[Change], caller: Caller, *, slots: int = 0, wait: bool = True) -> Answer:
-        """Bring changes to the engine as they are; its answer."""
-        text = f'{caller.fields(slots)},"wait":{"true" if wait else "false"},"items":{items_text(changes)}}}'
+    async def apply(
+        self,
+        changes: Sequence[Change],
+        caller: Caller,
+        *,
+        slots: int = 0,
+        wait: bool = True,
+        repairs: str | None = None,
+    ) -> Answer:
+        """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as."""
+        kind = f',"repairs":"{repairs}"' if repairs else ""
+        text = f'{caller.fields(slots)}{kind},"wait":{"true" if wait else "false"},"items":{items_text(changes)}}}'
         return await self._engine.call("advance", text)
 
-    async def bring(self, changes: Sequence[Change], caller: Caller, slots: int = 0, wait: bool = True) -> Answer:
+    async def bring(
+        self,
+        changes: Sequence[Change],
+        caller: Caller,
+        slots: int = 0,
+        wait: bool = True,
+        repairs: str | None = None,
+    ) -> Answer:
         """As `apply`; when somebody keeps one of the tasks for too long, the others do not wait for it (`busy`)."""
         try:
-            return await self.apply(changes, caller, slots=slots, wait=wait)
+            return await self.apply(changes, caller, slots=slots, wait=wait, repairs=repairs)
         except LockTimeout:
             if not wait:
                 raise
-            return await self.apply(changes, caller, slots=slots, wait=False)
+            return await self.apply(changes, caller, slots=slots, wait=False, repairs=repairs)
 
     async def _bisect(self, results: Sequence[Result], caller: Caller, advanced: Advanced, error: DataRefused) -> None:
         """The database refused the values of a batch: halve it until the culprit is alone; that one fails (rule 5)."""

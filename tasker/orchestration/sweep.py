@@ -70,17 +70,21 @@ class Sweeper:
         advanced = Advanced()
         last: str | None = None
         await self._engine.read("worker", {"action": "forget", "older_ms": self._settings.forget_ms})
-        repairs["frozen_client"] += await self._end_frozen()
+        repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
             found = await self._engine.read("find", self._args(last))
             await self._repair(found, caller, repairs, advanced)
             last = found.get("last")
             if last is None:
                 break
-        if +repairs:
-            await self._engine.read("repaired", dict(+repairs))
         await self.storms.look()
         return repairs, advanced
+
+    async def _counted(self, kind: str, number: int) -> int:
+        """Count repairs that were not made by a change of tasks, which counts its own in its transaction."""
+        if number:
+            await self._engine.read("repaired", {kind: number})
+        return number
 
     async def _end_frozen(self) -> int:
         """End sessions whose process is frozen in the middle of an answer: nobody else may have their locks."""
@@ -105,20 +109,20 @@ class Sweeper:
         }
 
     async def _repair(self, found: Found, caller: Caller, repairs: Counter[str], advanced: Advanced) -> None:
-        changes = [await self._lost(orphan) for orphan in found.get("orphans", ())]
-        repairs["lost_worker"] += await self._apply(changes, caller, advanced)
-        forgotten = [simple_change("unhold", row["s"], row["t"], row["k"]) for row in found.get("forgotten", ())]
-        repairs["not_enqueued"] += await self._apply(forgotten, caller, advanced)
-        unpromoted = [simple_change("promote", row["s"], row["t"], row["k"]) for row in found.get("unpromoted", ())]
-        repairs["not_promoted"] += await self._apply(unpromoted, caller, advanced)
-        unserved = [_unserved(row) for row in found.get("unserved", ())]
-        repairs["nobody_serves"] += await self._apply(unserved, caller, advanced)
+        kinds = {
+            "lost_worker": [await self._lost(orphan) for orphan in found.get("orphans", ())],
+            "not_enqueued": [_simple("unhold", row) for row in found.get("forgotten", ())],
+            "not_promoted": [_simple("promote", row) for row in found.get("unpromoted", ())],
+            "nobody_serves": [_unserved(row) for row in found.get("unserved", ())],
+        }
+        for kind, changes in kinds.items():
+            repairs[kind] += await self._apply(changes, caller, advanced, kind)
         if parked := [row["s"] for row in found.get("parked", ())]:
-            _join(advanced, await self._parked.end(parked, caller))
+            _join(advanced, await self._parked.end(parked, caller, "result_message_lost"))
             repairs["result_message_lost"] += len(parked)
         repairs["hint_lost"] += await self._hint(found.get("unhinted", ()), advanced)
         if tasks := found.get("unfinished"):
-            answer = await self._engine.call("settle", {"tasks": tasks})
+            answer = await self._engine.call("settle", {"tasks": tasks, "repairs": "not_finished"})
             repairs["not_finished"] += answer.get("settled") or 0
             advanced.add(answer)
 
@@ -126,10 +130,12 @@ class Sweeper:
         plan = await self._plans.get(orphan["template"])
         return lost_change(orphan, plan.steps[orphan["ordinal"]], self._random.random())
 
-    async def _apply(self, changes: Sequence[Change], caller: Caller, advanced: Advanced) -> int:
+    async def _apply(
+        self, changes: Sequence[Change], caller: Caller, advanced: Advanced, repairs: str | None = None
+    ) -> int:
         if not changes:
             return 0
-        answer = await self._processor.apply(changes, caller, wait=False)
+        answer = await self._processor.apply(changes, caller, wait=False, repairs=repairs)
         advanced.add(answer)
         return len(changes) - len(answer.get("verdicts") or {})
 
@@ -143,7 +149,8 @@ class Sweeper:
         for namespace, group in groupby(by_namespace, key=lambda row: str(row["namespace"])):
             advanced.sent.setdefault(namespace, 0)
             try:
-                repaired += await self._hint_again(namespace, {row["s"]: row["k"] for row in group}, advanced)
+                hinted = await self._hint_again(namespace, {row["s"]: row["k"] for row in group}, advanced)
+                repaired += await self._counted("hint_lost", hinted)
             except MessagingError as error:  # the rest of the sweep goes on, and what it repaired is counted
                 _log.warning("hints_not_looked_for namespace=%s reason=%s", namespace, error)
         return repaired
@@ -160,6 +167,10 @@ def _join(advanced: Advanced, more: Advanced) -> None:
     advanced.claims += more.claims
     advanced.finished.update(more.finished)
     advanced.sent.update(more.sent)
+
+
+def _simple(kind: str, row: Found) -> Change:
+    return simple_change(kind, row["s"], row["t"], row["k"])
 
 
 def _unserved(row: Found) -> Change:

@@ -32,7 +32,7 @@ def judge(setting: Setting, mayhem: Mayhem, *, faulty: bool = False) -> None:
     print(f"\n{mayhem.told()}")
     setting.oracle.check_mixture(mayhem.tasks)
     kinds = MESSAGES if faulty or setting.broker else RESULTS
-    setting.oracle.check_repairs(*kinds, "frozen_client", uncounted=bool(mayhem.killed))
+    setting.oracle.check_repairs(*kinds, "frozen_client")
 
 
 @pytest.mark.parametrize("path", ["inline", "queued"])

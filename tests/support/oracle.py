@@ -79,14 +79,10 @@ class Oracle:
             broken = self.rows(promise)
             assert not broken, (promise, broken[:10])
 
-    def check_repairs(self, *other: str, uncounted: bool = False) -> None:
-        """Every lost attempt was repaired once, and nothing else was but the kinds that are named.
-
-        With `uncounted` a process that swept may have been killed between a repair and its count.
-        """
+    def check_repairs(self, *other: str) -> None:
+        """Every lost attempt was repaired once, and nothing else was but the kinds that are named."""
         repairs, lost = +self.repairs(), self.failures("worker_lost")
-        counted = repairs.pop("lost_worker", 0)
-        assert counted == lost or (uncounted and counted < lost), (counted, lost)
+        assert repairs.pop("lost_worker", 0) == lost, (self.repairs(), lost)
         assert {*repairs} <= {*other}, repairs
 
     def repairs(self) -> Counter[str]:

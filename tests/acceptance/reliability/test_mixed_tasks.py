@@ -32,7 +32,7 @@ def test_every_task_ends_as_its_case_says_while_processes_of_every_kind_are_kill
 
     print(mayhem.told())
     oracle.check_mixture(mayhem.tasks)
-    oracle.check_repairs("hint_lost", "result_message_lost", uncounted=True)
+    oracle.check_repairs("hint_lost", "result_message_lost")
 
 
 def test_without_faults_every_task_is_exact_and_nothing_is_repaired(
@@ -59,4 +59,4 @@ def test_a_broker_that_is_killed_and_started_again_in_the_middle_loses_no_task(
     mayhem.end()
 
     oracle.check_mixture(mayhem.tasks)
-    oracle.check_repairs("hint_lost", uncounted=True)
+    oracle.check_repairs("hint_lost")

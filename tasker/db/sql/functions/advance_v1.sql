@@ -6,7 +6,8 @@
 -- Children need no lock: a pending step changes only under its task's lock. The counters of the queues come last.
 --
 -- p_args: worker, wait (false: a task that others hold is answered `busy`), slots, namespace_ids (that the caller
---   serves), unserved ("template:ordinal" that it does not), window, timeout_ms, grace_ms, on_blocked, note,
+--   serves), unserved ("template:ordinal" that it does not), window, timeout_ms, grace_ms, on_blocked, note, repairs
+--   (the kind of repair that the accepted items are; counted with them),
 --   items: [{s step, t task, kind, k token|null, d delay ms, ms duration, r result, m metadata, e error, n note,
 --            x [new steps], gv graph version}]
 -- Answer: verdicts {step: verdict} of what was not accepted, claims [...], send [...], finished {task: state}.
@@ -193,6 +194,9 @@ begin
   from unnest(v_placed) p where p.place = 'claim';
   end if;
 
+  if p_args ? 'repairs' then
+    perform tasker.repaired_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_judged)));
+  end if;
   return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send, 'finished', v_finished);
 end
 $$;

@@ -1,5 +1,6 @@
 -- Evaluates tasks again without any move: the sweep's repair of a task whose steps are all final and which is not.
--- Recounts the counters from the rows under the task's lock. p_args: {tasks: [uuid...], on_blocked}.
+-- Recounts the counters from the rows under the task's lock. p_args: {tasks: [uuid...], on_blocked, repairs
+-- (the kind of repair that this is; counted with it)}.
 -- Answer: {settled: how many, finished}.
 create or replace function tasker.settle_v1(p_args jsonb) returns jsonb
 language plpgsql as $$
@@ -13,6 +14,9 @@ begin
     order by t.task_uuid for no key update skip locked) q;
   if v_tasks is null then
     return '{}';
+  end if;
+  if p_args ? 'repairs' then
+    perform tasker.repaired_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_tasks)));
   end if;
   return jsonb_strip_nulls(jsonb_build_object('settled', cardinality(v_tasks), 'finished', (
     select tasker.evaluate_tasks(array_agg(n.task_uuid), array_agg(n.done), array_agg(n.failed), array_agg(n.cancelled),

@@ -361,3 +361,13 @@ async def test_a_step_that_nobody_can_resolve_fails_only_after_its_time(orchestr
     assert (lab.states(task), lab.task(task).state) == ({"s0": "error"}, "error")
     error = lab.observer.value("select error from tasker.step_failures where task_uuid = %s", task)
     assert "nobody serves 'missing.handler'" in error["message"]
+
+
+def test_a_repair_is_counted_in_its_own_write_and_only_when_it_is_accepted(lab: Lab) -> None:
+    """Whoever repairs may be killed in between: then there is neither."""
+    _, claims = lab.running(lab.chain())
+    lab.one.advance(change("release", claims["s0"], k=claims["s0"]["token"] + 1), repairs="lost_worker")
+    assert not lab.observer.rows("select from tasker.repairs")
+
+    lab.one.advance(change("release", claims["s0"]), repairs="lost_worker")
+    assert lab.observer.rows("select kind, repaired from tasker.repairs") == [("lost_worker", 1)]
