@@ -14,6 +14,9 @@ from typing import Any
 from tasker.errors import DatabaseError
 from tasker.services.engine import Engine
 
+TELL_SECONDS = 1.0
+"""Spent at most on telling the registry of an end: the time of a stop is for results."""
+
 
 @dataclass(frozen=True, slots=True)
 class Registration:
@@ -67,5 +70,11 @@ class Presence:
 
     async def leave(self) -> None:
         """Say that the process has ended."""
-        with contextlib.suppress(DatabaseError):
-            await self._engine.read("worker", self._registration.args("stop"))
+        await tell(self._engine, self._registration, "stop")
+
+
+async def tell(engine: Engine, registration: Registration, action: str) -> None:
+    """Tell the registry how a process ends; not for long, since its lease ends by itself."""
+    with contextlib.suppress(DatabaseError, TimeoutError):
+        async with asyncio.timeout(TELL_SECONDS):
+            await engine.read("worker", registration.args(action))

@@ -12,13 +12,12 @@ from typing import Any
 from tasker.app.event_system import EventSystem
 from tasker.app.following import WORKER_CHANNELS, notifications, result_news, step_news
 from tasker.app.parts import Part, Parts
-from tasker.app.presence import Registration
+from tasker.app.presence import Registration, tell
 from tasker.app.releasing import give_back, release_held
 from tasker.app.stopping import GIVE_BACK_SECONDS
 from tasker.app.system import SystemClock, new_uuid
 from tasker.db.connection import Connection, SyncConnection
 from tasker.db.listening import Notification
-from tasker.errors import DatabaseError
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.claiming import Claimer
 from tasker.execution.collecting import Collector
@@ -201,8 +200,7 @@ class Runtime:
         self._registered_handlers = handlers
 
     async def _tell_registry(self, action: str) -> None:
-        with contextlib.suppress(DatabaseError):
-            await self._upkeep_engine.read("worker", Registration(self.worker.identity, 0).args(action))
+        await tell(self._upkeep_engine, Registration(self.worker.identity, 0), action)
 
     def wake(self) -> None:
         """There is work in the queue (a task was submitted in this process)."""
@@ -226,9 +224,9 @@ class Runtime:
         await self._end()
 
     async def _settled(self) -> None:
-        """Every handler has ended and every result is stored."""
-        while self.worker.busy:
-            await self.worker.drain()
+        """Every handler has ended, every result is stored, and no claim is under way."""
+        while self.worker.busy or not self.worker.slots.idle:
+            await self.worker.slots.wait_idle()
             await self._collector.flushed()
             await asyncio.sleep(0)
 
@@ -281,6 +279,7 @@ class Runtime:
 
     def _fenced(self) -> None:
         """The lease was lost: whatever runs here belongs to others now. Give it up and be a new worker."""
+        self.worker.slots.hold("fenced")
         self.worker.stop_steps([step for step, _ in self.worker.held()])
         if not self._stopped:
             self._parts.start([self._restart])
@@ -288,11 +287,12 @@ class Runtime:
     async def _restart(self) -> None:
         _log.warning("worker_fenced worker=%s", self.worker.identity)
         await self.worker.drain()
-        self.worker.identity = new_uuid()
         await self._parts.stop()
         if self._lease:
             await asyncio.to_thread(self._lease.stop)
+        self.worker.identity = new_uuid()
         await self._begin()
+        self.worker.slots.lift("fenced")
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *args: Any) -> None:

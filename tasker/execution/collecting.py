@@ -98,7 +98,7 @@ class Collector:
                 self._idle.set()
 
     def _obey_breaker(self) -> None:
-        """Open: claim nothing. Half-open: one step at a time, so that there is a result to try with."""
+        """Open: claim nothing. Half-open: one step more than now, so that there is a result to try with soon."""
         guard, slots = self._breaker.guard, self._worker().slots
         if guard.state is BreakerState.OPEN:
             slots.hold(BREAKER)
@@ -106,7 +106,7 @@ class Collector:
                 self._timer.cancel()
             self._timer = asyncio.get_running_loop().call_later(guard.retry_after + 0.001, self._obey_breaker)
         elif guard.state is BreakerState.HALF_OPEN:
-            slots.hold(BREAKER, at_most=1)
+            slots.hold(BREAKER, at_most=slots.running + 1)
         else:
             slots.lift(BREAKER)
 

@@ -58,8 +58,7 @@ class Slots:
         """The request has come back: `used` of the reserved slots now run a step."""
         self._reserved -= reserved
         self.running += used
-        if self.free:
-            self._freed.set()
+        self._freed.set()
 
     def finish(self, count: int = 1) -> None:
         """Steps have ended."""
@@ -69,5 +68,16 @@ class Slots:
     async def wait_free(self) -> None:
         """Return when at least one slot is free, or none will be any more."""
         while not self.free and not self._closed:
+            self._freed.clear()
+            await self._freed.wait()
+
+    @property
+    def idle(self) -> bool:
+        """True when no step runs and no request is under way that may bring one."""
+        return not self.running and not self._reserved
+
+    async def wait_idle(self) -> None:
+        """Return when it is idle."""
+        while not self.idle:
             self._freed.clear()
             await self._freed.wait()

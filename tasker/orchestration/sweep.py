@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -64,8 +64,13 @@ class Sweeper:
         self._settings = settings or SweepSettings()
         self.storms = StormWatch(engine, self._settings.storms)
 
-    async def sweep(self, caller: Caller) -> tuple[Counter[str], Advanced]:
-        """One pass over all open tasks, and a look for failure storms; the repairs by kind, and what they answered."""
+    async def sweep(
+        self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None
+    ) -> tuple[Counter[str], Advanced]:
+        """One pass over all open tasks, and a look for failure storms; the repairs by kind, and what they answered.
+
+        `between` is called after each slice of tasks.
+        """
         repairs: Counter[str] = Counter()
         advanced = Advanced()
         last: str | None = None
@@ -74,6 +79,8 @@ class Sweeper:
         while True:
             found = await self._engine.read("find", self._args(last))
             await self._repair(found, caller, repairs, advanced)
+            if between is not None:
+                await between()
             last = found.get("last")
             if last is None:
                 break

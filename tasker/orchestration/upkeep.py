@@ -105,15 +105,22 @@ class Upkeep:
                         await self._changed.wait()
 
     async def _turn(self) -> None:
-        if self._sleepers:
-            namespaces, self._sleepers = self._sleepers, set()
-            await self._engine.connection.execute("select tasker.wake_v1(%s)", (sorted(namespaces),))
+        await self._wake_sleepers()
         now = self._clock.monotonic()
         if now >= min(self._due_at, self._sweep_at):
             try:
                 await self._breaker.call(lambda: self._round(now), RoundSkipped, self._is_outage)
             except RoundSkipped as skipped:
                 await self._skip(now, skipped.args[0])
+
+    async def _wake_sleepers(self) -> None:
+        namespaces, self._sleepers = self._sleepers, set()
+        if namespaces:
+            try:
+                await self._engine.connection.execute("select tasker.wake_v1(%s)", (sorted(namespaces),))
+            except DatabaseError:
+                self._sleepers |= namespaces
+                raise
 
     async def _skip(self, now: float, seconds: float) -> None:
         """Come back when the breaker does; sooner when the database could not be reached, and answers again."""
@@ -153,12 +160,18 @@ class Upkeep:
 
     async def sweep(self) -> Counter[str]:
         """One sweep; the repairs by kind."""
-        repairs, advanced = await self._sweeper.sweep(self._hands.caller())
+        repairs, advanced = await self._sweeper.sweep(self._hands.caller(), self._between_slices)
         self.repaired += repairs
         self._on_advanced(advanced)
         if +repairs:
             self._due_at = self._clock.monotonic()
         return repairs
+
+    async def _between_slices(self) -> None:
+        """A sweep over many open tasks takes its time: nobody waits meanwhile to be woken or promoted."""
+        await self._wake_sleepers()
+        if self._clock.monotonic() >= self._due_at:
+            await self.promote()
 
     async def _reconcile(self) -> None:
         """Release claims that this process does not hold. Only those seen twice: an answer may be on its way."""

@@ -32,7 +32,8 @@ async def test_notifications_that_a_pooler_swallows_are_replaced_by_polls_and_on
         listener = events_of(app).listeners[DATABASE]
         await eventually(lambda: listener.state.failures > 1, "the proof failed twice")
         await runs(program, 20)
-        assert events_of(app).health().status is HealthStatus.DEGRADED
+        # the pooler may lend the listener's session at the right moment, and then a proof arrives by chance
+        await eventually(lambda: events_of(app).health().status is HealthStatus.DEGRADED, "it says so")
     (line,) = [each.message for each in caplog.records if DATABASE in each.message and each.levelno == logging.WARNING]
     assert "LISTEN does not work through 127.0.0.1:" in line
     assert "(a transaction pooler?): polling every 50 ms" in line

@@ -155,6 +155,20 @@ async def test_while_storing_is_slow_results_are_stored_all_the_same_and_one_ste
     assert rig.breaker.state is BreakerState.HALF_OPEN
 
 
+async def test_a_step_that_runs_for_long_does_not_keep_a_half_open_worker_from_trying(
+    rigs: Callable[..., Rig],
+) -> None:
+    rig = rigs(slow_ms=0)
+    rig.worker.slots.settle(rig.worker.slots.reserve(2), 2)
+    for step in ("a", "b"):
+        rig.end(step)
+        await rig.collector.flushed()
+    assert rig.free == 0
+
+    await until(lambda: rig.breaker.state is BreakerState.HALF_OPEN and rig.free > 0)
+    assert rig.free == 1
+
+
 async def test_the_health_says_how_full_the_buffer_is_and_why(rigs: Callable[..., Rig]) -> None:
     rig = rigs()
     rig.store.error = DatabaseUnavailable("cannot connect to database 'x' on db.internal")

@@ -51,3 +51,18 @@ def test_holds_are_counted_by_their_reason() -> None:
         slots.lift("breaker")
 
     assert slots.holds == {"breaker": 2}
+
+
+async def test_slots_are_idle_once_nothing_runs_and_no_request_is_under_way() -> None:
+    slots = Slots(2)
+    assert slots.idle
+    reserved = slots.reserve(1)
+    waiting = asyncio.create_task(slots.wait_idle())
+    await asyncio.sleep(0)
+    slots.settle(reserved, 1)
+    await asyncio.sleep(0)
+    assert not waiting.done(), "the request has brought a step"
+    slots.finish()
+
+    await asyncio.wait_for(waiting, 30)
+    assert slots.idle

@@ -48,7 +48,7 @@ class Rig:
             raise self.error
         return {}
 
-    async def sweep(self, caller: object) -> tuple[Counter[str], Advanced]:
+    async def sweep(self, caller: object, between: object) -> tuple[Counter[str], Advanced]:
         if self.error:
             raise self.error
         return Counter(), Advanced()
@@ -98,5 +98,27 @@ async def test_a_server_that_was_not_there_is_tried_as_soon_as_it_answers() -> N
         await until(rig.breaker.is_healthy, rig)
         assert rig.said == ["select 1"]
         assert rig.clock.seconds == 100.0, "not a second of the breaker's time has passed"
+
+    await running(rig, look)
+
+
+async def test_whoever_was_to_be_woken_when_the_server_was_away_is_woken_once_it_is_back() -> None:
+    rig = Rig(DatabaseUnavailable("cannot connect"))
+    attempts = 0
+
+    async def execute(statement: str, params: object = None) -> None:
+        nonlocal attempts
+        attempts += "wake" in statement
+        if rig.error:
+            raise rig.error
+        rig.said.append(f"{statement} {params}")
+
+    rig.execute = execute  # type: ignore[method-assign]
+
+    async def look() -> None:
+        rig.upkeep.wake({"payments"})
+        await until(lambda: attempts > 0, rig)
+        rig.error = None
+        await until(lambda: "select tasker.wake_v1(%s) (['payments'],)" in rig.said, rig)
 
     await running(rig, look)
