@@ -162,8 +162,7 @@ class RabbitmqBackend:
     async def _hold(self, queue: str, receipt: Receipt, visibility_timeout: float) -> QueuedMessage:
         receipt.deadline = self._clock.monotonic() + visibility_timeout
         if (copy := self._held.put(queue, receipt)) is not None:
-            async with self._link.answered():
-                await copy.acknowledge()  # the same message twice: one of them is enough
+            await copy.acknowledge(self._link)  # the same message twice: one of them is enough
         return QueuedMessage(queue, receipt.message_id, receipt.body, receipt.reads)
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
@@ -175,9 +174,8 @@ class RabbitmqBackend:
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Done with it. False also when the connection that it came by was lost."""
         receipt = self._held.take(check_queue_name(queue), message_id)
-        async with self._link.answered():
-            if receipt is not None:
-                await receipt.acknowledge()
+        if receipt is not None:
+            await receipt.acknowledge(self._link)
         return receipt is not None
 
     async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
@@ -190,13 +188,12 @@ class RabbitmqBackend:
         if receipt is None:
             return False
         delay = max(delay_seconds, _forced_delay(receipt.reads))
-        async with self._link.answered():
-            if receipt.reads >= self._settings.delivery_limit:
-                await receipt.give_back(requeue=False)
-            elif delay > 0:
-                await self._give_back_later(queue, receipt, delay)
-            else:
-                await receipt.give_back()
+        if receipt.reads >= self._settings.delivery_limit:
+            await receipt.give_back(self._link, requeue=False)
+        elif delay > 0:
+            await self._give_back_later(queue, receipt, delay)
+        else:
+            await receipt.give_back(self._link)
         return True
 
     async def _give_back_later(self, queue: str, receipt: Receipt, delay: float) -> None:
@@ -206,9 +203,9 @@ class RabbitmqBackend:
             delayed = await self._topology.delay_queue(queue, delay)
             await self._publish(queue, delayed, [(receipt.message_id, receipt.body)], sent_at, receipt.reads)
         except MessagingError:
-            await receipt.give_back()
+            await receipt.give_back(self._link)
             raise
-        await receipt.acknowledge()
+        await receipt.acknowledge(self._link)
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
         """Move its deadline. The broker's own limit (`consumer_timeout`, 30 minutes) stays."""
@@ -226,9 +223,8 @@ class RabbitmqBackend:
                     await feed.stop()
 
     async def _return_overdue(self) -> None:
-        async with self._link.answered():
-            for receipt in self._held.take_overdue(self._clock.monotonic()):
-                await receipt.give_back()
+        for receipt in self._held.take_overdue(self._clock.monotonic()):
+            await receipt.give_back(self._link)
 
     # Watching
 
@@ -255,7 +251,7 @@ class RabbitmqBackend:
                 if found.delivery_tag is not None:
                     receipt = receipt_of(found, self._ids)
                     sent_at = receipt.sent_at
-                    await receipt.give_back()
+                    await receipt.give_back(self._link)
             self._looks[queue] = (self._clock.monotonic(), sent_at)
         return sent_at
 

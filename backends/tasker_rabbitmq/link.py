@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import aio_pika
 from aiormq import Channel
-from aiormq.abc import AbstractConnection
+from aiormq.abc import AbstractChannel, AbstractConnection
 from aiormq.exceptions import AMQPError, ChannelInvalidStateError
 
 from tasker.errors import BackendUnavailable, MessagingError
@@ -34,6 +34,7 @@ class Link:
         self._where = f"RabbitMQ at {parts.hostname}:{parts.port or 5672}"
         self._connection: aio_pika.abc.AbstractRobustConnection | None = None
         self._channels: dict[str, Channel] = {}
+        self._endings: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
         self._admin = asyncio.Lock()
         self.consuming = asyncio.Lock()
@@ -63,6 +64,8 @@ class Link:
         """Disconnect; the broker puts back what was received and not settled."""
         connection, self._connection = self._connection, None
         self._channels.clear()
+        for ending in self._endings:
+            ending.cancel()
         if connection is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(REPLY_SECONDS):
@@ -84,12 +87,14 @@ class Link:
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[Channel, None]:
         """A channel for one caller at a time: asking for a missing queue closes it, with all that is under way."""
-        async with self._admin, self.answered():
-            try:
-                yield await self.channel(ADMIN)
-            except asyncio.CancelledError:  # the client closes the channel of a call that was cancelled, a little later
-                self._channels.pop(ADMIN, None)
-                raise
+        async with self._admin:
+            channel = await self.channel(ADMIN)
+            async with self.answered(channel):
+                try:
+                    yield channel
+                except asyncio.CancelledError:  # the client closes the channel of a cancelled call, a little later
+                    self._channels.pop(ADMIN, None)
+                    raise
 
     def _transport(self) -> AbstractConnection:
         transport = self._connection.transport if self._connection else None
@@ -98,8 +103,10 @@ class Link:
         return transport.connection
 
     @asynccontextmanager
-    async def answered(self) -> AsyncGenerator[None, None]:
+    async def answered(self, channel: AbstractChannel | None = None) -> AsyncGenerator[None, None]:
         """Turns what the client raises into `MessagingError`, and bounds how long it takes.
+
+        A channel on which a call took too long may never answer again: it is given up.
 
         The client sends through a queue of ten frames. Once a connection is lost nobody empties it, and whoever puts
         something in waits, also to say that a call took too long.
@@ -113,14 +120,28 @@ class Link:
             # nobody has cancelled this task: the client cancels what waits on a channel that it closes
             raise self.unavailable("was lost") from error
         except TimeoutError as error:
-            self._channels.clear()  # one on which a call took too long may never answer again
+            if channel is not None:
+                self._give_up(channel)
             raise self.unavailable("gave no answer in time") from error
         except (OSError, RuntimeError, ChannelInvalidStateError) as error:
             raise self.unavailable(f"was lost ({error!r})") from error
         except AMQPError as error:
             raise MessagingError(f"RabbitMQ refused a call: {error}") from error
 
+    def _give_up(self, channel: AbstractChannel) -> None:
+        """Use it no more, and close it: else its consumers and what it has received would stay with it."""
+        self._channels = {purpose: kept for purpose, kept in self._channels.items() if kept is not channel}
+        ending = asyncio.create_task(_end(channel), name="rabbitmq channel that gave no answer")
+        self._endings.add(ending)
+        ending.add_done_callback(self._endings.discard)
+
     def unavailable(self, problem: str) -> BackendUnavailable:
         """The error that says what is wrong with the connection."""
         hint = "an open backend connects again by itself: try again"
         return BackendUnavailable(f"the connection to {self._where} {problem}", hint=hint)
+
+
+async def _end(channel: AbstractChannel) -> None:
+    with suppress(TimeoutError, OSError, RuntimeError, AMQPError):
+        async with asyncio.timeout(LONGEST_SECONDS):
+            await channel.close()

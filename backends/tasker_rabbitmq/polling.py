@@ -21,7 +21,7 @@ async def poll(link: Link, name: str, ids: Iterator[int], limit: int) -> list[Re
     Raises `KeyError` when the queue of that name on the broker does not exist, `MessagingError` otherwise.
     """
     channel = await link.channel(RECEIVE)
-    async with link.answered():
+    async with link.answered(channel):
         try:
             found = await channel.basic_get(name, timeout=REPLY_SECONDS)
         except ChannelNotFoundEntity as error:

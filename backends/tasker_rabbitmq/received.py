@@ -49,14 +49,16 @@ class Receipt:
         """True when the channel is gone: the broker has put the message back."""
         return self.channel.is_closed
 
-    async def acknowledge(self) -> None:
+    async def acknowledge(self, link: Link) -> None:
         """Done with it."""
-        await self.channel.basic_ack(self.tag, wait=False)
+        async with link.answered(self.channel):
+            await self.channel.basic_ack(self.tag, wait=False)
 
-    async def give_back(self, *, requeue: bool = True) -> None:
+    async def give_back(self, link: Link, *, requeue: bool = True) -> None:
         """To its place in the queue, or else to the dead letters."""
-        if not self.void:
-            await self.channel.basic_reject(self.tag, requeue=requeue, wait=False)
+        async with link.answered(self.channel):
+            if not self.void:
+                await self.channel.basic_reject(self.tag, requeue=requeue, wait=False)
 
 
 def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
@@ -151,7 +153,7 @@ class Feed:
         """Let the broker push up to `prefetch` unsettled messages, unless it does. The queue must exist."""
         channel = await self._link.channel(RECEIVE)
         # the limit holds for the consumer that is made after it
-        async with self._link.answered(), self._link.consuming:
+        async with self._link.answered(channel), self._link.consuming:
             if self.running:
                 return
             await channel.basic_qos(prefetch_count=prefetch, timeout=REPLY_SECONDS)
@@ -179,8 +181,8 @@ class Feed:
     async def stop(self) -> None:
         """No more pushes; what was not taken goes back."""
         channel, self._channel = self._channel, None
-        async with self._link.answered():
+        async with self._link.answered(channel):
             if channel is not None and not channel.is_closed and self._tag in channel.consumers:
                 await channel.basic_cancel(self._tag, timeout=REPLY_SECONDS)
             while self.waiting:
-                await self.waiting.pop().give_back()
+                await self.waiting.pop().give_back(self._link)

@@ -39,7 +39,7 @@ async def publish(
             )
             for id_, payload in messages[start : start + IN_FLIGHT]
         ]
-        async with link.answered():
+        async with link.answered(channel):
             try:
                 await asyncio.gather(*sends)
             except PublishError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
@@ -81,9 +82,10 @@ class Orchestrator:
         )
         store = PlanStore(self._connections[0])
         drafts = Drafts(new_task_uuid, window=settings.window, context_limit_bytes=context_limit_bytes)
+        admission = Admission(results, clock, depth_limits) if depth_limits else None
         inboxes: list[Inbox] = [
             ParkedResults(results, Processor(results, random), store),
-            TaskRequests(results, store, drafts, Admission(results, clock, depth_limits) if depth_limits else None),
+            TaskRequests(results, store, drafts, clock, admission),
             Finalizations(results),
         ]
         self._actors = [
@@ -119,7 +121,8 @@ class Orchestrator:
             self._parts.start([self._registry.run, *actors, self.upkeep.run, self.events.watch, *followers])
 
     async def stop(self) -> None:
-        """End after what is under way. May be called twice."""
+        """End after what is under way: no message stays hidden. May be called twice."""
+        await asyncio.gather(*(actor.drain() for actor in self._actors))
         await self._parts.stop()
         await self._registry.leave()
         for connection in self._connections:

@@ -79,11 +79,33 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
 
         @staticmethod
         async def stop() -> None:
-            await runtime.stop(grace_of(service.stop_limit))
+            await _stop_worker(runtime, grace_of(service.stop_limit))
 
     served = ", ".join(runtime.namespaces)
     title = f"worker {runtime.worker.identity} serves {served}"
     await _serve(Graceful(), service, ground, title, ready, connections=WORKER)
+
+
+async def _stop_worker(runtime: Runtime, grace_seconds: float) -> None:
+    """Stop, and say what is waited for, what a second signal costs, and what became of the steps."""
+    worker = runtime.worker
+    before = worker.given_back
+    if worker.busy:
+        _log.info(
+            "waiting for %s, at most %g seconds; what runs then is given back without an attempt."
+            " A second signal ends the process at once, and costs each of them an attempt",
+            _steps(worker.busy),
+            grace_seconds,
+        )
+    await runtime.stop(grace_seconds)
+    _log.info("stopped; gave back %s", _steps(worker.given_back - before))
+    if worker.busy:
+        lost = "%s did not end in time; other workers take them over when the lease is over, which costs an attempt"
+        _log.warning(lost, _steps(worker.busy))
+
+
+def _steps(number: int) -> str:
+    return f"{number} step" if number == 1 else f"{number} steps"
 
 
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:

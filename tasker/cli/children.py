@@ -13,8 +13,12 @@ TIED = "--end-with-parent"
 
 
 def start_child(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a `tasker worker` command that stops by itself when this process is gone, even by `kill -9`."""
-    return subprocess.Popen([*command, TIED], stdin=subprocess.PIPE)
+    """Start a `tasker worker` command that stops by itself when this process is gone, even by `kill -9`.
+
+    It has a session of its own: Ctrl-C reaches this process alone, which passes it on. Otherwise the child would get
+    two signals, and the second one ends it at once.
+    """
+    return subprocess.Popen([*command, TIED], stdin=subprocess.PIPE, start_new_session=True)
 
 
 def end_with_parent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -64,12 +65,14 @@ class _Child:
     def __init__(self, command: list[str]) -> None:
         self._command = command
         self._process = start_child(command)
+        self._told: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> None:
-        """End it gracefully; the terminal may have sent it the signal already."""
-        if self._process.poll() is None:
+        """End it gracefully. It is told once, though Ctrl-C may come while it is being restarted."""
+        if self._told is not self._process:
+            self._told = self._process
             self._process.send_signal(signal.SIGTERM)
-            self._process.wait()
+        self._process.wait()
 
     def restart(self) -> None:
         """Another one."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tasker.cli.render_values import clock_time, counted, duration, one_line, pretty_json, state_text
+from tasker.step_handler.traceback_text import exception_of, traceback_of
 
 if TYPE_CHECKING:
     from tasker.services.reports import StepReport, TaskReport
@@ -33,6 +35,12 @@ def failure_text(step: StepReport) -> str:
     return "\n".join(_failure(step))
 
 
+def traceback_text(step: StepReport) -> str:
+    """The traceback of a step's last failure, as far as it was kept."""
+    text = traceback_of(_metadata(step))
+    return indent(text.rstrip(), "  ") if text else "  no traceback: the handler raised no exception"
+
+
 def _results(report: TaskReport) -> Iterator[str]:
     if not report.succeeded:
         return
@@ -50,12 +58,31 @@ def _failures(report: TaskReport) -> Iterator[str]:
 def _failure(step: StepReport) -> Iterator[str]:
     error = step.error or {}
     code = f" [{error['code']}]" if error.get("code") else ""
-    tries = f"{counted(step.attempts, 'attempt')} of {step.max_attempts}"
-    yield click.style(f"{step.name} failed", fg="red", bold=True) + f" after {tries} (handler {step.handler})"
+    yield f"{_tries(step)} (handler {step.handler})"
     yield f"  {error.get('type')}{code}: {error.get('message')}"
+    if raised := exception_of(_metadata(step)):
+        yield f"  raised: {raised}"
     if step.failures:
         yield "  attempts:"
         yield from (f"    {_attempt(number, item)}" for number, item in enumerate(step.failures, 1))
+
+
+def _tries(step: StepReport) -> str:
+    """How often a step has failed and, where it is not over, what comes next: the attempt that runs is no failure."""
+    if step.state == "error" or not step.failures:
+        tries = f"{counted(step.attempts, 'attempt')} of {step.max_attempts}"
+        return click.style(f"{step.name} failed", fg="red", bold=True) + f" after {tries}"
+    number = step.failures[-1].get("attempt", len(step.failures))
+    name, failed = click.style(step.name, fg="yellow", bold=True), f"attempt {number} of {step.max_attempts} failed"
+    if step.state == "in_progress":
+        return f"{name}: {failed}; attempt {step.attempts} runs"
+    waits = step.state in ("waiting_for_retry", "enqueued")
+    return f"{name}: {failed}; attempt {step.attempts + 1} waits" if waits else f"{name}: {failed}"
+
+
+def _metadata(step: StepReport) -> Mapping[str, Any]:
+    """The metadata of the last failure."""
+    return (step.failures[-1].get("metadata") if step.failures else None) or {}
 
 
 def _attempt(number: int, failure: Mapping[str, Any]) -> str:

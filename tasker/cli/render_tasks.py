@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.render import failure_text, headline
+from tasker.cli.render import failure_text, headline, traceback_text
 from tasker.cli.render_table import table
-from tasker.cli.render_values import clock_time, date_time, duration, nobody_serves, one_line, pretty_json, state_text
+from tasker.cli.render_values import (
+    clock_time,
+    date_time,
+    duration,
+    held_by_pause,
+    nobody_serves,
+    one_line,
+    pretty_json,
+    state_text,
+)
 
 if TYPE_CHECKING:
     from tasker.services.reports import TaskReport
@@ -24,9 +33,11 @@ def list_text(rows: Rows) -> str:
     return table(("task", "template", "status", "steps", "created", "time"), [_listed(row) for row in rows])
 
 
-def report_text(report: TaskReport) -> str:
-    """A task, finished or not."""
-    return "\n".join([*_facts(report), "", _steps(report), *_unserved(report), *_failures(report), *_results(report)])
+def report_text(report: TaskReport, *, traceback: bool = False) -> str:
+    """A task, finished or not; with the traceback of each step's last failure if wanted."""
+    waiting = [*_paused(report), *_unserved(report)]
+    failures = _failures(report, traceback)
+    return "\n".join([*_facts(report), "", _steps(report), *waiting, *failures, *_results(report)])
 
 
 def report_object(report: TaskReport) -> dict[str, Any]:
@@ -55,7 +66,9 @@ def _listed(row: Mapping[str, Any]) -> tuple[str, ...]:
     took = (row["completed_at"] - row["created_at"]).total_seconds() * 1000 if row["completed_at"] else None
     template = f"{row['namespace']}/{row['template']}:{row['version']}"
     created = date_time(row["created_at"])
-    status = state_text(row["status"]) + (f", {nobody_serves(row['unserved'])}" if row["unserved"] else "")
+    paused = [held_by_pause(row["paused"])] if row["paused"] else []
+    unserved = [nobody_serves(row["unserved"])] if row["unserved"] else []
+    status = ", ".join([state_text(row["status"]), *paused, *unserved])
     return row["task_uuid"], template, status, steps, created, duration(took)
 
 
@@ -81,6 +94,14 @@ def _steps(report: TaskReport) -> str:
     return table(("step", "state", "attempts", "took", "depends on"), rows)
 
 
+def _paused(report: TaskReport) -> Iterator[str]:
+    waiting = [step for step in report.steps.values() if step.paused]
+    for step in waiting:
+        yield click.style(f"\n{step.name} waits: {held_by_pause(step.paused or {})}", fg="yellow")
+    if waiting:
+        yield "Hint: to end a pause: tasker resume; what is paused: tasker pause list"
+
+
 def _unserved(report: TaskReport) -> Iterator[str]:
     waiting = [step for step in report.steps.values() if step.unserved]
     for step in waiting:
@@ -90,10 +111,12 @@ def _unserved(report: TaskReport) -> Iterator[str]:
         yield "      who is at work, and with which handlers: tasker worker list --callables"
 
 
-def _failures(report: TaskReport) -> Iterator[str]:
+def _failures(report: TaskReport, traceback: bool) -> Iterator[str]:
     for step in report.steps.values():
         if step.error is not None:
             yield f"\n{failure_text(step)}"
+            if traceback:
+                yield traceback_text(step)
 
 
 def _results(report: TaskReport) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -47,6 +48,14 @@ def state_text(state: str) -> str:
 def nobody_serves(handler: str, namespace: str | None = None) -> str:
     """Why a step waits that no live worker takes."""
     return f"nobody serves {handler}" + (f" (namespace {namespace})" if namespace else "")
+
+
+def held_by_pause(pause: Mapping[str, Any]) -> str:
+    """Which pause holds a step back, since when, by whom and why."""
+    path = "/".join(filter(None, (pause["namespace"], pause["template"], pause["step"])))
+    target = f"task {pause['task']}" if pause["task"] else path
+    reason = f": {one_line(pause['reason'])}" if pause["reason"] else ""
+    return f"held by the pause of {target} since {date_time(pause['paused_at'])} by {pause['actor']}{reason}"
 
 
 def echo(text: str = "", *, to: TextIO | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
@@ -154,6 +155,8 @@ def _run_json(order: RunOrder) -> int:
 def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None]) -> Ended:
     check_order(order)
     prepared = prepare_order(order)
+    for shown in ("tasker.failures", "tasker.orchestration"):  # the view shows what they tell
+        logging.getLogger(shown).addHandler(logging.NullHandler())
 
     from tasker.cli.run_session import Hooks, run_session
 

@@ -56,9 +56,10 @@ def list_(form: str, database: Database, **which: Any) -> None:
 
 @task.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--traceback", is_flag=True, help="Print the whole traceback of each step's last failure.")
 @FORMAT
 @database_options
-def show(task_uuid: str, form: str, database: Database) -> None:
+def show(task_uuid: str, traceback: bool, form: str, database: Database) -> None:
     """Show a task: its state, its steps, its failures, its results."""
     from tasker.cli.render_tasks import report_object, report_text
 
@@ -66,7 +67,7 @@ def show(task_uuid: str, form: str, database: Database) -> None:
         return await app.tasks.report(await find_task(app.tasks, task_uuid))
 
     report = connected(database, read)
-    print_as(form, report_object(report), lambda _: report_text(report))
+    print_as(form, report_object(report), lambda _: report_text(report, traceback=traceback))
 
 
 @task.command()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_opt
 from tasker.cli.options import Database, database_options
 
 RESTART_SECONDS = 1.0
+LOOK_SECONDS = 0.2
 
 
 @click.command()
@@ -94,25 +97,34 @@ def _supervise(processes: int) -> int:
     command = [sys.executable, "-m", "tasker", *_single(sys.argv[1:])]
     os.environ["TASKER_PROCESSES"] = str(processes)  # each of them says what they need together
     children = [start_child(command) for _ in range(processes)]
-    stopping = 0
-
-    def pass_on(number: int, frame: object) -> None:
-        nonlocal stopping
-        stopping += 1
-        for child in children:
-            if child.poll() is None:
-                os.kill(child.pid, number)
-
+    arrived: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, pass_on)
-    while any(child.poll() is None for child in children) or not stopping:
-        for place, child in enumerate(children):
-            if child.poll() is not None and not stopping:
-                click.echo(f"a worker ended with {child.returncode}; starting another", err=True)
-                time.sleep(RESTART_SECONDS)
-                children[place] = start_child(command)
-        time.sleep(0.2)
+        signal.signal(number, lambda number, _: arrived.append(number))
+    stopping = False
+    while not stopping or any(child.poll() is None for child in children):
+        if arrived:
+            stopping = True
+            _pass_on(arrived.pop(0), children)
+        elif not stopping:
+            _replace_the_ended(children, command, arrived)
+        time.sleep(LOOK_SECONDS)
     return max(abs(int(child.returncode or 0)) for child in children)
+
+
+def _pass_on(number: int, children: Sequence[subprocess.Popen[bytes]]) -> None:
+    for child in children:
+        child.send_signal(number)  # nothing happens to one that has ended
+
+
+def _replace_the_ended(children: list[subprocess.Popen[bytes]], command: Sequence[str], arrived: Sequence[int]) -> None:
+    """Start each of them again after a pause, unless a signal arrives."""
+    for place, child in enumerate(children):
+        if child.poll() is not None:
+            click.echo(f"a worker ended with {child.returncode}; starting another", err=True)
+            time.sleep(RESTART_SECONDS)
+            if arrived:
+                return
+            children[place] = start_child(command)
 
 
 def _single(arguments: list[str]) -> list[str]:

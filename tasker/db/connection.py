@@ -23,8 +23,6 @@ Rows = list[tuple[Any, ...]]
 REFUSED_DATA = ("22", "23", "54")
 """SQLSTATE classes that mean: the data of this call cannot be stored (the caller looks for the culprit)."""
 CANCELLED, LOCKED = "57014", "55P03"
-LEASE = "-c statement_timeout=5000 -c lock_timeout=5000"
-"""A beat that hangs would lose the lease; the next one may not."""
 
 
 class DataRefused(DatabaseError):
@@ -139,13 +137,22 @@ async def open_connection(
     info = conninfo(url, settings=settings, application_name=application_name)
     try:
         connection = await psycopg.AsyncConnection.connect(info, autocommit=True, prepare_threshold=prepare_threshold)
-        if prepare_threshold is not None and not await _is_own_session(connection):
-            connection.prepare_threshold = None
+        if prepare_threshold is not None:
+            await _prepare_only_in_its_own_session(connection)
         return connection
     except psycopg.OperationalError as error:
         if not refuses_settings(url, error):
             raise unavailable(url, error) from error
     return await open_connection(url, application_name=application_name, prepare_threshold=prepare_threshold)
+
+
+async def _prepare_only_in_its_own_session(connection: psycopg.AsyncConnection[Any]) -> None:
+    try:
+        if not await _is_own_session(connection):
+            connection.prepare_threshold = None
+    except BaseException:  # nobody else knows of it yet, also when the wait for the answer is cancelled
+        await connection.close()
+        raise
 
 
 async def _is_own_session(connection: psycopg.AsyncConnection[Any]) -> bool:
@@ -166,16 +173,29 @@ class SyncConnection:
         self._name = name
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
-    def call(self, expression: str, args: dict[str, Any]) -> dict[str, Any]:
-        """As `Connection.call`, blocking."""
+    def call(self, expression: str, args: dict[str, Any], *, limit_ms: int) -> dict[str, Any]:
+        """As `Connection.call`, blocking.
+
+        When it opens the connection, `limit_ms` is how long connecting may take (2 seconds or more), the network may
+        stay silent and a statement may run: a call that hangs would lose the lease, the next one may not.
+        """
         try:
             if self._connection is None or self._connection.closed:
-                self._connection = connect(self._url, settings=LEASE, application_name=self._name)
+                self._connection = self._open(limit_ms)
             row = self._connection.execute(f"select {expression}".encode(), (json.dumps(args),)).fetchone()
         except psycopg.Error as error:
             self.close()
             raise DatabaseUnavailable(f"the connection to {describe_url(self._url)} was lost: {error}") from error
         return row[0] if row and isinstance(row[0], dict) else {}
+
+    def _open(self, limit_ms: int) -> psycopg.Connection[tuple[Any, ...]]:
+        return connect(
+            self._url,
+            settings=f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms}",
+            application_name=self._name,
+            connect_timeout=-(-limit_ms // 1000),
+            tcp_user_timeout=limit_ms,
+        )
 
     def close(self) -> None:
         """Close it. May be called twice; a later call opens it again."""

@@ -188,6 +188,7 @@ class Collector:
         except BaseException:
             self._given_back = given_back | self._given_back
             raise
+        worker.given_back += len(given_back)
         worker.let_go(list(given_back))
 
     async def _wait_for_database(self) -> None:

@@ -1,11 +1,13 @@
 """Keeping the worker's lease: a thread and a connection of its own, so that a blocked event loop does not lose it.
 
 The beat names the (step, token) pairs held in memory, never "all mine" (rule 4); its answer lists those that are no
-longer ours. A worker that could not renew within its lease fences itself (rule 12).
+longer ours. A worker that could not renew within its lease fences itself (rule 12); a second thread sees to that, since
+a beat may wait for its answer for longer.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 
@@ -13,14 +15,17 @@ from tasker.contracts.clock import Clock
 from tasker.db.connection import SyncConnection
 from tasker.errors import DatabaseUnavailable
 
+_log = logging.getLogger("tasker.worker")
+
 Held = Sequence[tuple[str, int]]
 
 
 class LeaseKeeper:
-    """Renews the lease every third of its length until stopped.
+    """Renews the lease every third of its length until stopped or lost.
 
     Parameters: `held` gives the current (step, token) pairs and may be called from the thread; `on_lost` gets the steps
-    whose token is no longer valid; `on_fenced` is called when the lease was lost as a whole.
+    whose token is no longer valid; `on_fenced` is called once when the lease was lost as a whole. Both may be called
+    from the threads.
     """
 
     def __init__(
@@ -38,46 +43,60 @@ class LeaseKeeper:
         self._clock = clock
         self._args = {"action": "beat", "worker": worker, "lease_ms": lease_ms}
         self._lease = lease_ms / 1000
+        self._limit_ms = lease_ms // 3
         self._held, self._on_lost, self._on_fenced = held, on_lost, on_fenced
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="tasker-lease", daemon=True)
+        self._over, self._fencing = threading.Event(), threading.Lock()
+        self._threads = [
+            threading.Thread(target=self._renew, name="tasker-lease", daemon=True),
+            threading.Thread(target=self._watch, name="tasker-lease-watch", daemon=True),
+        ]
 
     def start(self) -> None:
         """Begin; the lease was taken just now by registering the worker."""
         self._renewed = self._clock.monotonic()
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
-        """End the thread and close its connection. May be called twice."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=5)
+        """End the threads and close the connection. May be called twice."""
+        self._over.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=5)
         self._connection.close()
 
-    def _run(self) -> None:
-        while not self._stop.wait(self._lease / 3):
-            if not self.beat():
-                return
+    def _renew(self) -> None:
+        while not self._over.wait(self._lease / 3):
+            try:
+                self._beat()
+            except DatabaseUnavailable:
+                continue  # the lease lasts for more beats than one
+            except Exception:
+                _log.exception("lease_beat_failed worker=%s", self._args["worker"])
 
-    def beat(self) -> bool:
-        """Renew once. False when the lease is gone and the worker must give up what it holds."""
+    def _beat(self) -> None:
         started = self._clock.monotonic()
-        try:
-            answer = self._connection.call(
-                "tasker.worker_v1(%s::jsonb)", {**self._args, "held": [list(pair) for pair in self._held()]}
-            )
-        except DatabaseUnavailable:
-            return self._still_ours()
+        held = {"held": [list(pair) for pair in self._held()]}
+        answer = self._connection.call("tasker.worker_v1(%s::jsonb)", {**self._args, **held}, limit_ms=self._limit_ms)
+        if self._over.is_set():
+            return  # the answer came too late
         if not answer.get("known"):
-            self._on_fenced()
-            return False
+            return self._fence()
         self._renewed = started
         if lost := answer.get("lost"):
             self._on_lost(lost)
-        return True
 
-    def _still_ours(self) -> bool:
-        if self._clock.monotonic() - self._renewed < self._lease:
-            return True
+    def _watch(self) -> None:
+        """Wait for the end of the lease, which every renewal puts off."""
+        while (left := self._renewed + self._lease - self._clock.monotonic()) > 0:
+            if self._over.wait(left):
+                return
+        self._fence()
+
+    def _fence(self) -> None:
+        """Once, whichever thread is the first to know; nothing when it was stopped."""
+        with self._fencing:
+            if self._over.is_set():
+                return
+            self._over.set()
         self._on_fenced()
-        return False

@@ -26,12 +26,14 @@ from tasker.execution.attempt.values import (
     Lost,
     Released,
 )
+from tasker.execution.failures import log_failure
 from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Caller, Result
 from tasker.services.plans import PlanStore
+from tasker.step_handler.outcome import exception_metadata
 
 
 @dataclass(slots=True, eq=False)
@@ -80,6 +82,8 @@ class Worker:
         self.inputs = InputCache()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
+        self.given_back = 0
+        """Claims that were released since the start."""
         self._engine = engine
         self._plans = plans
         self._runner = runner
@@ -197,7 +201,8 @@ class Worker:
         try:
             end = await self._runner.run(attempt)
         except Exception as error:  # a defect of ours must not lose a claimed step
-            failure = Failure(f"the worker failed while it ran this step: {error!r}", "worker_error", retryable=True)
+            message = f"the worker failed while it ran this step: {error!r}"
+            failure = Failure(message, "worker_error", retryable=True, metadata=exception_metadata(error))
             end = Finished(Outcome(attempt.claim, 0, failure=failure))
         running.ended = True
         self.slots.finish()
@@ -208,6 +213,8 @@ class Worker:
         if isinstance(end, Finished):
             if end.outcome.failure is None:
                 self.inputs.add_result(claim.task_uuid, claim.name, attempt.step.ordinal, end.outcome.result)
+            else:
+                log_failure(attempt, end.outcome.failure)
             self._on_ended(Result(end.outcome, attempt.plan, end.result_text))
         elif isinstance(end, Released):
             self._give_back(running, end.reason, attempt)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Protocol
 
@@ -11,6 +13,8 @@ from tasker.services.exchange import Advanced, Caller
 from tasker.services.hearing import Hearing, Rest
 
 FAILED_SECONDS = 0.5
+DRAIN_SECONDS = 3.0
+"""How long a stop waits for the look that is under way; the messages of one that is cut off come again later."""
 
 
 class Inbox(Protocol):
@@ -20,9 +24,13 @@ class Inbox(Protocol):
         """Take up to `limit` messages and deal with them; how many there were, and what came of it."""
         ...
 
+    def longest_pause(self) -> float:
+        """Seconds until the next look at most, announced or not: nobody announces what becomes visible again."""
+        ...
+
 
 class QueueActor:
-    """Deals with the messages of one queue until cancelled (B-21, B-28).
+    """Deals with the messages of one queue until drained or cancelled (B-21, B-28).
 
     `caller` says who this process is, `hearing` how long to wait without an announcement; `on_advanced` sees every
     answer; `batch` is how many messages it takes at a time at most.
@@ -41,24 +49,35 @@ class QueueActor:
         self._inbox, self._caller, self._hearing = inbox, caller, hearing
         self._on_advanced, self._batch = on_advanced, batch
         self._rest = Rest(hearing, random)
+        self._looking = asyncio.Lock()
+        self._draining = False
 
     def wake(self) -> None:
         """There may be messages."""
         self._rest.wake()
 
+    async def drain(self) -> None:
+        """Look no more; return when the look under way has ended, or after `DRAIN_SECONDS`."""
+        self._draining = True
+        self._rest.wake()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS), self._looking:
+                pass
+
     async def run(self) -> None:
-        """Look, deal with what is there, look again; wait when there is nothing."""
+        """Look, deal with what is there, look again; wait when there is nothing. Until `drain`."""
         polled = False
-        while True:
+        while not self._draining:
             self._rest.clear()
             try:
-                found = await self._look(polled)
+                async with self._looking:
+                    found = await self._look(polled)
             except (DatabaseError, MessagingError):
                 polled = not await self._rest.doze(FAILED_SECONDS)
                 continue
             if found:
                 self._rest.begin()
-            polled = not found and not await self._rest.wait()
+            polled = not found and not await self._rest.wait(self._inbox.longest_pause())
 
     async def _look(self, polled: bool) -> int:
         with self._hearing.look(polled=polled) as look:

@@ -21,6 +21,10 @@ class Finalizations:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
+    def longest_pause(self) -> float:
+        """Seconds until messages of a crashed process are visible again."""
+        return self._engine.rules.hidden_seconds
+
     async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
         """Take up to `limit` messages and evaluate their tasks; how many messages there were.
 

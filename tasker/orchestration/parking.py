@@ -10,12 +10,13 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from tasker.contracts.clock import Random
 from tasker.contracts.execution import Verdict
 from tasker.contracts.messaging import QueuedMessage
 from tasker.contracts.plan import EXPANDING, Plan
-from tasker.errors import MessagingError
+from tasker.errors import DatabaseError, MessagingError
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import Change, change_of, items_text, simple_change, with_growth
 from tasker.orchestration.results import MAX_REPLANS, Processor
@@ -62,12 +63,33 @@ class ParkedResults:
     def __init__(self, engine: Engine, processor: Processor, plans: PlanStore) -> None:
         self._engine, self._processor, self._plans = engine, processor, plans
 
+    def longest_pause(self) -> float:
+        """Seconds until messages of a crashed process are visible again."""
+        return self._engine.rules.hidden_seconds
+
     async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
-        """Take messages of the results queue and end their steps; how many messages there were."""
+        """Take messages of the results queue and end their steps; how many messages there were.
+
+        What points to no step is set aside (RT-49). Raises `DatabaseError`, after which the messages come again.
+        """
         messages = await self._engine.messaging.receive_step_results(limit, self._engine.rules.hidden_seconds)
-        advanced = await self.end([step for message in messages if (step := _step(message))], caller)
+        try:
+            steps = [step for message in messages if (step := await self._step_of(message))]
+            advanced = await self.end(steps, caller)
+        except DatabaseError:
+            await self._engine.give_back(messages)
+            raise
         await self._engine.messaging.ack_messages(messages)
         return len(messages), advanced
+
+    async def _step_of(self, message: QueuedMessage) -> str | None:
+        try:
+            return str(UUID(json.loads(message.payload)["step"]))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            reason = f"the message points to no parked step: {error!r:.200}"
+            _log.warning("step_result_refused id=%s reason=%s", message.message_id, reason)
+            await self._engine.set_aside(message.queue, message.message_id, message.payload, reason)
+            return None
 
     async def end(self, steps: Sequence[str], caller: Caller, repairs: str | None = None) -> Advanced:
         """Complete, retry or fail these steps as they were parked; steps that have moved on are left alone.
@@ -116,11 +138,3 @@ def _parked_change(row: Mapping[str, Any]) -> Change:
 
 def _refused(verdicts: Mapping[str, str]) -> dict[str, Verdict]:
     return {step: Verdict(verdict) for step, verdict in verdicts.items() if verdict != Verdict.ALREADY_ACCEPTED}
-
-
-def _step(message: QueuedMessage) -> str | None:
-    try:
-        return str(json.loads(message.payload)["step"])
-    except (ValueError, KeyError, TypeError):
-        _log.warning("poison_message queue=%s id=%s", message.queue, message.message_id)
-        return None

@@ -7,9 +7,11 @@ comes again asks for the same task. One that cannot be met is set aside with the
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tasker.contracts.clock import Clock
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError, Overloaded, TaskerError
@@ -24,6 +26,9 @@ _log = logging.getLogger("tasker.orchestration")
 
 Name = tuple[str, str, str | None]
 
+PUT_OFF_SECONDS = 5.0
+"""How long no message is taken at most after a namespace was full: requests for others are behind them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -36,14 +41,25 @@ class Asked:
 class TaskRequests:
     """Turns messages into tasks. With `admission`, requests for a namespace that is full come again later."""
 
-    def __init__(self, engine: Engine, plans: PlanStore, drafts: Drafts, admission: Admission | None = None) -> None:
-        self._engine, self._plans, self._drafts, self._admission = engine, plans, drafts, admission
+    def __init__(
+        self, engine: Engine, plans: PlanStore, drafts: Drafts, clock: Clock, admission: Admission | None = None
+    ) -> None:
+        self._engine, self._plans, self._drafts = engine, plans, drafts
+        self._clock, self._admission = clock, admission
+        self._not_before = -math.inf
+
+    def longest_pause(self) -> float:
+        """Seconds until requests that were put off are due, else until those of a crashed process are visible."""
+        remaining = self._not_before - self._clock.monotonic()
+        return remaining if remaining > 0 else self._engine.rules.hidden_seconds
 
     async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
         """Take up to `limit` messages and create their tasks; how many messages there were.
 
-        Raises `DatabaseError`, after which the messages come again.
+        Takes none for a while after a namespace was full. Raises `DatabaseError`, after which the messages come again.
         """
+        if self._clock.monotonic() < self._not_before:
+            return 0, Advanced()
         messages = await self._engine.messaging.receive_task_requests(limit, self._engine.rules.hidden_seconds)
         advanced = Advanced()
         try:
@@ -129,5 +145,11 @@ class TaskRequests:
         await self._engine.messaging.ack_messages([message])
 
     async def _put_off(self, messages: Sequence[QueuedMessage], seconds: float) -> None:
-        for message in messages:
-            await self._engine.messaging.nack_message(message.queue, message.message_id, seconds)
+        """To the end of the queue, as new messages: given back, they would be buried after so many deliveries.
+
+        A crash in between leaves both, which ask for the same task.
+        """
+        self._not_before = self._clock.monotonic() + min(seconds, PUT_OFF_SECONDS)
+        messaging = self._engine.messaging
+        await messaging.backend.send_messages(messages[0].queue, [message.payload for message in messages])
+        await messaging.ack_messages(messages)

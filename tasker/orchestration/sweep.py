@@ -17,6 +17,7 @@ from tasker.contracts.clock import Random
 from tasker.db.queries import query
 from tasker.errors import MessagingError
 from tasker.orchestration.changes import Change, lost_change, simple_change
+from tasker.orchestration.lost_workers import log_lost_workers
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.orchestration.storms import StormSettings, StormWatch
@@ -69,23 +70,39 @@ class Sweeper:
     ) -> tuple[Counter[str], Advanced]:
         """One pass over all open tasks, and a look for failure storms; the repairs by kind, and what they answered.
 
-        `between` is called after each slice of tasks.
+        `between` is called after each slice of tasks. What was repaired is logged, also when the rest fails.
         """
         repairs: Counter[str] = Counter()
         advanced = Advanced()
+        taken: list[Found] = []
+        try:
+            await self._pass(caller, between, repairs, advanced, taken)
+        finally:
+            log_lost_workers(taken)
+            if +repairs:
+                _log.warning("sweep_repaired %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
+        await self.storms.look()
+        return repairs, advanced
+
+    async def _pass(
+        self,
+        caller: Caller,
+        between: Callable[[], Awaitable[None]] | None,
+        repairs: Counter[str],
+        advanced: Advanced,
+        taken: list[Found],
+    ) -> None:
         last: str | None = None
         await self._engine.read("worker", {"action": "forget", "older_ms": self._settings.forget_ms})
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
             found = await self._engine.read("find", self._args(last))
-            await self._repair(found, caller, repairs, advanced)
+            await self._repair(found, caller, repairs, advanced, taken)
             if between is not None:
                 await between()
             last = found.get("last")
             if last is None:
                 break
-        await self.storms.look()
-        return repairs, advanced
 
     async def _counted(self, kind: str, number: int) -> int:
         """Count repairs that were not made by a change of tasks, which counts its own in its transaction."""
@@ -115,15 +132,21 @@ class Sweeper:
             "unserved_ms": limits.unserved_ms,
         }
 
-    async def _repair(self, found: Found, caller: Caller, repairs: Counter[str], advanced: Advanced) -> None:
+    async def _repair(
+        self, found: Found, caller: Caller, repairs: Counter[str], advanced: Advanced, taken: list[Found]
+    ) -> None:
+        orphans = found.get("orphans", ())
         kinds = {
-            "lost_worker": [await self._lost(orphan) for orphan in found.get("orphans", ())],
+            "lost_worker": [await self._lost(orphan) for orphan in orphans],
             "not_enqueued": [_simple("unhold", row) for row in found.get("forgotten", ())],
             "not_promoted": [_simple("promote", row) for row in found.get("unpromoted", ())],
             "nobody_serves": [_unserved(row) for row in found.get("unserved", ())],
         }
         for kind, changes in kinds.items():
-            repairs[kind] += await self._apply(changes, caller, advanced, kind)
+            done = await self._apply(changes, caller, advanced, kind)
+            repairs[kind] += len(done)
+            if kind == "lost_worker":
+                taken += [orphan for orphan in orphans if orphan["s"] in done]
         if parked := [row["s"] for row in found.get("parked", ())]:
             _join(advanced, await self._parked.end(parked, caller, "result_message_lost"))
             repairs["result_message_lost"] += len(parked)
@@ -139,12 +162,13 @@ class Sweeper:
 
     async def _apply(
         self, changes: Sequence[Change], caller: Caller, advanced: Advanced, repairs: str | None = None
-    ) -> int:
+    ) -> set[str]:
+        """The steps that were changed; the engine refuses what is out of date."""
         if not changes:
-            return 0
+            return set()
         answer = await self._processor.apply(changes, caller, wait=False, repairs=repairs)
         advanced.add(answer)
-        return len(changes) - len(answer.get("verdicts") or {})
+        return {change.step_uuid for change in changes} - set(answer.get("verdicts") or ())
 
     async def _hint(self, rows: Sequence[Found], advanced: Advanced) -> int:
         """Send hints again for enqueued steps that have none.

@@ -113,9 +113,9 @@ class Migration:
         return {queue: await old.queue_stats(queue) for queue in queues if await old.queue_exists(queue)}
 
     async def drain(self, old: MessagingService) -> dict[str, QueueStats]:
-        """Leave nothing on the old provider: requests move, hints are sent anew, queues are removed; those removed.
+        """Leave nothing on the old provider: hints are sent anew, requests move, queues are removed; those removed.
 
-        Raises `MessagingError` while processes still use it.
+        Raises `MessagingError` while processes still use it, and while requests there are hidden or delayed.
         """
         if running := await self.processes_on(old.provider_name()):
             raise MessagingError(
@@ -123,17 +123,23 @@ class Migration:
                 hint=f"restart them with the backend {self._new.provider_name()}, then drain",
             )
         left = await self.left_on(old)
+        await self.send()
         for queue in {old.names.task_requests, old.names.task_finalizations} & left.keys():
             await self._move(queue, old)
-        await self.send()
+            await old.delete_queue(queue)
         for queue in left:
             await old.delete_queue(queue)
         return left
 
     async def _move(self, queue: str, old: MessagingService) -> None:
-        """What no row tells: each message is sent before it is acknowledged."""
+        """What no row tells: each message is sent before it is acknowledged, and the queue is empty afterwards."""
         await self._new.create_queue(queue)
         while messages := await old.receive_messages(queue, SLICE, HIDDEN_SECONDS):
             for message in messages:
                 await self._new.send_message(queue, message.payload)
             await old.ack_messages(messages)
+        if stay := (await old.queue_stats(queue)).depth:
+            raise MessagingError(
+                f"{queue} on {old.provider_name()} still has {stay} that cannot be received now: hidden or delayed",
+                hint="nothing is lost and the queue stays: drain again in a minute",
+            )

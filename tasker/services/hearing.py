@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -55,13 +56,13 @@ class Rest:
         """There was work: the next pause is short again."""
         self._pause = SHORTEST_SECONDS
 
-    async def wait(self) -> bool:
-        """The next, longer pause. True when it was ended by an announcement."""
+    async def wait(self, at_most: float = math.inf) -> bool:
+        """The next, longer pause, of `at_most` seconds. True when it was ended by an announcement."""
         longest = self._hearing.longest_pause()
-        if longest is None:
-            return await self.doze(None)
-        self._pause = min(self._pause * 2, longest)
-        return await self.doze(self._pause)
+        if longest is not None:
+            self._pause = min(self._pause * 2, longest)
+        pause = min(at_most, math.inf if longest is None else self._pause)
+        return await self.doze(None if pause == math.inf else pause)
 
     async def doze(self, seconds: float | None) -> bool:
         """About so many seconds. True when an announcement came."""

@@ -16,7 +16,8 @@ FINAL = frozenset({"complete", "error", "cancelled", "resolved_manually"})
 class StepReport:
     """One step. `failures` holds the error of each failed attempt with its time and worker, the oldest first.
 
-    Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16).
+    Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16),
+    `paused` is the pause that holds it: namespace, template, step, task, actor, reason, paused_at.
     """
 
     step_uuid: str
@@ -32,6 +33,7 @@ class StepReport:
     duration_ms: int | None
     items_processed: int | None = None
     unserved: bool = False
+    paused: Mapping[str, Any] | None = None
 
     @property
     def error(self) -> dict[str, Any] | None:
@@ -59,6 +61,7 @@ class StepReport:
             "error": self.error,
             "duration_ms": self.duration_ms,
             "unserved": self.unserved,
+            "paused": self.paused,
         }
 
 
@@ -178,6 +181,7 @@ def _step(row: Mapping[str, Any]) -> StepReport:
         duration_ms=row["duration_ms"],
         items_processed=row["items_processed"],
         unserved=row["unserved"],
+        paused=row["paused"],
     )
 
 

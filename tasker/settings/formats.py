@@ -36,11 +36,17 @@ def _database_url(value: str) -> str:
     )
 
 
-def _queue_name(value: str) -> str:
+def _orchestration_queue(value: str) -> str:
     try:
-        return check_queue_name(value)
+        name = check_queue_name(value)
     except InvalidQueueName as error:
         raise _wrong(f"Not the name of a queue: {error.message}", (error.hint or "").capitalize()) from None
+    if name.startswith("orchestration"):
+        return name
+    raise _wrong(
+        "Does not begin with 'orchestration': its messages would be announced where no orchestrator listens",
+        "Begin the name with 'orchestration'",
+    )
 
 
 def _channel(value: str) -> str:
@@ -76,7 +82,7 @@ def _url_of(*schemes: str) -> AfterValidator:
 
 Address = Annotated[str, AfterValidator(_address)]
 DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
-QueueName = Annotated[str, AfterValidator(_queue_name)]
+OrchestrationQueue = Annotated[str, AfterValidator(_orchestration_queue)]
 Channel = Annotated[str, AfterValidator(_channel)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 AmqpUrl = Annotated[str, _url_of("amqp", "amqps")]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from tasker.settings.formats import AmqpUrl, NamePrefix, NatsUrls, QueueName, RedisUrl
+from tasker.settings.formats import AmqpUrl, NamePrefix, NatsUrls, OrchestrationQueue, RedisUrl
 from tasker.settings.table import Table, number, table, text, whole
 
 
 class OrchestrationQueues(Table):
-    """The queues that orchestrators read."""
+    """The queues that orchestrators read. Their names begin with `orchestration`."""
 
-    task_requests: QueueName = text("orchestration_task_requests", "Tasks to create.")
-    step_results: QueueName = text("orchestration_step_results", "Pointers to results that wait to be processed.")
-    task_finalizations: QueueName = text("orchestration_task_finalizations", "Tasks to look at again.")
+    task_requests: OrchestrationQueue = text("orchestration_task_requests", "Tasks to create.")
+    step_results: OrchestrationQueue = text(
+        "orchestration_step_results", "Pointers to results that wait to be processed."
+    )
+    task_finalizations: OrchestrationQueue = text("orchestration_task_finalizations", "Tasks to look at again.")
 
 
 class DepthThresholds(Table):

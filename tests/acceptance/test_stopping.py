@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,8 @@ async def work(context):
         {wait}
     return {{"done": True}}
 """
+ON_A_TERMINAL = "import os, runpy; os.setsid(); runpy.run_module('tasker', run_name='__main__', alter_sys=True)"
+"""A group of its own for a command: signals go to all of it, as from a terminal."""
 BLOCKS_THE_LOOP, WAITS = "time.sleep(600)", "await asyncio.sleep(600)"
 
 
@@ -119,3 +122,28 @@ def test_an_orchestrator_stops_at_the_first_signal(fleet: Fleet) -> None:
     fleet.orchestrator("one")
     fleet.signal("one", signal.SIGTERM)
     assert ended(fleet, "one") == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "children"), [("worker --no-config --processes 2 --shutdown-timeout 2", 2), ("dev", 1)]
+)
+def test_ctrl_c_on_a_command_with_children_gives_their_steps_back_without_an_attempt(
+    fleet: Fleet, database_url: str, tmp_path: Path, command: str, children: int
+) -> None:
+    place = workflow(tmp_path, WAITS)
+    fleet.program("one", "-c", ON_A_TERMINAL, *command.split(), str(place), "--database-url", database_url)
+    until(lambda: fleet.log("one").count("serves") == children, "all work", show=lambda: fleet.log("one"))
+    submit(database_url)
+    until(lambda: (tmp_path / "started").exists(), "the step runs", show=lambda: fleet.log("one"))
+    os.killpg(fleet.processes["one"].pid, signal.SIGINT)
+    assert ended(fleet, "one") == 0, fleet.log("one")
+    assert attempts_of(database_url) == ("enqueued", 0)
+
+
+def test_a_stop_while_a_dead_child_is_replaced_is_the_end(fleet: Fleet, tmp_path: Path) -> None:
+    fleet.worker("one", str(workflow(tmp_path, WAITS)), "--processes", "2")
+    children = Path(f"/proc/{fleet.processes['one'].pid}/task/{fleet.processes['one'].pid}/children")
+    os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
+    until(lambda: "starting another" in fleet.log("one"), "its death is seen", show=lambda: fleet.log("one"))
+    fleet.signal("one", signal.SIGTERM)
+    ended(fleet, "one")

@@ -144,6 +144,27 @@ def test_draining_moves_what_no_row_tells_and_removes_the_old_queues(database_ur
     assert queue_of(report("pgmq", database_url))["depth"] == 2
 
 
+def test_a_drain_removes_no_queue_whose_requests_are_hidden_or_delayed(database_url: str, providers: Providers) -> None:
+    """They exist nowhere else; a drain that comes when they are visible again moves them."""
+    providers.need("redis")
+    submit(providers, database_url, "pgmq", 1)
+    queue = "orchestration_task_requests"
+    drain = ("migrate", "--from", "pgmq", "--to", "redis", "--drain")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("select pgmq.create(%s)", (queue,))
+        for delay in (0, 0, 36_000):
+            connection.execute("select pgmq.send(%s, '{}'::jsonb, %s)", (queue, delay))
+        connection.execute("select pgmq.read(%s, 36000, 1)", (queue,))
+
+        refused = invoke("broker", *drain, database=database_url)
+
+        assert (refused.exit_code, "drain again" in refused.output) == (1, True), refused.output
+        assert f"{queue} on pgmq still has 2" in refused.output
+        connection.execute(f"update pgmq.q_{queue} set vt = clock_timestamp()")
+    assert f"removed from pgmq: {queue} (2 messages)" in told(*drain, url=database_url)
+    assert queue_of(report("redis", database_url), queue)["depth"] == 3
+
+
 def test_the_provider_to_leave_is_the_configured_one_or_must_be_named(database_url: str, providers: Providers) -> None:
     providers.need("redis")
     submit(providers, database_url, "pgmq", 1)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -17,7 +19,9 @@ from tasker.app.system import new_task_uuid
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
+from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, DeploymentMode
 from tasker.lifecycle.storable import NotStorable
+from tasker.services.engine import DEFAULT_RULES, Rules
 from tasker.services.plans import PlanStore
 from tasker.services.workers import Workers
 from tests.support import brokers
@@ -29,10 +33,12 @@ BROKERS = [name for name in brokers.ENGINE_BACKENDS if name not in ("pgmq", "mem
 
 
 @asynccontextmanager
-async def orchestrating(url: str, backend: str = "pgmq", settings: Any = None) -> AsyncIterator[Orchestrator]:
+async def orchestrating(
+    url: str, backend: str = "pgmq", settings: Any = None, *, rules: Rules = DEFAULT_RULES, **options: Any
+) -> AsyncIterator[Orchestrator]:
     ground = prepare(url, backend=backend, backend_settings=settings)
     await ground.messaging.open()
-    orchestrator = Orchestrator(url, ground.messaging, settings=WorkerSettings(lease_ms=300))
+    orchestrator = Orchestrator(url, ground.messaging, settings=WorkerSettings(lease_ms=300, rules=rules), **options)
     await orchestrator.start()
     try:
         yield orchestrator
@@ -159,3 +165,46 @@ async def test_a_request_is_met_by_one_of_several_orchestrators(database_url: st
             for _ in range(5):
                 await requester.request("asked/for_it", {"n": 3}, task_uuid=same)
         await eventually(lambda: created(database_url, same))
+
+
+async def test_an_orchestrator_that_stops_ends_what_it_has_taken(database_url: str) -> None:
+    """Otherwise the requests in its hands would stay hidden from all others for half a minute."""
+    await register(database_url)
+    messages = "select count(*), count(*) filter (where vt > clock_timestamp()) from pgmq.q_orchestration_task_requests"
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as observer:
+
+        async def waiting() -> tuple[Any, ...] | None:
+            return await (await observer.execute(messages)).fetchone()
+
+        async def taken() -> bool:
+            return await waiting() == (1, 1)
+
+        async with orchestrating(database_url) as orchestrator:
+            async with await psycopg.AsyncConnection.connect(database_url) as holder:
+                await holder.execute("lock table tasker.tasks")
+                async with TaskRequester("pgmq", database_url=database_url) as requester:
+                    task = await requester.request("asked/for_it", {"n": 1})
+                await eventually(taken)
+                stopping = asyncio.create_task(orchestrator.stop())
+                await waiting()  # the stop has begun
+            await stopping
+        assert await waiting() == (0, 0)
+    assert await created(database_url, task)
+
+
+async def test_without_any_poll_a_request_that_becomes_visible_later_is_met(database_url: str) -> None:
+    """It was announced when nobody could receive it, and no row tells a sweep of it."""
+    await register(database_url)
+    events = replace(ORCHESTRATOR_EVENTS, deployment_mode=DeploymentMode.EVENT_DRIVEN_ONLY)
+    task = new_task_uuid()
+    message = json.dumps({"request_id": task, "namespace": "asked", "template": "for_it", "context": {}})
+
+    async with orchestrating(database_url, rules=Rules(hidden_seconds=1), events=events) as orchestrator:
+
+        async def hears() -> bool:
+            return orchestrator.events.longest_pause() is None
+
+        await eventually(hears)
+        async with await psycopg.AsyncConnection.connect(database_url) as connection:
+            await connection.execute("select pgmq.send('orchestration_task_requests', %s::jsonb, 1)", (message,))
+        await eventually(lambda: created(database_url, task))

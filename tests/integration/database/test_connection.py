@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from tasker.db.connection import Connection, SyncConnection
+from tasker.db.connection import Connection, open_connection
 from tasker.db.database import connect, with_statement_timeout
 from tasker.db.limits import MIGRATION, SESSION
 from tasker.db.migrate import upgrade
@@ -139,12 +139,24 @@ async def test_a_pause_before_the_next_attempt_ends_with_whoever_waits() -> None
         await waiting
 
 
-def test_a_beat_that_hangs_ends_before_the_lease_does(database_url: str) -> None:
-    lease = SyncConnection(database_url)
-    answer = lease.call("jsonb_build_object('limit', current_setting('statement_timeout'), 'asked', %s::jsonb)", {})
-    lease.close()
-
-    assert answer["limit"] == "5s"
+async def test_a_connection_that_is_given_up_while_it_is_looked_at_is_closed(database_url: str) -> None:
+    separator = "&" if "?" in database_url else "?"
+    slow = f"{database_url}{separator}options=-c%20search_path%3Dslow,pg_catalog"
+    sessions = "select pid, state from pg_stat_activity where application_name = 'tasker given up'"
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute("create schema slow")
+        other.execute("""create function slow.pg_backend_pid() returns int language sql
+          as 'select pg_catalog.pg_backend_pid() from pg_sleep(600)'""")
+        opening = asyncio.create_task(open_connection(slow, application_name="tasker given up", prepare_threshold=0))
+        async with asyncio.timeout(60):
+            while [state for _, state in other.execute(sessions).fetchall()] != ["active"]:
+                await asyncio.sleep(0.02)
+            opening.cancel()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await opening
+            while other.execute(sessions).fetchall():
+                await asyncio.sleep(0.02)
+    assert caught.value, "its frames are kept: it is not closed by being forgotten"
 
 
 def free_port() -> int:

@@ -145,6 +145,14 @@ def test_texts_have_a_form(path: str, value: Any) -> None:
     assert problem.path.partition("[")[0] == path
 
 
+def test_a_queue_whose_announcements_no_orchestrator_would_hear_is_refused() -> None:
+    path = "common.queues.orchestration_queues.step_results"
+    found = problems_of({path: "results"})[path]
+    assert "announced where no orchestrator listens" in found.issue
+    assert "Begin the name with 'orchestration'" in found.fix
+    assert not problems_of({path: "orchestration_results"})
+
+
 def test_a_secret_is_not_shown_in_a_problem() -> None:
     (problem,) = check(nested({"common.database.url": "mysql://me:hunter2@host/x"})).problems
     assert "hunter2" not in str(problem)

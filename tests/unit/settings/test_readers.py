@@ -59,7 +59,7 @@ def candidates(parameter: Parameter) -> list[Any]:
     if parameter.kind == "list":
         return [["7"], [7]]
     urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "nats", "http")]
-    return [*urls, "elsewhere:7777", "another"]
+    return [*urls, "elsewhere:7777", "another", "orchestration_another"]
 
 
 def changed(parameter: Parameter) -> list[Settings]:

@@ -24,7 +24,9 @@ as $$
   )
   select jsonb_strip_nulls(jsonb_build_object(
     'last', (select o.task_uuid from open o order by o.task_uuid desc limit 1),
-    'orphans', (select jsonb_agg(i.j || jsonb_build_object('worker', i.worker_uuid, 'overdue', i.deadline_at < tasker.now()))
+    'orphans', (select jsonb_agg(i.j || jsonb_build_object('worker', i.worker_uuid, 'overdue', i.deadline_at < tasker.now(),
+        'worker_name', w.name, 'worker_host', w.host, 'worker_pid', w.pid, 'silent_ms', case
+          when w.lease_until < tasker.now() then round(extract(epoch from tasker.now() - w.beat_at) * 1000) end))
       from item i left join tasker.workers w on w.worker_uuid = i.worker_uuid
       where i.state = 'in_progress'
         and (i.deadline_at < tasker.now() or w.worker_uuid is null or w.lease_until < tasker.now())),

@@ -17,7 +17,11 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
         where e.task_uuid = s.task_uuid and e.to_step_uuid = s.workflow_step_uuid),
       'result', r.result, 'metadata', r.metadata, 'failures', f.failures, 'duration_ms', l.execution_time_ms,
       'items_processed', k.checkpoint->'items_processed',
-      'unserved', coalesce(s.state = 'enqueued' and s.ordinal = any (u.ordinals), false))
+      'unserved', coalesce(s.state = 'enqueued' and s.ordinal = any (u.ordinals), false),
+      'paused', case when s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0) then (
+        select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
+        'task', p.task_uuid, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
+        from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) p order by p.pause_id limit 1) end)
       order by ts.ordinal, s.workflow_step_uuid)
     from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
@@ -74,14 +78,22 @@ select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)
 order by t.task_uuid desc limit %(limit)s
 
 -- name: list
--- Tasks, the newest first; `unserved` is the handler of the first step that waits because nobody serves it.
+-- Tasks, the newest first; `unserved` is the handler of the first step that waits because nobody serves it, `paused`
+-- the oldest pause that holds a step that could run.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version, t.state as status, t.priority, t.total,
   t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active > 0 then (
     select ts.handler from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     where s.task_uuid = t.task_uuid and s.state = 'enqueued'
       and s.ordinal = any (tasker.unserved_ordinals(ns.name, t.template_id))
-    order by s.workflow_step_uuid limit 1) end as unserved
+    order by s.workflow_step_uuid limit 1) end as unserved,
+  case when not t.complete and exists (select from tasker.pauses p where p.namespace_id = t.namespace_id) then (
+    select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
+      'task', p.task_uuid, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
+    from tasker.workflow_steps s
+    cross join lateral tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) p
+    where s.task_uuid = t.task_uuid and (s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0))
+    order by p.pause_id limit 1) end as paused
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid

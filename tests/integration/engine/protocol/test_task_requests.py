@@ -19,7 +19,7 @@ from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.finalizing import Finalizations
-from tasker.orchestration.requests import TaskRequests
+from tasker.orchestration.requests import PUT_OFF_SECONDS, TaskRequests
 from tasker.services.engine import Engine, Rules
 from tasker.services.exchange import Caller
 from tasker.services.plans import PlanStore
@@ -36,12 +36,12 @@ class Desk:
     engine: Engine
     plans: PlanStore
 
-    def requests(self, admission: Admission | None = None) -> TaskRequests:
+    def requests(self, admission: Admission | None = None, clock: Clock | None = None) -> TaskRequests:
         drafts = Drafts(new_task_uuid, context_limit_bytes=10_000)
-        return TaskRequests(self.engine, self.plans, drafts, admission)
+        return TaskRequests(self.engine, self.plans, drafts, clock or _Settable(), admission)
 
-    async def receive(self, admission: Admission | None = None) -> int:
-        count, _ = await self.requests(admission).receive(Caller(self.lab.one.worker), 100)
+    async def receive(self, inbox: TaskRequests | None = None) -> int:
+        count, _ = await (inbox or self.requests()).receive(Caller(self.lab.one.worker), 100)
         return count
 
     async def finalize(self) -> int:
@@ -201,6 +201,7 @@ async def test_requests_wait_while_the_database_is_away(desk: Desk) -> None:
         Engine(Connection("postgresql://127.0.0.1:1/none"), desk.engine.messaging),
         PlanStore(Connection("postgresql://127.0.0.1:1/none")),
         Drafts(new_task_uuid),
+        _Settable(),
     )
     with pytest.raises(Exception, match="cannot connect"):
         await broken.receive(Caller(desk.lab.one.worker), 10)
@@ -209,22 +210,43 @@ async def test_requests_wait_while_the_database_is_away(desk: Desk) -> None:
     assert desk.tasks() == [message["request_id"]]
 
 
-async def test_requests_for_a_full_namespace_come_again_later(desk: Desk) -> None:
+async def test_requests_for_a_full_namespace_wait_however_long_it_takes_and_are_met_then(desk: Desk) -> None:
+    """Each look at them would count as a delivery, and a broker buries what was delivered too often."""
     plan = await registered(desk)
     await desk.send(asking(plan), asking(plan))
     await desk.receive()
-    await desk.send(asking(plan))
-    full = Admission(desk.engine, _Still(), DepthLimits(critical=1, overflow=2))
+    await desk.send(asking(plan), asking(plan))
+    clock = _Settable()
+    inbox = desk.requests(Admission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
 
-    assert await desk.receive(full) == 1
+    for _ in range(5):
+        assert await desk.receive(inbox) == 2
+        assert await desk.receive(inbox) == 0, "nothing is taken for a while"
+        assert 0 < inbox.longest_pause() <= PUT_OFF_SECONDS
+        clock.time += PUT_OFF_SECONDS
 
     assert len(desk.tasks()) == 2
-    assert (await desk.waiting(), desk.refused()) == (1, [])
-    queue = "pgmq.q_orchestration_task_requests"
-    assert desk.lab.observer.value(f"select vt < clock_timestamp() + interval '1 hour' from {queue}")
-    desk.lab.observer.execute(f"update {queue} set vt = clock_timestamp()")
-    assert await desk.receive() == 1
-    assert len(desk.tasks()) == 3
+    assert (await desk.waiting(), desk.refused()) == (2, [])
+    deliveries = "select max(read_ct) from pgmq.q_orchestration_task_requests"
+    assert desk.lab.observer.value(deliveries) == 0
+    assert await desk.receive() == 2
+    assert len(desk.tasks()) == 4
+
+
+async def test_requests_for_other_namespaces_are_met_beside_those_that_are_put_off(desk: Desk) -> None:
+    full, free = await registered(desk), replace(desk.lab.chain(1, name="free"), namespace="with_room")
+    await desk.plans.register(free)
+    await desk.send(asking(full))
+    await desk.receive()
+    wanted = asking(free)
+    await desk.send(asking(full), wanted)
+    clock = _Settable()
+    inbox = desk.requests(Admission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
+
+    assert await desk.receive(inbox) == 2
+
+    assert desk.lab.task(wanted["request_id"]).state
+    assert await desk.waiting() == 1
 
 
 async def test_a_finalization_ends_a_task_that_was_forgotten_and_is_nothing_for_one_that_has_ended(desk: Desk) -> None:
@@ -253,8 +275,11 @@ async def test_a_finalization_that_names_no_task_is_kept_with_the_reason(desk: D
     assert {reason.split()[0] for reason in desk.refused()} == {"no", "task_uuid:"}
 
 
-class _Still(Clock):
-    """A clock that stands."""
+class _Settable(Clock):
+    """A clock that stands until it is set."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
 
     def monotonic(self) -> float:
-        return 0.0
+        return self.time

@@ -1,0 +1,38 @@
+"""Where an exception was raised, read from the traceback that a failure keeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_FRAME = re.compile(r'^[\s|+-]*File "(?P<file>.+?)", line (?P<line>\d+)', re.MULTILINE)
+_INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|python3\.\d+)[/\\]|^<")
+_TASKER = str(Path(__file__).parents[1])
+
+
+def traceback_of(metadata: Mapping[str, Any]) -> str | None:
+    """The traceback in a failure's metadata, if it has one."""
+    text = metadata.get("traceback")
+    return text if isinstance(text, str) else None
+
+
+def exception_of(metadata: Mapping[str, Any]) -> str | None:
+    """The exception's class and where it was raised: `ValueError at /srv/handlers.py:12`. None without an exception.
+
+    The place is the last frame of the user's code; where every frame is of an installed package, the last of all.
+    """
+    kind = metadata.get("exception_type")
+    if not isinstance(kind, str):
+        return None
+    place = _place(traceback_of(metadata) or "")
+    return f"{kind} at {place}" if place else kind
+
+
+def _place(text: str) -> str | None:
+    frames = [(found["file"], found["line"]) for found in _FRAME.finditer(text)]
+    own = [frame for frame in frames if not (_INSTALLED.search(frame[0]) or frame[0].startswith(_TASKER))]
+    for file, line in (own or frames)[-1:]:
+        return f"{file}:{line}"
+    return None
