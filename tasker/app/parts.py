@@ -15,10 +15,11 @@ _log = logging.getLogger("tasker.process")
 
 
 class Parts:
-    """Supervised tasks. `crashes` counts restarts by part."""
+    """Supervised tasks. `crashes` counts restarts by part; `on_crash` hears of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_crash: Callable[[], None] = lambda: None) -> None:
         self.crashes: Counter[str] = Counter()
+        self._on_crash = on_crash
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -48,7 +49,20 @@ class Parts:
             try:
                 await part()
                 return
+            except asyncio.CancelledError:
+                if _is_cancelled():
+                    raise
+                self._crashed(part)  # a library has cancelled what it was waiting for, and nobody this part
             except Exception:
-                self.crashes[part.__qualname__] += 1
-                _log.exception("part_crashed part=%s", part.__qualname__)
-                await asyncio.sleep(RESTART_SECONDS)
+                self._crashed(part)
+            await asyncio.sleep(RESTART_SECONDS)
+
+    def _crashed(self, part: Part) -> None:
+        self.crashes[part.__qualname__] += 1
+        _log.exception("part_crashed part=%s", part.__qualname__)
+        self._on_crash()
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -70,7 +70,8 @@ class Runtime:
         self._url, self._messaging, self._consume = url, messaging, consume
         self._on_finished, self._on_elsewhere = on_finished, on_elsewhere
         self._clock = SystemClock()
-        self.breakers, self._parts = breakers or Breakers(self._clock), Parts()
+        self.breakers = breakers or Breakers(self._clock)
+        self._parts = Parts(lambda: self._upkeep.suspect())  # perhaps in the middle of a claim
         self._connections = {name: Connection(url, name=f"tasker {name}") for name in ("claim", "result", "upkeep")}
         claims, results, upkeep = (
             Engine(connection, messaging, self.settings.rules) for connection in self._connections.values()
@@ -147,7 +148,7 @@ class Runtime:
             worker=self.worker.identity,
             lease_ms=self.settings.lease_ms,
             held=self.worker.held,
-            on_lost=lambda steps: _on_loop(loop, self.worker.stop_steps, steps),
+            on_lost=lambda pairs: _on_loop(loop, self.worker.stop_lost, pairs),
             on_fenced=lambda: _on_loop(loop, self._fenced),
         )
         self._lease.start()
@@ -174,8 +175,7 @@ class Runtime:
         if namespace not in self.namespaces:
             self.namespaces.append(namespace)
             if self._parts.running:
-                sources = step_news(self._messaging, [namespace], self._claimer.wake)
-                self._parts.start(self.events.follow(sources))
+                self._parts.start(self.events.follow(step_news(self._messaging, [namespace], self._claimer.wake)))
         elif self._registered_handlers == self._registry.handler_count():
             return
         if self._parts.running:

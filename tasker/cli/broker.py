@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import require_database
-from tasker.cli.fleet_options import configuration, no_config_option
+from tasker.cli.connection import configured_for, require_database
+from tasker.cli.fleet_options import no_config_option
 from tasker.cli.options import Database, database_options
 from tasker.cli.render_values import counted, duration, echo
 from tasker.errors import DatabaseError, MessagingError, UsageError
@@ -170,6 +170,6 @@ def _waiting(waiting: Waiting) -> str:
 
 
 def _configuration(database: Database, no_config: bool) -> Configured:
-    chosen = configuration("complete", database, no_config)
+    chosen = configured_for(database, no_config=no_config)
     require_database(chosen.database_url, database.data_dir)
     return chosen

@@ -1,4 +1,4 @@
-"""Short commands on a database: connect, do one thing, print it, leave."""
+"""Which database and backend a command uses; and short commands: connect, do one thing, print it, leave."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,7 @@ from tasker.errors import UsageError
 
 if TYPE_CHECKING:
     from tasker.app import App
+    from tasker.app.configured import Configured
 
 T = TypeVar("T")
 
@@ -24,31 +26,46 @@ DEFAULT_FOLDER = Path(".tasker/postgres")
 FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 
+def configured_for(database: Database, context: str = "complete", *, no_config: bool = False) -> Configured:
+    """What a command is made with: options count above `DATABASE_URL`, that above the configuration file.
+
+    `--data-dir` names the embedded database, whatever a file says. Raises `ConfigurationError` for a file that is
+    missing, or that no variable names and the `context` needs (C-148), and `ConfigurationInvalid` with every problem.
+    """
+    from tasker.app.configured import UNCONFIGURED, from_environment
+
+    found = UNCONFIGURED if no_config else from_environment(context)
+    backend = database.backend if database.backend_given else found.backend
+    url = None if database.data_dir else database.url or found.database_url
+    return replace(found, backend=backend, database_url=url)
+
+
 def connected(database: Database, use: Callable[[App], Awaitable[T]], *, create: bool = False) -> T:
     """What `use` returns for an app that submits and reads, and runs no steps.
 
     Raises `UsageError` where no embedded database has been made yet, unless `create` is set.
     """
+    chosen = configured_for(database)
     if not create:
-        require_database(database.url, database.data_dir)
-    return asyncio.run(_use(database, use))
+        require_database(chosen.database_url, database.data_dir)
+    return asyncio.run(_use(chosen, database.data_dir, use))
 
 
 def require_database(url: str | None, data_dir: Path | None) -> None:
     """Raise `UsageError` where no embedded database has been made yet."""
     folder = data_dir or DEFAULT_FOLDER
-    if url is None and not folder.exists():
+    if url is None and not (folder / "data").exists():
         raise UsageError(
             f"nothing has run here: there is no database in {folder}",
-            hint="`tasker run PATH` makes one; or go to the folder where you ran it, or give --database-url",
+            hint="`tasker run PATH` makes one; or go to the folder where you ran it, or name a database: "
+            "--database-url, DATABASE_URL, or a configuration file (TASKER_CONFIG_PATH)",
         )
 
 
-async def _use(database: Database, use: Callable[[App], Awaitable[T]]) -> T:
+async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], Awaitable[T]]) -> T:
     from tasker.app import App
 
-    app = App(database.url, backend=database.backend, data_dir=database.data_dir, work=False)
-    async with app:
+    async with App(configuration=chosen, data_dir=data_dir, work=False) as app:
         return await use(app)
 
 

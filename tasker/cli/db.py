@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
+from tasker.cli.connection import FORMAT, configured_for, require_database
+from tasker.cli.options import DEFAULT_BACKEND, Database, database_options
 from tasker.db import migrate
 from tasker.db.database import describe_url, ensure_database
 from tasker.db.embedded import DEFAULT_DATA_DIR, EmbeddedServer
 
-
-def _database_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    where = click.option(
-        "--database-url", metavar="URL", envvar="DATABASE_URL", help="A server's database.  [default: the embedded one]"
-    )
-    return where(_backend_option(command))
-
-
-def _backend_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--backend", default="pgmq", show_default=True, help="The messaging backend whose SQL belongs to the schema."
-    )(command)
+if TYPE_CHECKING:
+    from tasker.app.configured import Configured
 
 
 @click.group()
@@ -34,27 +26,30 @@ def db() -> None:
 
 
 @db.command()
-@_database_options
-def upgrade(database_url: str | None, backend: str) -> None:
+@database_options
+def upgrade(database: Database) -> None:
     """Bring the database to this version's schema, creating it when it does not exist.
 
     Safe to repeat and to run from several places at once; changes everything or nothing.
     """
-    with _database(database_url) as url:
+    chosen = configured_for(database)
+    with _database(chosen, database.data_dir) as url:
         ensure_database(url)
-        applied = migrate.upgrade(url, _scripts_of(backend))
+        applied = migrate.upgrade(url, _scripts_of(chosen.backend))
         for name in applied:
             click.echo(f"applied {name}")
         click.echo(f"{describe_url(url)}: {'upgraded' if applied else 'already current'}")
 
 
 @db.command()
-@_database_options
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def status(database_url: str | None, backend: str, form: str) -> None:
-    """Compare the database with this version. Exit code 1 unless it is current."""
-    with _database(database_url) as url:
-        found = migrate.status(url, _scripts_of(backend))
+@FORMAT
+@database_options
+def status(database: Database, form: str) -> None:
+    """Compare the database with this version. Exit code 1 unless it is current, 2 when there is none."""
+    chosen = configured_for(database)
+    require_database(chosen.database_url, database.data_dir)
+    with _database(chosen, database.data_dir) as url:
+        found = migrate.status(url, _scripts_of(chosen.backend))
         if form == "json":
             click.echo(json.dumps(found.to_dict()))
         else:
@@ -64,18 +59,20 @@ def status(database_url: str | None, backend: str, form: str) -> None:
 
 
 @db.command()
-@_backend_option
+@click.option(
+    "--backend", default=DEFAULT_BACKEND, show_default=True, help="The backend whose SQL belongs to the schema."
+)
 def sql(backend: str) -> None:
     """Print the SQL that creates the schema in an empty database. Connects to nothing."""
     click.echo(migrate.offline_sql(_scripts_of(backend)), nl=False)
 
 
 @contextmanager
-def _database(database_url: str | None) -> Iterator[str]:
-    if database_url is not None:
-        yield database_url
+def _database(chosen: Configured, data_dir: Path | None) -> Iterator[str]:
+    if chosen.database_url is not None:
+        yield chosen.database_url
         return
-    server = EmbeddedServer.start(Path(DEFAULT_DATA_DIR))
+    server = EmbeddedServer.start(data_dir or DEFAULT_DATA_DIR)
     try:
         yield server.url
     finally:

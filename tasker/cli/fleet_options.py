@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tasker.cli.connection import configured_for
 from tasker.cli.options import Database
 
 if TYPE_CHECKING:
@@ -28,13 +29,9 @@ def configuration(context: str, database: Database, no_config: bool, **given: An
     Raises `ConfigurationError` when there is no file (C-148) and `--no-config` was not given, and
     `ConfigurationInvalid` with every problem of the file.
     """
-    from tasker.app.configured import UNCONFIGURED, from_environment
-
-    chosen = UNCONFIGURED if no_config else from_environment(context)
+    chosen = configured_for(database, context, no_config=no_config)
     worker = replace(chosen.worker, **{name: value for name, value in given.items() if value is not None})
-    backend = database.backend if database.backend_given or no_config else chosen.backend
-    url = None if database.data_dir else database.url or chosen.database_url
-    return replace(chosen, worker=worker, backend=backend, database_url=url)
+    return replace(chosen, worker=worker)
 
 
 def log_to_stderr() -> None:

@@ -42,7 +42,9 @@ def report_text(report: TaskReport, *, traceback: bool = False) -> str:
 
 def report_object(report: TaskReport) -> dict[str, Any]:
     """What `tasker run --json` prints, and beyond that what a person may want to know about a task that exists."""
+    steps = [step.to_dict() | {"unserved": step.unserved, "paused": step.paused} for step in report.steps.values()]
     return report.to_dict() | {
+        "steps": steps,
         "created_at": report.created_at, "completed_at": report.completed_at, "priority": report.priority,
         "initiator": report.initiator, "correlation_id": report.correlation_id, "tags": list(report.tags),
         "cancel_reason": report.cancel_reason, "context": report.context,

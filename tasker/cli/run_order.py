@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasker.cli.connection import configured_for
 from tasker.cli.options import Database
 from tasker.cli.run_input import TaskInput, read_input
 from tasker.errors import InputInvalid, UsageError
@@ -70,10 +71,9 @@ def prepare_order(order: RunOrder) -> Prepared:
 
     Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`, `ConfigurationError`.
     """
-    from tasker.app.configured import from_environment
     from tasker.services.handlers import load_handlers, require_handlers
 
-    configuration = from_environment()
+    configuration = configured_for(order.database)
     path = existing_path(order.target)
     task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
     plan = _compiled(path, order, configuration) if path and order.resume is None else None

@@ -88,18 +88,13 @@ async def _run(app: App, order: RunOrder, prepared: Prepared, interrupted: Inter
 def _app(order: RunOrder, prepared: Prepared) -> App:
     from tasker.app import App
 
-    given, configuration = order.database, prepared.configuration
-    if given.data_dir:  # names the embedded database, whatever a file says
-        configuration = replace(configuration, database_url=None)
-    worker = configuration.worker
+    worker = prepared.configuration.worker
     return App(
-        given.url,
         registry=prepared.registry,
         environment=order.environment,
-        backend=given.backend if given.backend_given else None,
-        data_dir=given.data_dir,
+        data_dir=order.database.data_dir,
         settings=replace(worker, concurrency=order.concurrency) if order.concurrency else worker,
-        configuration=configuration,
+        configuration=prepared.configuration,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.connection import FORMAT, configured_for, connected, print_as
 from tasker.cli.options import Database, database_options
 from tasker.cli.render_values import date_time, echo, one_line
 
@@ -43,11 +43,9 @@ def request(target: str, given: str | None, settings: tuple[str, ...], database:
 
 
 def _requester(database: Database) -> TaskRequester:
-    from tasker.app.configured import from_environment
     from tasker.app.requesting import TaskRequester
 
-    backend = database.backend if database.backend_given else None
-    return TaskRequester(backend, database_url=database.url, configuration=from_environment())
+    return TaskRequester(configuration=configured_for(database))
 
 
 async def _ask(requester: TaskRequester, target: str, values: dict[str, Any], options: dict[str, Any]) -> str:

@@ -95,9 +95,11 @@ class Claimer:
         if self._engine.transactional:
             return await self._worker.offer(lambda slots: self._engine.claim(self._args(slots)))
         hints = await self._engine.receive(self._namespaces, self._worker.slots.free)
-        return await self._worker.offer(
+        answer = await self._worker.offer(
             lambda slots: self._engine.claim_received(self._args(slots), hints), limit=len(hints)
         )
+        await self._engine.messaging.ack_messages(answer.pop("taken"))
+        return answer
 
     def _args(self, slots: int) -> dict[str, object]:
         worker = self._worker

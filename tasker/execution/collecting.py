@@ -174,7 +174,7 @@ class Collector:
     def _finish(self, worker: Worker, results: list[Result], advanced: Advanced) -> None:
         waiting = {result.outcome.claim.step_uuid for result in advanced.again}
         self._again += advanced.again
-        worker.let_go([r.outcome.claim.step_uuid for r in results if r.outcome.claim.step_uuid not in waiting])
+        worker.let_go([r.outcome.claim for r in results if r.outcome.claim.step_uuid not in waiting])
         worker.inputs.forget(advanced.finished)
         self._on_advanced(advanced)
 
@@ -189,7 +189,7 @@ class Collector:
             self._given_back = given_back | self._given_back
             raise
         worker.given_back += len(given_back)
-        worker.let_go(list(given_back))
+        worker.let_go([each.claim for each in given_back.values()])
 
     async def _wait_for_database(self) -> None:
         """Try again soon, and at the breaker's pace once it is open."""

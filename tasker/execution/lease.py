@@ -23,7 +23,7 @@ Held = Sequence[tuple[str, int]]
 class LeaseKeeper:
     """Renews the lease every third of its length until stopped or lost.
 
-    Parameters: `held` gives the current (step, token) pairs and may be called from the thread; `on_lost` gets the steps
+    Parameters: `held` gives the current (step, token) pairs and may be called from the thread; `on_lost` gets those
     whose token is no longer valid; `on_fenced` is called once when the lease was lost as a whole. Both may be called
     from the threads.
     """
@@ -36,7 +36,7 @@ class LeaseKeeper:
         worker: str,
         lease_ms: int,
         held: Callable[[], Held],
-        on_lost: Callable[[list[str]], None],
+        on_lost: Callable[[list[tuple[str, int]]], None],
         on_fenced: Callable[[], None],
     ) -> None:
         self._connection = connection
@@ -76,15 +76,17 @@ class LeaseKeeper:
 
     def _beat(self) -> None:
         started = self._clock.monotonic()
-        held = {"held": [list(pair) for pair in self._held()]}
-        answer = self._connection.call("tasker.worker_v1(%s::jsonb)", {**self._args, **held}, limit_ms=self._limit_ms)
+        held = self._held()
+        args = {**self._args, "held": [list(pair) for pair in held]}
+        answer = self._connection.call("tasker.worker_v1(%s::jsonb)", args, limit_ms=self._limit_ms)
         if self._over.is_set():
             return  # the answer came too late
         if not answer.get("known"):
             return self._fence()
         self._renewed = started
         if lost := answer.get("lost"):
-            self._on_lost(lost)
+            # with their tokens: meanwhile this worker may have the next attempt of the same step
+            self._on_lost([pair for pair in held if pair[0] in lost])
 
     def _watch(self) -> None:
         """Wait for the end of the lease, which every renewal puts off."""

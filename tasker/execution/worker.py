@@ -221,7 +221,7 @@ class Worker:
         elif isinstance(end, Deferred):
             self._on_given_back(GivenBack(claim, {"reason": end.reason}, end.delay_ms))
         else:
-            self.let_go([claim.step_uuid])
+            self.let_go([claim])
 
     def _give_back(self, running: Running, reason: str, attempt: Attempt) -> None:
         """A step that nobody stopped is given back because its handler is not to be had here: never take it again."""
@@ -252,16 +252,23 @@ class Worker:
 
         return save
 
-    def let_go(self, steps: Sequence[str]) -> None:
-        """These claims are over: their results are stored, or they were taken away."""
-        for step in steps:
-            self._held.pop(step, None)
+    def let_go(self, claims: Sequence[Claim]) -> None:
+        """These claims are over: their results are stored, or they were taken away. The next attempt may run here."""
+        for claim in claims:
+            if (running := self._held.get(claim.step_uuid)) and running.claim.token == claim.token:
+                del self._held[claim.step_uuid]
 
     def stop_steps(self, steps: Sequence[str], end: type[Lost] | type[Cancelled] | type[Released] = Lost) -> None:
         """Stop the handlers of these steps; their results no longer count."""
         for step in steps:
             if (running := self._held.get(step)) and not running.ended:
                 running.cancel.set(end)
+
+    def stop_lost(self, pairs: Sequence[tuple[str, int]]) -> None:
+        """Stop the handlers of these (step, token) pairs, not those of other attempts of the same steps."""
+        self.stop_steps(
+            [step for step, token in pairs if (running := self._held.get(step)) and running.claim.token == token]
+        )
 
     def stop_task(self, task_uuid: str) -> None:
         """Stop every handler that runs for a cancelled task."""

@@ -1,8 +1,9 @@
-"""`[common.queues.NAME]` of a messaging backend that the settings do not know: it is the backend's own to check."""
+"""What the settings cannot check of `[common.queues]`: the backend's name, and the table of one without a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from tasker.contracts.messaging import BackendSettings
@@ -13,6 +14,7 @@ from tasker.settings.problems import Problem
 from tasker.settings.queues import Queues
 
 TABLE = "common.queues"
+CHOSEN = f"{TABLE}.backend"
 
 
 def backend_tables(values: Mapping[str, Any]) -> dict[str, BackendSettings]:
@@ -26,6 +28,17 @@ def backend_tables(values: Mapping[str, Any]) -> dict[str, BackendSettings]:
 def backend_problems(tables: Mapping[str, BackendSettings], place_of: Callable[[str], str | None]) -> list[Problem]:
     """What the backends' own `create` says about them. It connects to nothing."""
     return [problem for name, given in tables.items() if (problem := _problem(name, given, place_of))]
+
+
+def choice_problems(values: Mapping[str, Any], place_of: Callable[[str], str | None]) -> list[Problem]:
+    """Whether the chosen backend is installed; its package may still lack what it needs, as `load_backend` tells."""
+    name = find(values, CHOSEN)
+    if not isinstance(name, str) or not name or name in (installed := installed_backends()):
+        return []
+    near = get_close_matches(name, installed, n=1)
+    fix = f"Did you mean {near[0]}?" if near else "Choose one of them, or install the package that brings it"
+    issue = f"No messaging backend of that name; installed: {', '.join(installed)}"
+    return [Problem(CHOSEN, name, issue, fix, place_of(CHOSEN))]
 
 
 def _problem(name: str, given: BackendSettings, place_of: Callable[[str], str | None]) -> Problem | None:

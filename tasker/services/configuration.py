@@ -16,7 +16,7 @@ from typing import Any
 
 from tasker.contracts.messaging import BackendSettings
 from tasker.errors import ConfigurationError
-from tasker.services.backend_tables import TABLE, backend_problems, backend_tables
+from tasker.services.backend_tables import CHOSEN, TABLE, backend_problems, backend_tables, choice_problems
 from tasker.services.configuration_sources import (
     SOURCE_DIR,
     Layer,
@@ -159,9 +159,10 @@ def _checked(
         return next(filter(None, (layer.place_of(path) for layer in reversed(layers))), None)
 
     broken = frozenset(problem.path.partition("[")[0] for problem in substitution.problems)
-    result = check(without(values, broken | {f"{TABLE}.{name}" for name in backends}), place_of)
+    whole = without(values, broken)
+    result = check(without(whole, frozenset(f"{TABLE}.{name}" for name in backends)), place_of)
     unplaced = [Problem(p.path, p.value, p.issue, p.fix, place_of(p.path)) for p in substitution.problems]
-    own = backend_problems(backends, place_of)
+    own = [*choice_problems(whole, place_of), *backend_problems(backends, place_of)]
     problems = (*(p for layer in layers for p in layer.problems), *unplaced, *result.problems, *own)
     if problems or result.settings is None:
         _log.debug("configuration refused: %d problems", len(problems))
@@ -172,12 +173,14 @@ def _checked(
 def generate(context: str, environment: str, source_dir: Path, environ: Mapping[str, str], now: datetime) -> str:
     """The merged file of a context as text: placeholders stay as they are, so that it holds no secret (C-150, C-154).
 
-    What needs a variable that is not set here is left out of the check. Raises like `from_sources`.
+    What needs a variable that is not set here is left out of the check, and so is the backend's name: its package may
+    be installed only where the file is used. Raises like `from_sources`.
     """
     files = source_layers(context, environment, source_dir)
     tables, variables = merged(files), Variables(environ)
     unset = frozenset(path for path, value in leaves(tables) if has_unset(value, variables))
-    known = [Layer(each.name, without(each.tables, unset), each.text, each.problems) for each in files]
+    unchecked = unset | {CHOSEN}
+    known = [Layer(each.name, without(each.tables, unchecked), each.text, each.problems) for each in files]
     assemble(context, environment, known, environ)
     return _header(context, environment, source_dir, now) + toml_text(tables)
 

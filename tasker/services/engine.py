@@ -95,7 +95,9 @@ class Engine:
         """Take up to `slots` hints of `namespaces` and claim their steps (`popped`: how many hints were taken)."""
         if self._joined:
             return await self.connection.call(f"{self._joined.claim}(%s::jsonb)", args)
-        return await self.claim_received(args, await self.receive(args["namespaces"], args["slots"]))
+        answer = await self.claim_received(args, await self.receive(args["namespaces"], args["slots"]))
+        await self.messaging.ack_messages(answer.pop("taken"))
+        return answer
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
         """Those of the steps that have no message. Where messages cannot be searched: as many as are too few."""
@@ -127,9 +129,10 @@ class Engine:
         return received
 
     async def claim_received(self, args: Args, received: Sequence[QueuedMessage]) -> Answer:
-        """Claim for as many messages as there are slots, give the others back, answer like `claim`.
+        """Claim for as many messages as there are slots, give the others back, answer like `claim`, with `taken`.
 
-        They are acknowledged after the claim's commit: a crash in between makes them visible again.
+        Those taken are to be acknowledged now: after the claim's commit, so that a crash in between makes them visible
+        again, and after their steps have started, which must not wait for a slow provider.
         """
         taken = received[: args["slots"]]
         await self.give_back(received[args["slots"] :])
@@ -139,8 +142,7 @@ class Engine:
         except DatabaseError:
             await self.give_back(taken)
             raise
-        await self.messaging.ack_messages(taken)
-        return {**answer, "popped": len(taken)}
+        return {**answer, "popped": len(taken), "taken": taken}
 
     async def give_back(self, messages: Sequence[QueuedMessage]) -> None:
         """Let these messages come again, at once."""

@@ -79,8 +79,13 @@ class Pauses:
         return bool(answer["paused"])
 
     async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None:
-        """End the pause of exactly this target; how many ready steps it held, None when it was not paused."""
+        """End the pause of exactly this target; how many ready steps it held, None when it was not paused.
+
+        Raises `TaskNotFound`, `UsageError` for an unknown target.
+        """
         answer = await self._engine.call("resume", {**target.args(), "actor": actor, "reason": reason})
+        if missing := answer.get("missing"):
+            raise _missing(target, missing)
         return int(answer["held"]) if answer["resumed"] else None
 
     async def list(self, *, log: int = 20) -> Found:

@@ -60,8 +60,6 @@ class StepReport:
             "result": self.result,
             "error": self.error,
             "duration_ms": self.duration_ms,
-            "unserved": self.unserved,
-            "paused": self.paused,
         }
 
 

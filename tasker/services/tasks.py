@@ -65,7 +65,10 @@ class Tasks:
         limit: int = 50,
         offset: int = 0,
     ) -> Rows:
-        """Tasks, the newest first. `unserved` is the handler of a step that waits because no worker has it."""
+        """Tasks, the newest first.
+
+        `unserved` is the handler of a step that waits because no worker has it, `paused` the pause that holds a step.
+        """
         columns = (
             "task_uuid",
             "namespace",
@@ -79,6 +82,7 @@ class Tasks:
             "created_at",
             "completed_at",
             "unserved",
+            "paused",
         )
         rows = await self._query(
             "list", namespace=namespace, template=template, status=status, limit=limit, offset=offset

@@ -43,7 +43,9 @@ class RabbitMq(Table):
     prefetch_count: int = whole(100, 1, 65_535, "Messages that the server hands out before they are acknowledged.")
     heartbeat_seconds: int = whole(30, 0, 3600, "Period of the connection's heartbeat. 0: none.")
     prefix: str = text("", "Put before every name, so that several databases can share a virtual host.", shortest=0)
-    connection_timeout_seconds: float = number(30.0, 0.1, 3600.0, "How long the start waits for the server.")
+    connection_timeout_seconds: float = number(
+        30.0, 0.1, 3600.0, "Limit of one attempt to connect. A start makes one, and ends when it fails."
+    )
     delivery_limit: int = whole(1000, 1, 1_000_000, "Returns after which a message is moved to the dead letters.")
 
 

@@ -28,7 +28,16 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServe
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [IN_ONE_PROCESS, *OTHERS], ids=["in_one_process", *(name for (name,) in OTHERS)])
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(IN_ONE_PROCESS, id="in_one_process"),
+        *(
+            pytest.param([name], id=name, marks=[] if name == "scaling-pgmq" else pytest.mark.long)
+            for (name,) in OTHERS
+        ),
+    ],
+)
 def test_a_benchmark_measures(
     names: list[str], database: EmbeddedServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,7 +84,14 @@ def ended_steps(oracle: Oracle) -> int:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("pgmq", "rabbitmq"), ("rabbitmq", "pgmq"), ("pgmq", "redis"), ("redis", "nats")]
+    ("old", "new"),
+    [
+        ("pgmq", "rabbitmq"),
+        *(
+            pytest.param(old, new, marks=pytest.mark.long)
+            for old, new in (("rabbitmq", "pgmq"), ("pgmq", "redis"), ("redis", "nats"))
+        ),
+    ],
 )
 def test_a_fleet_moves_to_another_provider_and_no_sweep_has_anything_to_repair(
     database_url: str, fleets: Switching, oracle: Oracle, providers: Providers, old: str, new: str

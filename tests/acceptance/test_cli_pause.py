@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -49,6 +50,32 @@ def test_what_is_paused_is_listed_with_its_reason_until_it_is_resumed(database_u
     assert invoke("pause", "list", database=database_url).output == "nothing is paused\n"
 
 
+async def _held(url: str) -> str:
+    async with App(url, handlers=[LINEAR], work=False) as app:
+        return (await app.submit(LINEAR, {"value": 11})).task_uuid
+
+
+def test_a_paused_task_says_by_what_it_is_held_and_why(database_url: str) -> None:
+    run_json(LINEAR, database=database_url)
+    invoke("pause", "--template", TEMPLATE, "--reason", "wrong prices", database=database_url)
+    task = asyncio.run(_held(database_url))
+
+    def said() -> list[str]:
+        commands = (["task", "show", task], ["task", "list"])
+        return [invoke(*command, database=database_url).output for command in commands]
+
+    for text in said():
+        assert f"held by the pause of {TEMPLATE} since 20" in text
+        assert text.count(": wrong prices") == 1, "what waits for other steps is not held, nor is what has ended"
+    assert "waits: held by" in said()[0]
+    (step, *_) = json.loads(invoke("task", "show", task, "--format", "json", database=database_url).stdout)["steps"]
+    assert step["paused"]["reason"] == "wrong prices"
+
+    invoke("resume", "--template", TEMPLATE, database=database_url)
+
+    assert not any("held by" in text for text in said())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -69,3 +96,25 @@ def test_a_pause_that_names_nothing_is_refused_with_what_is_expected(
 
     assert result.exit_code == 2
     assert message in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["slowpya"], "no namespace of that name in this database: slowpya"),
+        (["--template", "linear/none"], "no template of that name"),
+        (["--step", f"{TEMPLATE}/none"], "no step of that name"),
+    ],
+)
+def test_a_resume_that_names_nothing_known_is_refused_with_where_to_look(
+    arguments: list[str], message: str, database_url: str
+) -> None:
+    run_json(LINEAR, database=database_url)
+
+    wrong = invoke("resume", *arguments, database=database_url)
+    known = invoke("resume", "linear", database=database_url)
+
+    assert (wrong.exit_code, known.exit_code) == (2, 0)
+    assert message in wrong.output
+    assert "tasker template list" in wrong.output.partition("Hint:")[2]
+    assert "linear was not paused" in known.output

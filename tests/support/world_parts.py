@@ -75,7 +75,9 @@ class WatchedEngine(Engine):
     async def _take_some(self, args: dict[str, Any], limit: int) -> Answer:
         if self.transactional:
             return await self.claim({**args, "slots": min(args["slots"], limit), "turn": 0})
-        return await self.claim_received(args, await self.receive(args["namespaces"], limit))
+        answer = await self.claim_received(args, await self.receive(args["namespaces"], limit))
+        await self.messaging.ack_messages(answer.pop("taken"))
+        return answer
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
         found = self.mail.missing(steps)

@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
 from tasker.cli.main import cli
+from tasker.messaging.registry import installed_backends
 from tasker.services.configuration_sources import CONTEXTS
 
 URL = "postgresql://tasker:hunter2@db/tasker_production"
@@ -57,6 +59,28 @@ def test_validate_shows_every_problem_once_and_fails(run: Callable[..., Result],
     listed = json.loads(run("validate", "--source-dir", sources, "--format", "json").output)
     assert listed["valid"] is False
     assert listed["problems"][0]["place"].endswith("common.toml:2")
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [("rabitmq", "Did you mean rabbitmq?"), ("xyz", "Choose one of them, or install the package that brings it")],
+)
+def test_a_backend_that_is_not_installed_is_a_problem_of_a_check_and_none_of_a_generated_file(
+    name: str, fix: str, run: Callable[..., Result], sources: Path, write: Write
+) -> None:
+    write("c/environments/development/common.toml", f'[common.queues]\nbackend = "{name}"\n')
+    checked = run("validate", "--context", "common", "--source-dir", sources)
+    made = run("generate", "--source-dir", sources, "--output", "-")
+    merged = run("validate", "--file", write("merged.toml", made.output))
+    assert (checked.exit_code, made.exit_code, merged.exit_code) == (1, 0, 1)
+    assert (
+        "Validation Error: common.queues.backend\n"
+        f'Value: "{name}"  ({sources}/environments/development/common.toml:2)\n'
+        f"Issue: No messaging backend of that name; installed: {', '.join(installed_backends())}\n"
+        f"Fix: {fix}\n"
+    ) in checked.output
+    assert f'backend = "{name}"' in made.output
+    assert fix in merged.output
 
 
 def test_validate_reaches_the_database_when_it_is_told_to(

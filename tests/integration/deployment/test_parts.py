@@ -98,3 +98,25 @@ async def test_parts_end_in_reverse_order_and_a_hanging_one_is_left_behind(
     await parts.stop()
     release.set()
     await hanging
+
+
+async def test_a_part_that_a_library_cancels_is_started_again_and_one_that_is_told_to_stop_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervision, "RESTART_SECONDS", 0.0)
+    heard, again = list[str](), asyncio.Event()
+
+    async def part() -> None:
+        if not heard:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            future.cancel()  # as clients of brokers do with what is under way when a connection is lost
+            await future
+        again.set()
+        await asyncio.Event().wait()
+
+    parts = Parts(lambda: heard.append("crashed"))
+    parts.start([part])
+    await asyncio.wait_for(again.wait(), 30)
+    assert heard == ["crashed"]
+    await asyncio.wait_for(parts.stop(), 30)
+    assert heard == ["crashed"]

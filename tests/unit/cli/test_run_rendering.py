@@ -9,7 +9,8 @@ from typing import Any
 import click
 import pytest
 
-from tasker.cli.render import outcome_text
+from tasker import contracts
+from tasker.cli.render import failure_text, outcome_text
 from tasker.cli.render_table import table
 from tasker.cli.render_values import counted, duration, one_line, pretty_json, state_text
 from tasker.lifecycle.step_machine import StepState
@@ -89,6 +90,33 @@ def test_a_failed_task_shows_error_handler_and_every_attempt() -> None:
     assert "worker 450eefa7  network_error: the line is dead  (again after 200 ms)" in text
     assert "network_error: the line is dead  (attempts used up)" in text
     assert text.endswith("not run: ship")
+
+
+@pytest.mark.parametrize(
+    ("state", "attempts", "said"),
+    [
+        ("in_progress", 2, "pay: attempt 1 of 3 failed; attempt 2 runs (handler shop.pay)"),
+        ("waiting_for_retry", 1, "pay: attempt 1 of 3 failed; attempt 2 waits (handler shop.pay)"),
+        ("enqueued_for_orchestration", 2, "pay: attempt 1 of 3 failed (handler shop.pay)"),
+        ("error", 1, "pay failed after 1 attempt of 3 (handler shop.pay)"),
+    ],
+)
+def test_an_attempt_that_runs_or_waits_has_not_failed(state: str, attempts: int, said: str) -> None:
+    text = click.unstyle(failure_text(step("pay", state, attempts=attempts, failures=(FAILURE,))))
+
+    assert text.splitlines()[0] == said
+
+
+def test_the_place_of_an_exception_is_the_last_line_of_the_users_code() -> None:
+    frames = (
+        f'  File "{contracts.__file__}", line 3, in call\n'
+        '  File "/srv/shop.py", line 7, in pay\n    charge()\n'
+        '  File "/srv/charge.py", line 9, in charge\n    post()\n'
+        '  File "/venv/lib/python3.11/site-packages/httpx.py", line 5, in post\n'
+    )
+    raised = FAILURE | {"metadata": {"exception_type": "ValueError", "traceback": f"Traceback:\n{frames}ValueError: x"}}
+
+    assert "  raised: ValueError at /srv/charge.py:9\n" in failure_text(step("pay", "error", failures=(raised,)))
 
 
 def test_a_cancelled_task_says_why() -> None:

@@ -1,6 +1,7 @@
 -- Ends a pause. What nothing else holds waits for room in the queue from now on, and is released with the next claim
 -- (tasker.releasable). Deleting the pause waits for everybody who is holding steps because of it (tasker.paused_of).
--- p_args: as pause_v1. Answer: {resumed: true, held: how many steps it held}, {resumed: false} when nothing was paused.
+-- p_args: as pause_v1. Answer: {resumed: true, held: how many steps it held}, {resumed: false} when it was not paused, with `missing` as in
+-- pause_v1 when there is nothing of that name.
 create or replace function tasker.resume_v1(p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -15,7 +16,8 @@ begin
       and p.step is not distinct from p_args->>'step')
   returning p.* into v_pause;
   if v_pause.pause_id is null then
-    return jsonb_build_object('resumed', false);
+    return jsonb_build_object('resumed', false)
+      || jsonb_strip_nulls(jsonb_build_object('missing', tasker.pause_target(p_args)->>'missing'));
   end if;
   select ns.name into v_namespace from tasker.task_namespaces ns where ns.namespace_id = v_pause.namespace_id;
   insert into tasker.pause_log (action, target, actor, reason, created_at)
