@@ -13,6 +13,8 @@ from tasker.services.exchange import Advanced, Caller
 from tasker.services.hearing import Hearing, Rest
 
 FAILED_SECONDS = 0.5
+LONGEST_FAILED_SECONDS = 10.0
+"""Pauses after looks that failed: they double up to this."""
 DRAIN_SECONDS = 3.0
 """How long a stop waits for the look that is under way; the messages of one that is cut off come again later."""
 
@@ -66,15 +68,18 @@ class QueueActor:
 
     async def run(self) -> None:
         """Look, deal with what is there, look again; wait when there is nothing. Until `drain`."""
-        polled = False
+        polled, failures = False, 0
         while not self._draining:
             self._rest.clear()
             try:
                 async with self._looking:
                     found = await self._look(polled)
             except (DatabaseError, MessagingError):
-                polled = not await self._rest.doze(FAILED_SECONDS)
+                # whatever is announced meanwhile: what is given back is delivered again, and providers count that
+                await asyncio.sleep(min(FAILED_SECONDS * 2**failures, LONGEST_FAILED_SECONDS))
+                polled, failures = True, failures + 1
                 continue
+            failures = 0
             if found:
                 self._rest.begin()
             polled = not found and not await self._rest.wait(self._inbox.longest_pause())

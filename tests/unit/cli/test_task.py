@@ -45,7 +45,7 @@ def test_a_list_says_how_far_each_task_is() -> None:
     row = {
         "task_uuid": "01a1fad7", "namespace": "shop", "template": "checkout", "version": "1.0.0", "status": "error",
         "priority": 0, "total": 4, "done": 2, "failed": 1, "created_at": NOON,
-        "completed_at": NOON + timedelta(seconds=2), "unserved": None,
+        "completed_at": NOON + timedelta(seconds=2), "unserved": None, "paused": None,
     }  # fmt: skip
 
     line = click.unstyle(list_text([row])).splitlines()[1]

@@ -7,6 +7,9 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
+from tasker.errors import DatabaseUnavailable
 from tasker.orchestration.consuming import QueueActor
 from tasker.services.exchange import Advanced, Caller
 from tasker.services.hearing import Look
@@ -98,3 +101,28 @@ async def test_what_becomes_visible_again_is_looked_for_although_nobody_announce
 
     await actor.drain()
     await running
+
+
+async def test_while_looks_fail_announcements_do_not_make_them_more_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given back is announced again: looking at once would use up its deliveries during an outage."""
+    pauses: list[float] = []
+    enough = asyncio.Event()
+
+    class Failing(Box):
+        async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+            actor.wake()
+            raise DatabaseUnavailable("gone")
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 7:
+            enough.set()
+            await asyncio.Event().wait()
+
+    actor = QueueActor(Failing(), lambda: Caller("me"), Announced(), random.Random(1), on_advanced=lambda _: None)
+    monkeypatch.setattr("tasker.orchestration.consuming.asyncio.sleep", sleep)
+    running = asyncio.create_task(actor.run())
+    async with asyncio.timeout(30):
+        await enough.wait()
+    running.cancel()
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
