@@ -133,3 +133,13 @@ def module_database_url(server: Server, migrated_template: str) -> Iterator[str]
     """A migrated database shared by the tests of one module, which must tell their data apart."""
     with server.database(migrated_template) as url:
         yield url
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Real processes on the second server as well are for `make test-chaos`: they take minutes, and it is the SQL that
+    depends on the server's version, which every other test runs on both."""
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if parameters.get("server") == "server" and "acceptance" in item.path.parts and item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.long)

@@ -17,6 +17,8 @@ from tests.support.fleet import Fleet
 from tests.support.oracle import Oracle
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = """
     name: stuck
     namespace_name: stuck

@@ -17,6 +17,8 @@ from tasker.services.templates import load_plans
 from tests.support.fleet import ROOT, Fleet
 from tests.support.oracle import Oracle
 
+pytestmark = pytest.mark.slow
+
 SLOW = ROOT / "tests" / "chaos" / "workflow"
 NAME = "chaos/slow_diamond"
 T = TypeVar("T")

@@ -16,6 +16,8 @@ from tests.support.freezing import busiest, freeze_until_lost
 from tests.support.oracle import Oracle
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 SLOW = ROOT / "tests" / "chaos" / "workflow"
 
 

@@ -23,6 +23,8 @@ from tasker.services.reports import TaskReport
 from tests.support.brokers import REDIS, PrivateServer, private_server
 from tests.support.command_line import HOLDING, write_workflow
 
+pytestmark = pytest.mark.slow
+
 QUICK = BreakerPolicy(failure_threshold=2, timeout_seconds=1.0, success_threshold=2)
 CONFIGURATION = replace(
     UNCONFIGURED, breakers=BreakerPolicies(QUICK, QUICK, QUICK, QUICK, slow_completion_ms=10_000, settle_seconds=0)

@@ -15,6 +15,8 @@ import tasker
 from tests.support.fleet import Fleet
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = """
 name: may_hang
 namespace_name: stopping

@@ -18,6 +18,8 @@ from tests.support.fleet import Fleet
 from tests.support.oracle import Oracle
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = """
     name: parcel
     namespace_name: shop
