@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -40,20 +39,6 @@ HANDLERS = """
         return {"done": True}
 """
 LEASE = 1
-
-
-@pytest.fixture
-def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    running = Fleet(database_url, tmp_path)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def oracle(database_url: str) -> Iterator[Oracle]:
-    judge = Oracle(database_url)
-    yield judge
-    judge.close()
 
 
 def submit(url: str, folder: Path) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import psycopg
@@ -22,20 +21,6 @@ pytestmark = pytest.mark.slow
 SLOW = ROOT / "tests" / "chaos" / "workflow"
 NAME = "chaos/slow_diamond"
 T = TypeVar("T")
-
-
-@pytest.fixture
-def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    running = Fleet(database_url, tmp_path)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def oracle(database_url: str) -> Iterator[Oracle]:
-    judge = Oracle(database_url)
-    yield judge
-    judge.close()
 
 
 def start_cluster(fleet: Fleet) -> None:

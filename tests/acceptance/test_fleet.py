@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,20 +18,6 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.slow
 
 SLOW = ROOT / "tests" / "chaos" / "workflow"
-
-
-@pytest.fixture
-def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    running = Fleet(database_url, tmp_path)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def oracle(database_url: str) -> Iterator[Oracle]:
-    judge = Oracle(database_url)
-    yield judge
-    judge.close()
 
 
 def submit(url: str, tasks: int, seconds: float) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -37,20 +36,6 @@ PACK = """
         return {"packed": True}
 """
 SEND = PACK.replace("pack", "send")
-
-
-@pytest.fixture
-def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    running = Fleet(database_url, tmp_path)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def oracle(database_url: str) -> Iterator[Oracle]:
-    judge = Oracle(database_url)
-    yield judge
-    judge.close()
 
 
 def submit(url: str, folder: Path) -> str:
