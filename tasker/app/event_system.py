@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tasker.app.listener import Listener, Source
 from tasker.app.parts import Part
@@ -48,18 +48,45 @@ class EventSystem:
         self.settings = settings
         self.mode: DeploymentMode = effective_mode(settings.deployment_mode, capabilities)
         self.is_running = False
+        self._capabilities, self._changed = capabilities, asyncio.Event()
         self._clock, self._random, self._wake = clock, random, wake
         self._tally = Tally()
-        self.listeners: dict[str, Listener] = {}
+        self._listeners: dict[str, Listener] = {}
+
+    @property
+    def listeners(self) -> dict[str, Listener]:
+        """Those that listen, or try to, by the names of their sources; none in `PollingOnly`."""
+        return {name: each for name, each in self._listeners.items() if each.wanted}
 
     def follow(self, sources: Sequence[Source]) -> list[Part]:
-        """The parts that listen to these sources; none in `PollingOnly`."""
-        return [] if self.mode is DeploymentMode.POLLING_ONLY else [self._listener(source).run for source in sources]
+        """The parts that listen to these sources whenever the mode asks for it."""
+        return [self._listener(source).run for source in sources]
 
     def _listener(self, source: Source) -> Listener:
-        listener = Listener(source, self.settings, self._random, changed=self._wake, pause=self.longest_pause)
-        self.listeners[source.name] = listener
+        listener = Listener(
+            source,
+            self.settings,
+            self._random,
+            wanted=self._listens,
+            changed=self._wake,
+            pause=self.longest_pause,
+        )
+        self._listeners[source.name] = listener
         return listener
+
+    @property
+    def _listens(self) -> bool:
+        return self.mode is not DeploymentMode.POLLING_ONLY
+
+    def change(self, settings: EventSettings) -> None:
+        """Hear of work in this way from now on: another mode, other pauses, other limits (B-9)."""
+        if settings == self.settings:
+            return
+        self.settings, self.mode = settings, effective_mode(settings.deployment_mode, self._capabilities)
+        for listener in self._listeners.values():
+            listener.change(settings, self._listens)
+        self._changed.set()
+        self._wake()
 
     def longest_pause(self) -> float | None:
         """Seconds between two looks at a queue at most; None: wait for an announcement."""
@@ -99,10 +126,17 @@ class EventSystem:
         self.is_running, known = True, Health()
         try:
             while True:
-                await asyncio.sleep(self.settings.health_check_interval_seconds)
+                await self._health_check_interval()
                 if (health := self.health()).status is not known.status:
                     level = logging.INFO if health.status is HealthStatus.HEALTHY else logging.WARNING
                     _log.log(level, "%s is %s: %s", self.settings.system_id, health.status, health.reason or "again")
                 known = health
         finally:
             self.is_running = False
+
+    async def _health_check_interval(self) -> None:
+        """Wait that long, or until it changes."""
+        self._changed.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.health_check_interval_seconds):
+                await self._changed.wait()

@@ -18,7 +18,6 @@ ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"),)
 
 
 def notifications(
-    settings: EventSettings,
     messaging: MessagingService,
     connection: Connection,
     url: str,
@@ -33,14 +32,15 @@ def notifications(
     async def prove(channel: str) -> None:
         await connection.execute("select pg_notify(%s, '')", (channel,))
 
-    news = partial(
-        listen,
-        settings.listen_url or url,
-        channels,
-        prove,
-        proof_seconds=settings.connection_timeout_seconds,
-        check_seconds=settings.event_timeout_seconds,
-    )
+    def news(settings: EventSettings) -> AsyncGenerator[Notification | None, None]:
+        return listen(
+            settings.listen_url or url,
+            channels,
+            prove,
+            proof_seconds=settings.connection_timeout_seconds,
+            check_seconds=settings.event_timeout_seconds,
+        )
+
     return Source("notifications of the database", news, heard, brings_work=not _pushes(messaging))
 
 
@@ -73,7 +73,7 @@ def _pushes(messaging: MessagingService) -> bool:
 
 
 def _pushed(name: str, news: Callable[[], AsyncGenerator[None, None]], wake: Callable[[], None]) -> Source:
-    async def announced() -> AsyncGenerator[bool, None]:
+    async def announced(settings: EventSettings) -> AsyncGenerator[bool, None]:
         async with aclosing(news()) as items:
             async for _ in items:
                 yield True

@@ -21,14 +21,14 @@ class Source:
     """Where announcements come from. Its first item says that it is open and hears; None announces nothing."""
 
     name: str
-    news: Callable[[], AsyncGenerator[Any, None]]
+    news: Callable[[EventSettings], AsyncGenerator[Any, None]]
     heard: Callable[[Any], None]
     brings_work: bool = True
     """False where only news about tasks come: without them nothing waits in a queue unseen."""
 
 
 class Listener:
-    """Follows a source until cancelled, and opens it again whenever it is lost.
+    """Follows a source until cancelled, and opens it again whenever it is lost. While it is not `wanted` it rests.
 
     `changed` is called at each switch: what was announced meanwhile was not heard, so everybody must look once.
     `pause()` says how often the queue is polled now, for the log.
@@ -40,13 +40,34 @@ class Listener:
         settings: EventSettings,
         random: Random,
         *,
+        wanted: bool,
         changed: Callable[[], None],
         pause: Callable[[], float | None],
     ) -> None:
         self.source, self.state = source, ListenerState()
+        self.wanted = wanted
         self._settings, self._random, self._changed, self._pause = settings, random, changed, pause
+        self._unchanged: asyncio.Timeout | None = None
+
+    def change(self, settings: EventSettings, wanted: bool) -> None:
+        """Go on in this way (B-9)."""
+        self._settings, self.wanted = settings, wanted
+        if self._unchanged is not None:
+            self._unchanged.reschedule(0)
 
     async def run(self) -> None:
+        """Listen or rest, as it is wanted, until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(None) as self._unchanged:
+                    await (self._listen() if self.wanted else asyncio.Event().wait())
+            except TimeoutError:
+                if self._unchanged is None or not self._unchanged.expired():
+                    raise
+            self._unchanged = None
+            self.state = ListenerState(fallbacks=self.state.fallbacks)
+
+    async def _listen(self) -> None:
         """Listen, connect again, listen."""
         while True:
             problem = TaskerError("the source ended")
@@ -58,7 +79,7 @@ class Listener:
             await asyncio.sleep(self._settings.retry_interval_seconds * (0.75 + 0.5 * self._random.random()))
 
     async def _follow(self) -> None:
-        async with aclosing(self.source.news()) as news:
+        async with aclosing(self.source.news(self._settings)) as news:
             async for item in news:
                 if not self.state.hears:
                     self._step(self.state.connected())

@@ -107,14 +107,8 @@ class Orchestrator:
         """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
         if not self._parts.running:
             await self._messaging.ensure_orchestration_queues()
-            settings, connection = self.events.settings, self._connections[1]
             heard = notifications(
-                settings,
-                self._messaging,
-                connection,
-                self._url,
-                ORCHESTRATOR_CHANNELS,
-                lambda _: self._look_again(),
+                self._messaging, self._connections[1], self._url, ORCHESTRATOR_CHANNELS, lambda _: self._look_again()
             )
             followers = self.events.follow([heard, *orchestration_news(self._messaging, self._look_again)])
             actors = [actor.run for actor in self._actors]

@@ -160,9 +160,7 @@ class Runtime:
             loop = asyncio.get_running_loop()
             parts.append(LoopWatchdog(self._clock, lag, lambda: self.worker.in_turn(loop)).run)
         connection = self._connections["upkeep"]
-        heard = notifications(
-            self.settings.events, self._messaging, connection, self._url, WORKER_CHANNELS, self._heard
-        )
+        heard = notifications(self._messaging, connection, self._url, WORKER_CHANNELS, self._heard)
         sources = [heard, *step_news(self._messaging, self.namespaces, self._claimer.wake)]
         if self.settings.result_path == "queued" and self._consume:
             await self._messaging.ensure_orchestration_queues()

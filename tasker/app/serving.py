@@ -15,6 +15,7 @@ from tasker.app.bootstrap import Ground, prepare
 from tasker.app.capacity import ORCHESTRATOR, PROCESSES_VARIABLE, WORKER, purposes_of, tell_capacity
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.orchestrator import Orchestrator
+from tasker.app.reloading import Reloading, at_hangup
 from tasker.app.runtime import Runtime
 from tasker.app.served import served_namespaces
 from tasker.app.stopping import Stop, grace_of
@@ -43,6 +44,8 @@ class Service:
     """How long an orderly stop may take, where it is not as the configuration says."""
     force: bool = False
     """Take the newest content of a template whose version is registered already."""
+    reread: Callable[[], Configured] = lambda: UNCONFIGURED
+    """Reads the configuration again."""
 
     @property
     def stop_limit(self) -> float:
@@ -83,7 +86,12 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
 
     served = ", ".join(runtime.namespaces)
     title = f"worker {runtime.worker.identity} serves {served}"
-    await _serve(Graceful(), service, ground, title, ready, connections=WORKER)
+
+    def change(found: Configured) -> None:
+        runtime.events.change(found.worker.events)
+        breakers.change(found.breakers)
+
+    await _serve(Graceful(), service, ground, title, ready, change, connections=WORKER)
 
 
 async def _stop_worker(runtime: Runtime, grace_seconds: float) -> None:
@@ -125,7 +133,12 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         depth_limits=limits.depth_limits,
     )
     title = f"orchestrator {orchestrator.identity}"
-    await _serve(orchestrator, service, ground, title, ready, connections=ORCHESTRATOR)
+
+    def change(found: Configured) -> None:
+        orchestrator.events.change(found.orchestrator_events)
+        breakers.change(found.breakers)
+
+    await _serve(orchestrator, service, ground, title, ready, change, connections=ORCHESTRATOR)
 
 
 def _ground(service: Service, breakers: Breakers) -> Ground:
@@ -173,10 +186,12 @@ async def _serve(
     ground: Ground,
     title: str,
     ready: Callable[[str], None],
+    change: Callable[[Configured], None],
     *,
     connections: Sequence[str],
 ) -> None:
     stop = Stop(service.stop_limit)
+    at_hangup(Reloading(service.configuration, service.reread, change))
     await ground.messaging.open()
     try:
         await server.start()

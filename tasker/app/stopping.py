@@ -21,8 +21,14 @@ def grace_of(limit_seconds: float) -> float:
     return limit_seconds - min(GIVE_BACK_SECONDS, limit_seconds / 2)
 
 
+def stopping_signals() -> tuple[signal.Signals, ...]:
+    """What stops a process: the signals of supervisors and of Ctrl-C; in a terminal also that it was closed."""
+    in_terminal = sys.stdin is not None and sys.stdin.isatty()
+    return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if in_terminal else ()))
+
+
 class Stop:
-    """Listens for SIGTERM and SIGINT from its creation on; must be made in the main thread, inside the event loop.
+    """Listens for the `stopping_signals` from its creation on; must be made in the main thread, inside the event loop.
 
     The limit holds even when a part hangs or a handler blocks the event loop: a thread ends the process then, with
     status 1; what it held is taken over when its lease is over.
@@ -32,7 +38,7 @@ class Stop:
         self._limit, self._exit = limit_seconds, exit_now
         self._loop, self._asked = asyncio.get_running_loop(), asyncio.Event()
         self._signals = 0
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in stopping_signals():
             signal.signal(number, lambda number, frame: self._signalled(number))
 
     async def asked(self) -> None:

@@ -186,7 +186,7 @@ def explain(
 def diff(one: str, other: str, context: str, source_dir: Path, form: str) -> None:
     """Compare two environments or merged files, value by value. Exit code 1 when they differ."""
     left, right = (_named(name, context, source_dir) for name in (one, other))
-    found = [view.difference(*each) for each in differences(left, right)]
+    found = [view.difference(*each) for each in differences(left.settings, right.settings)]
     if form == "json":
         click.echo(json.dumps(found, indent=2))
     else:

@@ -12,6 +12,7 @@ from tasker.services.configuration import Configuration, ConfigurationInvalid
 from tasker.services.configuration_sources import ROOTS
 from tasker.settings.catalogue import Parameter, by_path, tables
 from tasker.settings.layering import covering, nested
+from tasker.settings.live import is_live
 from tasker.settings.problems import render
 from tasker.settings.redaction import REDACTED, is_secret, redacted, without_password
 from tasker.settings.refused import REFUSED
@@ -114,6 +115,7 @@ def _known(parameter: Parameter) -> dict[str, Any]:
         "variables": list(parameter.variables) or None,
         "table": parameter.table,
         "reserved_for": parameter.reserved,
+        "takes_effect": "at SIGHUP, and at the next start" if is_live(parameter.path) else "at the next start",
         "related": list(parameter.related) or None,
         "example": f"[{parameter.path.rpartition('.')[0]}] {parameter.name} = {toml_value(default)}",
     }

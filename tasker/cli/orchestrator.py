@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_option
@@ -15,7 +17,8 @@ def orchestrator(database: Database, no_config: bool) -> None:
     """End results that workers parked, promote retries, sweep, until stopped.
 
     Needed for workers with `--result-path queued`; harmless beside others: any number of orchestrators share the work.
-    Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`).
+    Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`), which
+    SIGHUP makes it read again.
 
     \b
     Example:
@@ -24,5 +27,6 @@ def orchestrator(database: Database, no_config: bool) -> None:
     from tasker.app.serving import Service, run, serve_orchestrator
 
     log_to_stderr()
-    service = Service(configuration=configuration("orchestration", database, no_config), data_dir=database.data_dir)
+    read = partial(configuration, "orchestration", database, no_config)
+    service = Service(configuration=read(), data_dir=database.data_dir, reread=read)
     run(serve_orchestrator, service, lambda line: click.echo(line, err=True))

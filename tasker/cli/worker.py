@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tasker.app.stopping import stopping_signals
 from tasker.cli.children import TIED, end_with_parent, start_child
 from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_option
 from tasker.cli.options import Database, database_options
@@ -48,7 +50,7 @@ def worker(processes: int, tied: bool, database: Database, **options: Any) -> No
     """Run steps of the given workflows and namespaces until stopped. `tasker worker list` shows who is at work.
 
     Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`);
-    options given here count above it.
+    options given here count above it. SIGHUP makes it read the file again, and take over what can change while it runs.
 
     Without WORKFLOW it serves the templates that common.task_templates.search_paths finds.
 
@@ -71,7 +73,8 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
     from tasker.app.serving import Service, run, serve_worker
 
     log_to_stderr()
-    chosen = configuration(
+    read = partial(
+        configuration,
         "worker",
         database,
         options["no_config"],
@@ -81,7 +84,8 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
         lease_ms=None if options["lease"] is None else round(options["lease"] * 1000),
     )
     service = Service(
-        configuration=chosen,
+        configuration=read(),
+        reread=read,
         data_dir=database.data_dir,
         workflows=options["workflows"],
         handlers=options["handlers"],
@@ -98,13 +102,15 @@ def _supervise(processes: int) -> int:
     os.environ["TASKER_PROCESSES"] = str(processes)  # each of them says what they need together
     children = [start_child(command) for _ in range(processes)]
     arrived: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, _: arrived.append(number))
+    for each in {*stopping_signals(), signal.SIGHUP}:
+        signal.signal(each, lambda number, _: arrived.append(number))
     stopping = False
     while not stopping or any(child.poll() is None for child in children):
         if arrived:
-            stopping = True
-            _pass_on(arrived.pop(0), children)
+            number = arrived.pop(0)
+            ends = number in stopping_signals()
+            stopping = stopping or ends
+            _pass_on(signal.SIGTERM if ends else number, children)  # a closed terminal is this process's, not theirs
         elif not stopping:
             _replace_the_ended(children, command, arrived)
         time.sleep(LOOK_SECONDS)

@@ -81,7 +81,7 @@ class Breaker:
     def __init__(self, name: str, policy: BreakerPolicy | None = None, *, settle_seconds: float = 0.0) -> None:
         self.name = name
         self.policy = policy or BreakerPolicy()
-        self._settle_seconds = settle_seconds
+        self.settle_seconds = settle_seconds
         self._opened_at = 0.0
         self._open_until: float | None = None
         self._trial_until: float | None = None
@@ -117,7 +117,7 @@ class Breaker:
         elif state is BreakerState.HALF_OPEN:
             self._trial_until = None
             self._successes += 1
-            if self._successes >= self.policy.success_threshold and now >= self._opened_at + self._settle_seconds:
+            if self._successes >= self.policy.success_threshold and now >= self._opened_at + self.settle_seconds:
                 self.force_closed()
 
     def failed(self, now: float) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.breaker import Breaker, BreakerCounts, BreakerState, Reading
 
 T = TypeVar("T")
@@ -24,6 +25,10 @@ class Guard:
         """Called after every change of the state that was told."""
         self.notes: list[Callable[[], str]] = []
         """What else there is to say when somebody asks how it stands."""
+
+    def change(self, policy: BreakerPolicy, settle_seconds: float) -> None:
+        """Open and close by this policy from now on; what was counted stays (B-9)."""
+        self._breaker.policy, self._breaker.settle_seconds = policy, settle_seconds
 
     @property
     def name(self) -> str:

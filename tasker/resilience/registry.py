@@ -35,6 +35,15 @@ class Breakers:
     def __init__(self, clock: Clock, policies: BreakerPolicies | None = None) -> None:
         self._clock, self._policies = clock, policies or BreakerPolicies()
         self._guards: list[Guard] = []
+        self._slow_calls: list[SlowCalls] = []
+
+    def change(self, policies: BreakerPolicies) -> None:
+        """Other policies for all of them from now on; where each stands, and what it counted, stays (B-9)."""
+        self._policies = policies
+        for guard in self._guards:
+            guard.change(getattr(policies, guard.name), policies.settle_seconds)
+        for slow in self._slow_calls:
+            slow.slow_seconds = policies.slow_completion_ms / 1000
 
     @cached_property
     def messaging(self) -> Guard:
@@ -55,7 +64,8 @@ class Breakers:
     def completion(self) -> SlowCalls:
         """Around storing results."""
         guard = self._made("completion", self._policies.completion)
-        return SlowCalls(guard, self._clock, self._policies.slow_completion_ms / 1000)
+        self._slow_calls.append(SlowCalls(guard, self._clock, self._policies.slow_completion_ms / 1000))
+        return self._slow_calls[-1]
 
     def health(self) -> Health:
         """What they say together (A-68)."""

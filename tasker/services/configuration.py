@@ -200,7 +200,7 @@ def _header(context: str, environment: str, source_dir: Path, now: datetime) -> 
     )
 
 
-def differences(one: Configuration, other: Configuration) -> Iterator[tuple[str, Any, Any]]:
+def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:
     """(path, value in one, value in the other) of every parameter that differs."""
-    left, right = (dict(leaves(each.settings.model_dump(mode="json"))) for each in (one, other))
+    left, right = (dict(leaves(each.model_dump(mode="json"))) for each in (one, other))
     return ((path, left[path], right[path]) for path in by_path() if left[path] != right[path])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tasker.settings.catalogue import Parameter, parameters, tables
+from tasker.settings.live import is_live
 from tasker.settings.refused import REFUSED
 from tasker.settings.toml_text import toml_value
 
@@ -14,6 +15,7 @@ _HEAD = """# Configuration reference
 Made by `tasker config docs`; do not edit. How configuration works: [configuration](../configuration.md).
 
 A default in brackets is that of `tasker run`, `tasker dev` and `App`. A variable gives the value while no file does.
+*Live* settings are taken over by running workers and orchestrators at SIGHUP, the others at their next start.
 *Reserved* marks names and forms of settings for a part that this version does not have: setting one is an error.
 """
 
@@ -51,6 +53,8 @@ def _meaning(parameter: Parameter) -> str:
     parts = [parameter.meaning, parameter.advice or ""]
     if parameter.variables:
         parts.append(f"Variable: {', '.join(f'`{name}`' for name in parameter.variables)}.")
+    if is_live(parameter.path) and not parameter.reserved:
+        parts.append("*Live.*")
     if parameter.reserved:
         parts.append(f"*Reserved for {parameter.reserved}.*")
     return " ".join(part for part in parts if part)

@@ -114,6 +114,7 @@ class Fleet:
                 command,
                 cwd=ROOT,
                 env={**self._environment, **environment},
+                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 preexec_fn=_end_with_the_tests,

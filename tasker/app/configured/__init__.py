@@ -74,6 +74,8 @@ class Configured:
     """How long an orderly stop of a worker or orchestrator may take."""
     backend_settings: Mapping[str, BackendSettings] = field(default_factory=dict)
     """What each messaging backend is made with, by its name."""
+    settings: Settings | None = field(default=None, compare=False, repr=False)
+    """What all of it was made of; None without a configuration."""
 
 
 UNCONFIGURED = Configured()
@@ -114,4 +116,5 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         breakers=breaker_policies(settings),
         depth_limits=depth_limits(settings),
         backend_settings=backend_settings(settings, backends),
+        settings=settings,
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import tasker
-from tasker.lifecycle.deployment import DeploymentMode, HealthStatus, Reception
+from tasker.lifecycle.deployment import DeploymentMode, EventSettings, HealthStatus, Reception
 from tasker.orchestration.sweep import SweepSettings
 from tests.integration.deployment.ears import (
     NEVER_MS,
@@ -122,7 +122,7 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
     assert "polling every 50 ms" in lost
 
 
-async def refused() -> object:
+async def refused(settings: EventSettings) -> object:
     """A source that cannot be opened."""
     from tasker.errors import DatabaseUnavailable
 
@@ -181,7 +181,7 @@ async def test_an_event_driven_worker_asks_for_nothing_while_it_has_nothing_to_d
 async def test_what_lies_in_the_queue_unannounced_is_found_by_the_polls_of_hybrid(database_url: str) -> None:
     """The announcement is withheld: the worker does not hear of the channel any more, though it listens."""
     async with working(database_url, settings(HYBRID)) as app, submitting(database_url) as program:
-        await eventually(lambda: hears(app), "it hears")
+        await eventually(lambda: hears(app) and rests(app), "it hears, and the look that this led to is over")
         runtime_of(app)._claimer.wake = lambda: None  # type: ignore[method-assign]
         await runs(program, 3)
         assert events_of(app).statistics().found_by_polling > 0

@@ -1,0 +1,75 @@
+"""Settings that change in a running process: at SIGHUP it reads its configuration again (B-9)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Callable, Iterator
+
+from tasker.app.configured import Configured
+from tasker.app.stopping import stopping_signals
+from tasker.errors import ConfigurationError
+from tasker.settings.live import is_live
+
+_log = logging.getLogger("tasker.configuration")
+
+
+class Reloading:
+    """Reads the configuration again when it is called, has `apply` take it over, and says what has come of it.
+
+    A configuration that cannot be read or has problems changes nothing. What is not live is named: it counts after a
+    restart.
+    """
+
+    def __init__(
+        self, configuration: Configured, read: Callable[[], Configured], apply: Callable[[Configured], None]
+    ) -> None:
+        self._started, self._current = configuration, configuration
+        self._read, self._apply = read, apply
+
+    def __call__(self) -> None:
+        """Read, apply, tell."""
+        try:
+            found = self._read()
+        except ConfigurationError as error:
+            _log.error("configuration_not_reloaded what was in force stays in force: %s", error)
+            return
+        if found.settings is None:
+            _log.warning("configuration_not_reloaded this process was started without a configuration file")
+            return
+        taken_over = [path for path in _changes(self._current, found) if is_live(path)]
+        waiting = [path for path in _changes(self._started, found) if not is_live(path)]
+        self._current = found
+        self._apply(found)
+        _log.info("configuration_reloaded changed=%s", ",".join(taken_over) or "nothing")
+        if waiting:
+            _log.warning("configuration_needs_restart changed=%s", ",".join(waiting))
+
+
+def _changes(before: Configured, after: Configured) -> Iterator[str]:
+    from tasker.services.configuration import differences
+
+    if before.settings and after.settings:
+        yield from (path for path, _, _ in differences(before.settings, after.settings))
+        yield from _changed_tables(before, after, after.settings.common.queues)
+
+
+def _changed_tables(before: Configured, after: Configured, modelled: object) -> Iterator[str]:
+    """The tables of messaging backends that have no model."""
+    for name in sorted({*before.backend_settings, *after.backend_settings}):
+        if not hasattr(modelled, name) and before.backend_settings.get(name) != after.backend_settings.get(name):
+            yield f"common.queues.{name}"
+
+
+def at_hangup(reload: Callable[[], None]) -> None:
+    """Call `reload` in the event loop at every SIGHUP. In a terminal SIGHUP stops the process instead."""
+    loop = asyncio.get_running_loop()
+    if signal.SIGHUP not in stopping_signals():
+        signal.signal(signal.SIGHUP, lambda number, frame: _soon(loop, reload))
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop has ended
+        loop.call_soon_threadsafe(call)

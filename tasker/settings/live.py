@@ -1,0 +1,24 @@
+"""Which settings a running process takes over when it reads its configuration again (B-9)."""
+
+from __future__ import annotations
+
+LIVE = (
+    "common.circuit_breakers",
+    "common.database.listen_url",
+    "common.queues.pgmq.poll_interval_ms",
+    "orchestration.event_systems.orchestration",
+    "worker.circuit_breakers",
+    "worker.event_systems.worker",
+)
+"""The beginnings of their paths."""
+NOT_LIVE = ("worker.event_systems.worker.metadata.fallback_poller.supported_namespaces",)
+"""Exceptions: what is served is decided at the start."""
+
+
+def is_live(path: str) -> bool:
+    """True for a parameter that a running process takes over."""
+    return _below(path, LIVE) and not _below(path, NOT_LIVE)
+
+
+def _below(path: str, beginnings: tuple[str, ...]) -> bool:
+    return any(path == beginning or path.startswith(f"{beginning}.") for beginning in beginnings)
