@@ -20,7 +20,7 @@ test: check  ## run every check and every test (ARGS=... for pytest)
 	@$(BIN)/pytest -n auto $(ARGS)
 
 test-chaos: $(STAMP)  ## kill processes and the database under hundreds of tasks (minutes; TASKER_CHAOS_SEED, TASKER_CHAOS_TASKS)
-	@$(BIN)/pytest -s -m "long or not long" tests/chaos $(ARGS)
+	@$(BIN)/pytest -s --timeout 1500 -m "long or not long" tests/chaos $(ARGS)
 	@$(BIN)/pytest -m long tests/acceptance $(ARGS)
 
 check: $(STAMP)  ## lint, formatting, types, import layers

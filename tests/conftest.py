@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from tests.support import brokers
 VARIABLE = "TASKER_TEST_DATABASE_URL"
 LOCAL_URL = "postgresql://postgres@127.0.0.1:5432/postgres"
 _numbers = itertools.count(1)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: the processes of tests inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,7 @@ def test_watching_shows_it_again_until_interrupted(database_url: str) -> None:
             if seen == 2:
                 break
         os.kill(process.pid, signal.SIGINT)
-        process.communicate()
+        process.communicate(timeout=60)
     assert (seen, process.returncode) == (2, 130)
 
 

@@ -27,6 +27,7 @@ from tests.support.world_settling import Settling, hold_both, rivals
 from tests.support.world_templates import NAMESPACES, templates
 
 LONG = os.environ.get("TASKER_PROPERTY") == "long"
+pytestmark = [pytest.mark.timeout(0)] if LONG else []
 EXAMPLES = int(os.environ.get("TASKER_EXAMPLES") or (3000 if LONG else 25))
 NO_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 PROFILE = settings(
