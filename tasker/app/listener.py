@@ -64,8 +64,15 @@ class Listener:
             except TimeoutError:
                 if self._unchanged is None or not self._unchanged.expired():
                     raise
-            self._unchanged = None
-            self.state = ListenerState(fallbacks=self.state.fallbacks)
+            finally:  # also when it crashed, and is started again
+                self._unchanged = None
+                self._hears_nothing()
+
+    def _hears_nothing(self) -> None:
+        """From here on until it listens again."""
+        heard, self.state = self.state.hears, ListenerState(fallbacks=self.state.fallbacks)
+        if heard:
+            self._changed()
 
     async def _listen(self) -> None:
         """Listen, connect again, listen."""

@@ -55,6 +55,8 @@ class Parts:
                 self._crashed(part)  # a library has cancelled what it was waiting for, and nobody this part
             except Exception:
                 self._crashed(part)
+                if _is_cancelled():  # its clean-up failed: it has ended all the same
+                    return
             await asyncio.sleep(RESTART_SECONDS)
 
     def _crashed(self, part: Part) -> None:

@@ -130,6 +130,30 @@ async def refused(settings: EventSettings) -> object:
     yield
 
 
+async def test_a_listener_that_crashes_is_not_taken_for_one_that_hears(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with working(database_url, settings(EVENTS)) as app, submitting(database_url) as program:
+        events = events_of(app)
+        await eventually(lambda: hears(app), "it hears")
+        with monkeypatch.context() as broken:
+            broken.setattr(
+                events.listeners[DATABASE], "source", replace(events.listeners[DATABASE].source, news=breaks)
+            )
+            cut(database_url)
+            crashes = runtime_of(app)._parts.crashes
+            await eventually(lambda: crashes.total() > 0 and not hears(app), "it crashed, and is known to")
+            assert events.longest_pause() == QUICK.lost_poll_ms / 1000
+            await runs(program, 2)
+        await eventually(lambda: hears(app), "it is back")
+
+
+async def breaks(settings: EventSettings) -> object:
+    """A source whose library has a defect; it breaks after it was open."""
+    yield None
+    raise ValueError("not what anybody expects")
+
+
 async def test_a_listener_that_stays_lost_is_told_loudly_once(
     database_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

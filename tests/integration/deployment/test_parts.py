@@ -120,3 +120,21 @@ async def test_a_part_that_a_library_cancels_is_started_again_and_one_that_is_to
     assert heard == ["crashed"]
     await asyncio.wait_for(parts.stop(), 30)
     assert heard == ["crashed"]
+
+
+async def test_a_part_whose_clean_up_fails_has_ended_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    begun = list[str]()
+
+    async def part() -> None:
+        begun.append("part")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("the connection was gone before")
+
+    parts = Parts()
+    parts.start([part])
+    await asyncio.sleep(0)
+    await asyncio.wait_for(parts.stop(), 30)
+    assert begun == ["part"]
+    assert [record.message.partition(" ")[0] for record in caplog.records] == ["part_crashed"]
