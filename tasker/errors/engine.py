@@ -30,6 +30,13 @@ class TemplateError(TaskerError):
         return {"diagnostics": [_plain(item) for item in self.diagnostics] or None}
 
 
+class PlanUnreadable(TemplateError):
+    """A stored template that this version of Tasker does not understand: a newer one has written it."""
+
+    retryable: bool = True
+    error_type = "plan_unreadable"
+
+
 class CycleDetected(TemplateError):
     """The dependencies form a cycle; `cycle` names its steps in order, the first repeated at the end."""
 

@@ -10,6 +10,7 @@ from tasker.contracts.messaging import Backend, TransactionalBackend
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, call_in, guarded
 from tasker.errors import DuplicateTask, UsageError
+from tasker.services.plans import stored_plan
 from tasker.services.submission import Drafts, Request, Submitted, submitted
 
 LOCK_TIMEOUT_SECONDS = 5.0
@@ -88,7 +89,10 @@ class CallerSubmission:
 
 
 def registered_plan(transaction: CallerTransaction, namespace: str, name: str, version: str | None) -> Plan:
-    """The registered template, without a version the one registered last. Raises `UsageError` when there is none."""
+    """The registered template, without a version the one registered last.
+
+    Raises `UsageError` when there is none, and `PlanUnreadable`.
+    """
     with guarded(transaction, LOCK_TIMEOUT_SECONDS):
         text = transaction.value(FIND, namespace, name, version or "")
     if text is None:
@@ -96,4 +100,4 @@ def registered_plan(transaction: CallerTransaction, namespace: str, name: str, v
         raise UsageError(
             f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
         )
-    return Plan.from_dict(json.loads(text))
+    return stored_plan(json.loads(text))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Statements
 from tasker.db.queries import query
-from tasker.errors import TaskNotFound, TemplateError, UsageError
+from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, UsageError
 
 CACHED_PLANS = 256
 
@@ -24,6 +25,18 @@ class Registered:
 
     template_id: int
     plan: Plan
+
+
+def stored_plan(data: Mapping[str, Any]) -> Plan:
+    """The plan as it was stored. Raises `PlanUnreadable` when it holds what this version does not know."""
+    try:
+        return Plan.from_dict(data)
+    except (TypeError, KeyError, ValueError) as error:
+        name = "/".join(str(data.get(key)) for key in ("namespace", "name", "version"))
+        raise PlanUnreadable(
+            f"the stored template {name} cannot be read by this version of Tasker ({error})",
+            hint="a newer version has stored it: bring this process up to that version",
+        ) from error
 
 
 class PlanStore:
@@ -54,7 +67,7 @@ class PlanStore:
         return Registered(answer["template"], plan)
 
     async def get(self, template_id: int) -> Plan:
-        """The plan of that identifier. Raises `TaskNotFound` when there is none."""
+        """The plan of that identifier. Raises `TaskNotFound` when there is none, `PlanUnreadable`."""
         plan = self._plans.get(template_id)
         if plan is None:
             rows = await self._connection.execute(
@@ -62,19 +75,22 @@ class PlanStore:
             )
             if not rows:
                 raise TaskNotFound(f"no template {template_id} in this database")
-            plan = Plan.from_dict(rows[0][0])
+            plan = stored_plan(rows[0][0])
         self._keep(template_id, plan)
         return plan
 
     async def find(self, namespace: str, name: str, version: str | None = None) -> Registered:
-        """The registered template of that name; without a version the one registered last. Raises `UsageError`."""
+        """The registered template of that name; without a version the one registered last.
+
+        Raises `UsageError` when there is none, and `PlanUnreadable`.
+        """
         rows = await self._connection.execute(FIND, (namespace, name, version, version))
         if not rows:
             suffix = f" version {version}" if version else ""
             raise UsageError(
                 f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
             )
-        plan = Plan.from_dict(rows[0][1])
+        plan = stored_plan(rows[0][1])
         self._keep(rows[0][0], plan)
         return Registered(rows[0][0], plan)
 
