@@ -17,7 +17,7 @@ from tasker.errors import DuplicateTask, InputInvalid, ResolutionError, TaskerEr
 COMMANDS = {
     "run": ("tasker.cli.run:run", "Run a workflow and show its progress."),
     "template": ("tasker.cli.template:template", "Validate, draw and describe templates."),
-    "task": ("tasker.cli.task:task", "List, show and cancel tasks."),
+    "task": ("tasker.cli.task:task", "Submit, list, show and cancel tasks."),
     "pause": ("tasker.cli.pause:pause", "Let nothing more of a namespace, template, step or task start."),
     "resume": ("tasker.cli.pause:resume", "End a pause."),
     "dev": ("tasker.cli.dev:dev", "Serve workflows and start again when their files change."),

@@ -1,4 +1,4 @@
-"""`tasker task`: look at tasks, cancel them, and mend their steps."""
+"""`tasker task`: submit tasks, look at them, cancel them, and mend their steps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tasker.cli.render_values import echo
 from tasker.cli.task_lookup import find_task
 from tasker.cli.task_request import refused, request
 from tasker.cli.task_step import step
+from tasker.cli.task_submit import submit
 from tasker.errors import UsageError
 from tasker.lifecycle.task_machine import TaskState
 
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def task() -> None:
-    """List, show, request and cancel tasks.
+    """Submit, list, show and cancel tasks.
 
     A task is named by its UUID or by the beginning of it, at least eight characters.
     """
 
 
 task.add_command(step)
+task.add_command(submit)
 task.add_command(request)
 task.add_command(refused)
 

@@ -1,0 +1,88 @@
+"""`tasker task submit`: a task for the workers of a fleet."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.options import Database, database_options
+from tasker.cli.render_values import echo
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.services.reports import TaskReport
+    from tasker.services.submission import Request, Submitted
+
+
+@click.command()
+@click.argument("target", metavar="NAMESPACE/NAME[:VERSION]")
+@click.option("--input", "given", metavar="JSON|@FILE|-", help="The task's input; - is standard input.  [default: {}]")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable.")
+@click.option("--priority", type=int, default=0, show_default=True, help="Higher runs sooner.")
+@click.option("--idempotency-key", metavar="K", help="Refuse to submit if a task with this key exists.")
+@click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Kept with the task; repeatable.")
+@click.option("--wait", is_flag=True, help="Wait until it has ended, and show it.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="With --wait: at most.")
+@FORMAT
+@database_options
+def submit(target: str, database: Database, form: str, wait: bool, timeout: float | None, **options: Any) -> None:
+    """Create a task of a registered template, for the workers that serve its namespace, and print its identifier.
+
+    Nothing runs in this process; `tasker run` is the command that does. `tasker template list` shows what is
+    registered: a worker registers the templates that it serves.
+
+    \b
+    Examples:
+      tasker task submit shop/checkout --set order=7
+      tasker task submit shop/checkout:1.2.0 --input @order.json --wait --timeout 60
+
+    \b
+    Exit codes:
+      0  submitted; with --wait: complete
+      1  with --wait: failed, cancelled, or not ended within --timeout
+      2  a mistake in the command or the input
+    """
+    if timeout is not None and not wait:
+        raise click.UsageError("--timeout counts with --wait only")
+    request = _request(**options)
+    submitted = connected(database, partial(_submit, target=target, request=request))
+    if not wait:
+        print_as(form, {"task_uuid": submitted.task_uuid, "steps": submitted.step_count}, lambda row: row["task_uuid"])
+        return
+    raise SystemExit(_wait(database, submitted.task_uuid, timeout, form))
+
+
+def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Request:
+    from tasker.cli.run_input import read_input
+    from tasker.services.submission import Request
+
+    values = read_input(given, settings, folder=None, read_stdin=sys.stdin.read).values
+    return Request(values, initiator=actor(), source_system="tasker task submit", **options)
+
+
+async def _submit(app: App, *, target: str, request: Request) -> Submitted:
+    from tasker.services.targets import registered_name
+
+    template = await app.plans.find(*registered_name(target))
+    return await app.submit_request(template.plan, request)
+
+
+def _wait(database: Database, task_uuid: str, timeout: float | None, form: str) -> int:
+    """Show the task as it ended; the exit code."""
+    from tasker.cli.render_tasks import report_object, report_text
+
+    async def ended(app: App) -> TaskReport:
+        return await app.wait(task_uuid, timeout=timeout)
+
+    try:
+        report = connected(database, ended)
+    except TimeoutError:
+        click.echo(f"not ended after {timeout:g} s; see: tasker task show {task_uuid}", err=True)
+        echo(task_uuid)
+        return 1
+    print_as(form, report_object(report), lambda _: report_text(report))
+    return 0 if report.status == "complete" else 1

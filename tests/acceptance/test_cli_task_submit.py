@@ -1,0 +1,89 @@
+"""`tasker task submit`: a task for a fleet, from the shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.workflow_case import WORKFLOWS
+from tests.support.command_line import invoke
+from tests.support.fleet import Fleet
+from tests.support.oracle import Oracle
+
+LINEAR = WORKFLOWS / "linear_math"
+TARGET = "linear/linear_workflow"
+
+
+@pytest.fixture
+def registered(database_url: str) -> str:
+    """A database in which the template is registered, and nobody serves it."""
+    assert invoke("template", "register", LINEAR, database=database_url).exit_code == 0
+    return database_url
+
+
+def tasks(url: str) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(invoke("task", "list", "--format", "json", database=url).stdout)
+    return found
+
+
+def test_what_is_submitted_waits_for_a_worker_and_is_named(registered: str) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=3", "--tag", "by-hand", database=registered)
+    assert result.exit_code == 0, result.output
+    (task,) = tasks(registered)
+    assert result.stdout.strip() == task["task_uuid"]
+    shown = json.loads(invoke("task", "show", str(task["task_uuid"]), "--format", "json", database=registered).stdout)
+    assert (shown["context"], shown["tags"], shown["status"]) == ({"value": 3}, ["by-hand"], "steps_in_process")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["linear/unknown"], "no template linear/unknown is registered"),
+        (["linear"], "namespace/name"),
+        ([TARGET, "--input", "[1]"], "expected an object"),
+        ([TARGET, "--set", "value=many"], "value"),
+        ([TARGET, "--timeout", "3"], "--wait"),
+    ],
+)
+def test_a_mistake_creates_nothing(registered: str, arguments: list[str], said: str) -> None:
+    result = invoke("task", "submit", *arguments, database=registered)
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+    assert tasks(registered) == []
+
+
+def test_a_key_makes_one_task(registered: str) -> None:
+    keyed = ("task", "submit", TARGET, "--set", "value=1", "--idempotency-key", "order-7")
+    again = [invoke(*keyed, database=registered) for _ in range(2)]
+    assert [result.exit_code for result in again] == [0, 2]
+    assert "already exists" in again[1].output
+    assert len(tasks(registered)) == 1
+
+
+def test_a_task_that_nobody_runs_is_not_waited_for_longer_than_asked(registered: str) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=1", "--wait", "--timeout", "0.1", database=registered)
+    assert result.exit_code == 1
+    assert result.stdout.strip() == tasks(registered)[0]["task_uuid"]
+    assert "not ended after 0.1 s; see: tasker task show" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("divisor", "code", "status"), [(2, 0, "complete"), (0, 1, "error")])
+def test_the_end_is_shown_and_told_by_the_exit_code(
+    registered: str, fleet: Fleet, oracle: Oracle, divisor: int, code: int, status: str
+) -> None:
+    fleet.worker("worker", str(LINEAR))
+    given = json.dumps({"value": 3, "divisor": divisor})
+    result = invoke("task", "submit", TARGET, "--input", given, "--wait", "--format", "json", database=registered)
+    assert result.exit_code == code, result.output
+    report = json.loads(result.stdout)
+    assert report["status"] == status
+    oracle.check({report["task_uuid"]: status})
+
+
+def test_the_folder_is_not_taken_for_a_name(registered: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`workflows/linear_math` exists here, and looks like a name."""
+    monkeypatch.chdir(Path(WORKFLOWS).parent)
+    result = invoke("task", "submit", "workflows/linear_math", database=registered)
+    assert (result.exit_code, "no template workflows/linear_math is registered" in result.output) == (2, True)
