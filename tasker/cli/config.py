@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from tasker.cli import config_view as view
-from tasker.errors import UsageError
+from tasker.cli.config_check import validate
+from tasker.cli.config_init import init
+from tasker.cli.config_options import (
+    FILE,
+    FOLDER,
+    FORMAT,
+    chosen,
+    context_option,
+    environment_of,
+    said_environment,
+    source_options,
+)
+from tasker.errors import ConfigurationError, UsageError
+from tasker.services.backend_tables import TABLE as BACKENDS
 from tasker.services.configuration import (
-    ENVIRONMENT_VARIABLE,
-    PATH_VARIABLE,
-    ROOT_VARIABLE,
     Configuration,
     ConfigurationInvalid,
+    all_differences,
     assemble,
-    differences,
     from_sources,
     generate,
-    run_time_file,
 )
-from tasker.services.configuration_sources import CONTEXTS, ENVIRONMENTS, SOURCE_DIR, read_layer
+from tasker.services.configuration_sources import SOURCE_DIR, read_layer
+from tasker.services.configuration_warnings import made_for_others
 from tasker.settings.catalogue import by_path, tables
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
-FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 
 def complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -46,38 +50,25 @@ def complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 KEY = click.argument("key", required=False, shell_complete=complete_key)
 
 
-def _context(default: str | None) -> Callable[[Any], Any]:
-    words = "`complete` is one process that does everything."
-    return click.option("--context", type=click.Choice(CONTEXTS), default=default, show_default=True, help=words)
-
-
-def _source(command: Callable[..., Any]) -> Callable[..., Any]:
-    environment = click.option(
-        "--environment",
-        metavar="NAME",
-        help=f"{', '.join(ENVIRONMENTS)}.  [default: {ENVIRONMENT_VARIABLE}, else development]",
-    )
-    folder = click.option(
-        "--source-dir", type=FOLDER, help=f"Where base and environments lie.  [default: {SOURCE_DIR}]"
-    )
-    return environment(folder(command))
-
-
 @click.group()
 def config() -> None:
     """Make, check, show and explain the configuration."""
 
 
+config.add_command(init)
+config.add_command(validate)
+
+
 @config.command("generate")
-@_context("complete")
-@_source
+@context_option("complete")
+@source_options
 @click.option("--output", metavar="PATH", help="The file to write; - is standard output.")
 def generate_command(context: str, environment: str | None, source_dir: Path | None, output: str | None) -> None:
     """Write the merged file that a process reads (TASKER_CONFIG_PATH).
 
     ${...} placeholders stay as they are, so the file holds no secret and may be committed.
     """
-    name, folder = _environment(environment), source_dir or SOURCE_DIR
+    name, folder = environment_of(environment), source_dir or SOURCE_DIR
     text = generate(context, name, folder, os.environ, datetime.now(UTC))
     if output == "-":
         click.echo(text, nl=False)
@@ -89,68 +80,26 @@ def generate_command(context: str, environment: str | None, source_dir: Path | N
 
 
 @config.command()
-@_context(None)
-@_source
-@click.option("--file", "file", type=FILE, help="Check this merged file instead.")
-@click.option("--check-connectivity", is_flag=True, help="Also connect to the database.")
-@FORMAT
-def validate(
-    context: str | None,
-    environment: str | None,
-    source_dir: Path | None,
-    file: Path | None,
-    check_connectivity: bool,
-    form: str,
-) -> None:
-    """Check the configuration of a context, or of all. Exit code 1 when something is wrong; every problem is shown."""
-    name = _environment(environment)
-    contexts = [context] if context else (["complete"] if file else list(CONTEXTS))
-    results = [_result(each, name, source_dir or SOURCE_DIR, file) for each in contexts]
-    click.echo(view.as_json(results) if form == "json" else view.as_text(results))
-    if any(isinstance(each, ConfigurationInvalid) for each in results):
-        raise click.exceptions.Exit(1)
-    if check_connectivity:
-        _connect([each for each in results if isinstance(each, Configuration)])
-
-
-def _result(
-    context: str, environment: str, source_dir: Path, file: Path | None
-) -> Configuration | ConfigurationInvalid:
-    try:
-        if file:
-            return assemble(context, environment, [read_layer(file)], os.environ)
-        return from_sources(context, environment, source_dir)
-    except ConfigurationInvalid as error:
-        return error
-
-
-def _connect(configurations: list[Configuration]) -> None:
-    from tasker.db.database import connect, describe_url
-
-    for url in sorted({each.settings.common.database.url for each in configurations} - {""}):
-        connect(url).close()
-        click.echo(f"✓ Connected to {describe_url(url)}")
-
-
-@config.command()
 @KEY
-@_context("complete")
-@_source
+@context_option("complete")
+@source_options
 @click.option("--file", "file", type=FILE, help="Show this merged file.")
 @click.option("--format", "form", type=click.Choice(["toml", "json"]), default="toml", show_default=True)
 def show(
     key: str | None, context: str, environment: str | None, source_dir: Path | None, file: Path | None, form: str
 ) -> None:
     """Print the values in effect, of KEY or of everything, defaults included. Secrets are left out."""
-    chosen = _chosen(context, environment, source_dir, file)
-    click.echo(view.shown(chosen, _known(key) if key else None, form), nl=False)
+    found = chosen(context, environment, source_dir, file)
+    others = tuple(f"{BACKENDS}.{name}" for name in found.backends)
+    known = key if key in others or not key else _known(key)
+    click.echo(view.shown(found, known, form), nl=False)
 
 
 @config.command()
 @KEY
 @click.option("--parameter", metavar="KEY", shell_complete=complete_key, help="The same as KEY.")
-@_context("complete")
-@_source
+@context_option("complete")
+@source_options
 @click.option("--file", "file", type=FILE, help="Look into this merged file.")
 @FORMAT
 def explain(
@@ -164,29 +113,21 @@ def explain(
 ) -> None:
     """Tell what KEY means, what it may be, what it is, and which file or variable says so."""
     path = _known(key or parameter or "")
-    chosen: Configuration | None
-    try:
-        chosen = _chosen(context, environment, source_dir, file)
-    except ConfigurationInvalid as error:
-        count = len(error.problems)
-        click.echo(
-            f"The configuration has {count} problems, see `tasker config validate`; no value is shown.", err=True
-        )
-        chosen = None
-    explained = view.explained(path, chosen)
+    found = _chosen_or_none(context, environment, source_dir, file)
+    explained = view.explained(path, found)
     click.echo(json.dumps(explained, indent=2) if form == "json" else view.explanation_text(explained))
 
 
 @config.command()
 @click.argument("one")
 @click.argument("other")
-@_context("complete")
+@context_option("complete")
 @click.option("--source-dir", type=FOLDER, default=SOURCE_DIR, show_default=True)
 @FORMAT
 def diff(one: str, other: str, context: str, source_dir: Path, form: str) -> None:
     """Compare two environments or merged files, value by value. Exit code 1 when they differ."""
     left, right = (_named(name, context, source_dir) for name in (one, other))
-    found = [view.difference(*each) for each in differences(left.settings, right.settings)]
+    found = [view.difference(*each) for each in all_differences(left, right)]
     if form == "json":
         click.echo(json.dumps(found, indent=2))
     else:
@@ -209,27 +150,28 @@ def docs(output: Path | None) -> None:
         click.echo(f"wrote {output}")
 
 
-def _environment(given: str | None) -> str:
-    return given or os.environ.get(ENVIRONMENT_VARIABLE) or "development"
-
-
-def _chosen(context: str, environment: str | None, source_dir: Path | None, file: Path | None) -> Configuration:
-    """What is asked for; else what a process would read here; else what lies in the source folder; else defaults."""
-    name = _environment(environment)
-    if file:
-        return assemble(context, name, [read_layer(file)], os.environ)
-    run_time = environment is None and source_dir is None
-    if run_time and (os.environ.get(PATH_VARIABLE) or os.environ.get(ROOT_VARIABLE)):
-        found = run_time_file(context, name, os.environ)
-        return assemble(context, name, [read_layer(found)] if found else [], os.environ)
-    if run_time and not (SOURCE_DIR / "base").is_dir():
-        return assemble(context, name, [], os.environ)
-    return from_sources(context, name, source_dir or SOURCE_DIR)
+def _chosen_or_none(
+    context: str, environment: str | None, source_dir: Path | None, file: Path | None
+) -> Configuration | None:
+    """The configuration, with its warnings told; None, and why, when there is none that could be used."""
+    try:
+        found = chosen(context, environment, source_dir, file)
+    except ConfigurationInvalid as error:
+        count = len(error.problems)
+        reason = f"The configuration has {count} problem{'s' if count > 1 else ''}, see `tasker config validate`"
+        click.echo(f"{reason}; no value is shown.", err=True)
+        return None
+    except ConfigurationError as error:
+        click.echo(f"{error.message}; no value is shown." + (f"\nHint: {error.hint}" if error.hint else ""), err=True)
+        return None
+    for warning in made_for_others(found.layers, context, said_environment(environment)):
+        click.echo(f"Warning: {warning}", err=True)
+    return found
 
 
 def _named(name: str, context: str, source_dir: Path) -> Configuration:
     if Path(name).is_file():
-        return assemble(context, _environment(None), [read_layer(Path(name))], os.environ)
+        return assemble(context, environment_of(None), [read_layer(Path(name))], os.environ)
     return from_sources(context, name, source_dir)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from difflib import get_close_matches
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasker.services.configuration import Configuration, ConfigurationInvalid
 from tasker.services.configuration_sources import ROOTS
@@ -18,24 +19,31 @@ from tasker.settings.redaction import REDACTED, is_secret, redacted, without_pas
 from tasker.settings.refused import REFUSED
 from tasker.settings.toml_text import toml_text, toml_value
 
+if TYPE_CHECKING:
+    from tasker.app.connectivity import Reached
+
 Result = Configuration | ConfigurationInvalid
 
 
-def as_text(results: Sequence[Result]) -> str:
-    """What `validate` found: every problem once, or the summaries."""
+def as_text(results: Sequence[Result], files: Sequence[str] = (), tried: Sequence[Reached] = ()) -> str:
+    """What `validate` found: every problem once, or the summaries and what was reached. `files` were read."""
     problems = _problems(results)
+    origin = f" from {', '.join(files)}" if files else ""
     if problems:
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
-        return f"{render(problems)}\n\nConfiguration is not valid: {count}"
+        return f"{render(problems)}\n\nConfiguration{origin} is not valid: {count}"
     good = [each for each in results if isinstance(each, Configuration)]
-    head = ["✓ Configuration loaded", "✓ Validation passed", "Configuration is valid!"]
-    return "\n".join([*head, *map(_summary, good)])
+    head = [f"✓ Configuration loaded{origin}", "✓ Validation passed", "Configuration is valid!"]
+    lines = [f"✗ {each.what}: {each.reason}" if each.reason else f"✓ Connected to {each.what}" for each in tried]
+    return "\n".join([*head, *map(_summary, good), *([""] if lines else []), *lines])
 
 
-def as_json(results: Sequence[Result]) -> str:
-    """The same as one JSON object."""
+def as_json(results: Sequence[Result], warnings: Sequence[str] = (), tried: Sequence[Reached] | None = None) -> str:
+    """The same as one JSON object; `connectivity` only when it was tried."""
     problems = [problem.to_dict() for problem in _problems(results)]
-    return json.dumps({"valid": not problems, "problems": problems}, indent=2)
+    reached = {} if tried is None else {"connectivity": [asdict(each) for each in tried]}
+    found = {"valid": not problems, "problems": problems, "warnings": list(warnings), **reached}
+    return json.dumps(found, indent=2)
 
 
 def _problems(results: Sequence[Result]) -> list[Any]:
@@ -74,11 +82,14 @@ def _own_rows(found: Configuration) -> dict[str, str]:
 
 def shown(found: Configuration, key: str | None, form: str) -> str:
     """The values in effect as TOML or JSON, secrets replaced."""
-    values, hidden = redacted(found.settings.model_dump(mode="json"))
+    values, hidden = redacted(found.values())
     if form == "json":
         part = _part(values, key) if key else values
         metadata = {"context": found.context, "redacted_fields": hidden}
-        return json.dumps({"environment": found.environment, "values": part, "metadata": metadata}, indent=2) + "\n"
+        return (
+            json.dumps({"environment": found.environment, "values": part, "metadata": metadata}, indent=2, default=str)
+            + "\n"
+        )
     return toml_text(nested({key: _part(values, key)}) if key else values)
 
 
@@ -144,8 +155,14 @@ def _line(name: str, fact: Any) -> str:
 def difference(path: str, one: Any, other: Any) -> dict[str, Any]:
     """A difference as plain data; of a secret only that there is one."""
     name = path.rpartition(".")[2]
-    shown_values = [REDACTED if is_secret(name, value) else toml_value(value) for value in (one, other)]
-    return {"path": path, "one": shown_values[0], "other": shown_values[1]}
+    left, right = (_difference(name, value) for value in (one, other))
+    return {"path": path, "one": left, "other": right}
+
+
+def _difference(name: str, value: Any) -> str:
+    if value is None:
+        return "not set"
+    return toml_value(redacted({name: value})[0][name])
 
 
 def nearest(key: str) -> str:

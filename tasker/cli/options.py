@@ -8,12 +8,12 @@ from functools import wraps
 from pathlib import Path
 from shlex import quote
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
 
 from tasker.errors import UsageError
+from tasker.settings.redaction import without_password
 
 DEFAULT_BACKEND = "pgmq"
 URL_VARIABLE = "DATABASE_URL"
@@ -36,7 +36,7 @@ class Database:
 
     def arguments(self) -> str:
         """The options that name the same database in another command, with a space before each; no password."""
-        url = _without_password(self.url) if self.url and self.url_given else None
+        url = without_password(self.url) if self.url and self.url_given else None
         backend = self.backend if self.backend != DEFAULT_BACKEND else None
         parts = {"--data-dir": self.data_dir, "--database-url": url, "--backend": backend}
         return "".join(f" {name} {quote(str(value))}" for name, value in parts.items() if value)
@@ -82,10 +82,3 @@ _OPTIONS = (
         help="The messaging backend.",
     ),
 )
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", ":***@")).geturl()

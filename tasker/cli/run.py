@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from tasker.cli.fleet_options import log_level, log_to_stderr
 from tasker.cli.options import database_options
 from tasker.cli.render_values import echo
 from tasker.cli.run_json import error_object, reserved_stdout, write_json
@@ -157,6 +158,8 @@ def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None])
     prepared = prepare_order(order)
     for shown in ("tasker.failures", "tasker.orchestration"):  # the view shows what they tell
         logging.getLogger(shown).addHandler(logging.NullHandler())
+    if log_level() is not None:
+        log_to_stderr()
 
     from tasker.cli.run_session import Hooks, run_session
 

@@ -6,11 +6,13 @@ import logging
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tasker.db.limits import NETWORK, SESSION
 from tasker.errors import DatabaseUnavailable, UsageError
+from tasker.settings.redaction import ENCODE, is_clear, without_password
 
 if TYPE_CHECKING:
     import psycopg
@@ -135,10 +137,12 @@ def ensure_database(url: str) -> bool:
 
 
 def _parts(url: str) -> dict[str, Any]:
+    """The URL taken apart. Raises `UsageError` in words of its own, because the driver's quote the password."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
-    try:
-        return conninfo_to_dict(libpq_url(url))
-    except psycopg.ProgrammingError as error:
-        raise UsageError(f"the database URL cannot be read: {error}") from None
+    bare = libpq_url(url)
+    if is_clear(bare):
+        with suppress(psycopg.ProgrammingError):
+            return conninfo_to_dict(bare)
+    raise UsageError(f"the database URL cannot be read: {without_password(bare)}", hint=ENCODE)

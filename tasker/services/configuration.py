@@ -18,6 +18,7 @@ from tasker.contracts.messaging import BackendSettings
 from tasker.errors import ConfigurationError
 from tasker.services.backend_tables import CHOSEN, TABLE, backend_problems, backend_tables, choice_problems
 from tasker.services.configuration_sources import (
+    CONTEXTS,
     SOURCE_DIR,
     Layer,
     Variables,
@@ -28,9 +29,10 @@ from tasker.services.configuration_sources import (
     source_layers,
     variable_layers,
 )
+from tasker.services.configuration_warnings import made_for_others
 from tasker.settings.catalogue import by_path
 from tasker.settings.check import check
-from tasker.settings.layering import find, leaves, without
+from tasker.settings.layering import deep_merge, find, leaves, nested, without
 from tasker.settings.model import Settings
 from tasker.settings.problems import Problem, render
 from tasker.settings.substitution import Substitution, has_unset, variables_in
@@ -76,9 +78,13 @@ class Configuration:
                 return place + self._through(find(layer.tables, path))
         return "default"
 
+    def values(self) -> dict[str, Any]:
+        """Everything in effect as nested values, the tables of backends without a model too."""
+        return deep_merge(self.settings.model_dump(mode="json"), nested({TABLE: self.backends}))
+
     def value(self, path: str) -> Any:
         """The value of a parameter, or of a table as nested values."""
-        return find(self.settings.model_dump(mode="json"), path)
+        return find(self.values(), path)
 
     def is_set(self, path: str) -> bool:
         """True when some layer sets the parameter, be it to its default."""
@@ -87,11 +93,8 @@ class Configuration:
     def _through(self, written: Any) -> str:
         """Which variables the text of a file took its value from."""
         texts = written if isinstance(written, list) else [written]
-        found = [name for text in texts for name, default in variables_in(text) if self._taken(name, default)]
+        found = [name for text in texts for name, _ in variables_in(text) if self.variables(name)]
         return "".join(f", {self.variables.described(name)}" for name in dict.fromkeys(found))
-
-    def _taken(self, name: str, default: str | None) -> bool:
-        return bool(self.variables(name)) or (default is None and self.variables(name) is not None)
 
 
 def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration:
@@ -104,7 +107,10 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
     file = run_time_file(context, environment, environ)
     if file is None and context != "complete":
         raise ConfigurationError(NEITHER_IS_SET)
-    return assemble(context, environment, [read_layer(file)] if file else [], environ)
+    found = assemble(context, environment, [read_layer(file)] if file else [], environ)
+    for warning in made_for_others(found.layers, context, environ.get(ENVIRONMENT_VARIABLE)):
+        _log.warning("%s", warning)
+    return found
 
 
 def run_time_file(context: str, environment: str, environ: Mapping[str, str]) -> Path | None:
@@ -115,11 +121,21 @@ def run_time_file(context: str, environment: str, environ: Mapping[str, str]) ->
     root = environ.get(ROOT_VARIABLE)
     if not root:
         return None
-    name = f"{context}-{environment}.toml"
-    file = _existing([Path(root, "tasker", "generated", name), Path(root, "tasker", name)], ROOT_VARIABLE)
+    file = _existing(_conventional(root, context, environment), ROOT_VARIABLE)
     _log.info("Using convention-based config path: %s (environment=%s)", file, environment)
     _log.info("Loading %s configuration from: %s (source: %s (convention))", context, file, ROOT_VARIABLE)
     return file
+
+
+def conventional_files(environment: str, environ: Mapping[str, str]) -> list[str]:
+    """The contexts for which there is a file below `TASKER_CONFIG_ROOT`."""
+    root = environ[ROOT_VARIABLE]
+    return [each for each in CONTEXTS if any(file.is_file() for file in _conventional(root, each, environment))]
+
+
+def _conventional(root: str, context: str, environment: str) -> list[Path]:
+    name = f"{context}-{environment}.toml"
+    return [Path(root, "tasker", "generated", name), Path(root, "tasker", name)]
 
 
 def _existing(places: list[Path], variable: str) -> Path:
@@ -141,9 +157,11 @@ def from_sources(
 
 
 def assemble(context: str, environment: str, files: list[Layer], environ: Mapping[str, str]) -> Configuration:
-    """Layers, placeholders, checks: defaults, then variables, then files. Raises `ConfigurationInvalid`."""
+    """Layers, placeholders, checks: defaults, variables, files, `ABOVE_FILES`. Raises `ConfigurationInvalid`."""
     variables = Variables(environ)
-    layers = [*([single_process_layer()] if context == "complete" else []), *variable_layers(variables), *files]
+    defaults = [single_process_layer()] if context == "complete" else []
+    below, above = (variable_layers(variables, above_files=each) for each in (False, True))
+    layers = [*defaults, *below, *files, *above]
     _log.debug("configuration layers, last one on top: %s", names_of(layers))
     substitution = Substitution(variables)
     values = substitution.tables(merged(layers))
@@ -198,6 +216,13 @@ def _header(context: str, environment: str, source_dir: Path, now: datetime) -> 
         "# This is a merged configuration file combining base settings with\n"
         "# environment-specific overrides. Environment values take precedence.\n\n"
     )
+
+
+def all_differences(one: Configuration, other: Configuration) -> list[tuple[str, Any, Any]]:
+    """`differences` of the settings, and then those in the tables of messaging backends without a model."""
+    left, right = (dict(leaves(each.backends, f"{TABLE}.")) for each in (one, other))
+    rest = [(path, left.get(path), right.get(path)) for path in sorted({*left, *right})]
+    return [*differences(one.settings, other.settings), *(each for each in rest if each[1] != each[2])]
 
 
 def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:

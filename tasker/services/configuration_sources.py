@@ -25,8 +25,11 @@ SHARED_WITH_WORKERS = (
     "orchestration.batch_processing",
     "orchestration.decision_points",
     "orchestration.event_systems.task_readiness",
+    "orchestration.shutdown_timeout_ms",
 )
-"""What a worker must know as well, because it moves its tasks on itself and sweeps."""
+"""What a worker must know as well, because it moves its tasks on itself, sweeps, and stops within the same limit."""
+ABOVE_FILES = ("common.database.url",)
+"""Parameters whose variable counts above every file: one `DATABASE_URL` names the database for all that runs here."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,20 @@ def source_layers(context: str, environment: str, source_dir: Path) -> list[Laye
 
     Raises `ConfigurationError` when the base files or the environment do not exist.
     """
+    if not (source_dir / "base").is_dir():
+        raise ConfigurationError(
+            f"there is no configuration in {source_dir}: no folder {source_dir / 'base'}",
+            hint=f"write one to begin with: tasker config init{_option(source_dir)}",
+        )
     folder = source_dir / "environments" / environment
     if not folder.is_dir():
         names = ", ".join(sorted(path.name for path in folder.parent.glob("*") if path.is_dir())) or "none"
         raise ConfigurationError(f"there is no environment {environment!r} in {folder.parent}; it has: {names}")
     return [layer for root in _roots_of(context) for layer in _layers_of(root, context, source_dir, folder)]
+
+
+def _option(source_dir: Path) -> str:
+    return "" if source_dir == SOURCE_DIR else f" --source-dir {source_dir}"
 
 
 def _roots_of(context: str) -> tuple[str, ...]:
@@ -133,10 +145,12 @@ class Variables:
         return f"environment variable {name}" + (f"_FILE, file {file}" if file else "")
 
 
-def variable_layers(variables: Variables) -> list[Layer]:
-    """One layer for each environment variable that is set and stands for a parameter while no file sets it."""
+def variable_layers(variables: Variables, *, above_files: bool) -> list[Layer]:
+    """One layer for each environment variable that is set and stands for a parameter, of those above or below files."""
     layers = []
     for parameter in (each for each in parameters() if not each.reserved):
+        if (parameter.path in ABOVE_FILES) is not above_files:
+            continue
         name = next((name for name in parameter.variables if variables(name)), None)
         if name is not None:
             value = Substituted(variables(name))

@@ -8,6 +8,7 @@ from tasker.settings.table import Table, choice, number, table, whole
 
 _FAILURES = "Failures in a row that open the breaker."
 _SUCCESSES = "Successes in a row, half-open, that close the breaker."
+_TIMEOUT = "How long an open breaker refuses before it lets a trial through."
 
 
 class Breaker(Table):
@@ -15,24 +16,19 @@ class Breaker(Table):
 
     failure_threshold: int = whole(5, 1, 100, _FAILURES, advice="2 in tests, 10 in production.")
     success_threshold: int = whole(2, 1, 100, _SUCCESSES, advice="1 in tests, 5 in production.")
-    timeout_seconds: int = whole(
-        30,
-        1,
-        300,
-        "How long an open breaker refuses before it lets a trial through.",
-        advice="5 in tests, 60 in production.",
-    )
+    timeout_seconds: int = whole(30, 1, 300, _TIMEOUT, advice="5 in tests, 60 in production.")
 
 
 class Thresholds(Table):
-    """A component's own thresholds. Unset, what is set in default_config counts."""
+    """A component's own thresholds and time. Unset, what is set in default_config counts."""
 
     failure_threshold: int = whole(5, 1, 100, _FAILURES)
     success_threshold: int = whole(2, 1, 100, _SUCCESSES)
+    timeout_seconds: int = whole(30, 1, 300, _TIMEOUT)
 
 
 class WebThresholds(Thresholds):
-    """What programs, and the HTTP API, ask of the database. Open: they are told at once when to come back."""
+    """The breaker `database`: what programs ask of it. Open: they are told at once when to come back."""
 
 
 class ReadinessThresholds(Table):
@@ -40,6 +36,7 @@ class ReadinessThresholds(Table):
 
     failure_threshold: int = whole(10, 1, 100, _FAILURES)
     success_threshold: int = whole(3, 1, 100, _SUCCESSES)
+    timeout_seconds: int = whole(30, 1, 300, _TIMEOUT)
 
 
 class Components(Table):
@@ -73,7 +70,7 @@ class CompletionSend(Table):
 
     failure_threshold: int = whole(5, 1, 100, _FAILURES)
     success_threshold: int = whole(2, 1, 100, _SUCCESSES)
-    recovery_timeout_seconds: int = whole(5, 1, 300, "How long an open breaker refuses before it lets a trial through.")
+    recovery_timeout_seconds: int = whole(5, 1, 300, _TIMEOUT)
     slow_send_threshold_ms: int = whole(
         100,
         10,

@@ -112,12 +112,22 @@ def _dotted(location: tuple[int | str, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
 
 
+def _deeper(path: str, value: Any) -> str:
+    """The table that was meant below `path`, as far as a single one is written there: `[comon.queue]` is queues."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return path
+    ((name, inside),) = value.items()
+    below = [each.rpartition(".")[2] for each in tables() if each.rpartition(".")[0] == path]
+    close = get_close_matches(name, below, 1, 0.6) if isinstance(inside, Mapping) else []
+    return _deeper(f"{path}.{close[0]}", inside) if close else path
+
+
 def _suggestion(path: str, value: Any) -> str:
     known = [*by_path(), *tables()]
     above, _, name = path.rpartition(".")
     siblings = [each.rpartition(".")[2] for each in known if each.rpartition(".")[0] == above]
     if close := get_close_matches(name, siblings, 1, 0.6):
-        return f"Did you mean {f'{above}.{close[0]}'.lstrip('.')}?"
+        return f"Did you mean {_deeper(f'{above}.{close[0]}'.lstrip('.'), value)}?"
     elsewhere = [each for each in known if each.endswith(f".{path}")] or [
         each for each in known if each.rpartition(".")[2] == name
     ]

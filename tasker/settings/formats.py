@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -11,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from tasker.contracts.messaging import check_queue_name
 from tasker.errors import InvalidQueueName
+from tasker.settings.redaction import ENCODE, is_clear
 
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):(\d{1,5})", re.ASCII)
 CHANNEL_MAX_BYTES = 63
@@ -29,11 +31,13 @@ def _address(value: str) -> str:
 
 
 def _database_url(value: str) -> str:
-    if not value or re.match(r"postgres(ql)?(\+\w+)?://", value):
-        return value
-    raise _wrong(
-        "Not the URL of a PostgreSQL database", 'Use format like "postgresql://USER:PASSWORD@HOST:5432/DATABASE"'
-    )
+    if value and not re.match(r"postgres(ql)?(\+\w+)?://", value):
+        raise _wrong(
+            "Not the URL of a PostgreSQL database", 'Use format like "postgresql://USER:PASSWORD@HOST:5432/DATABASE"'
+        )
+    if value and not is_clear(value):
+        raise _wrong("The parts of this URL cannot be told apart", f"{ENCODE[:1].upper()}{ENCODE[1:]}")
+    return value
 
 
 def _orchestration_queue(value: str) -> str:
@@ -70,9 +74,10 @@ def _name_prefix(value: str) -> str:
 
 def _url_of(*schemes: str) -> AfterValidator:
     def check(value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme in schemes and (parts.netloc or (parts.scheme == "unix" and parts.path)):
-            return value
+        with suppress(ValueError):  # a stray bracket
+            parts = urlsplit(value)
+            if parts.scheme in schemes and (parts.netloc or (parts.scheme == "unix" and parts.path)):
+                return value
         raise _wrong(
             f"Not a URL that begins with {' or '.join(f'{name}://' for name in schemes)}", "Write the whole URL"
         )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, time
 from typing import Any
 
+from tasker.settings.catalogue import by_path
 from tasker.settings.redaction import REDACTED, is_secret
 
 
@@ -36,10 +38,36 @@ def render(problems: Iterable[Problem]) -> str:
 
 
 def show_value(path: str, value: Any) -> str:
-    """A value as it stands in TOML; secrets are hidden, tables are named."""
-    if isinstance(value, dict):
-        return "a table"
+    """A value as it stands in TOML. Secrets are hidden.
+
+    What is no parameter's value is only named by its kind: nobody knows what an unknown key, or a table in the wrong
+    place, holds.
+    """
+    if path.partition("[")[0] not in by_path() or _holds_tables(value):
+        return kind_of(value)
     if is_secret(path.rpartition(".")[2], value):
         return REDACTED
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def kind_of(value: Any) -> str:
+    """What kind of TOML value it is, in words."""
+    return next((words for kind, words in _KINDS if isinstance(value, kind)), "a value")
+
+
+def _holds_tables(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and any(map(_holds_tables, value)))
+
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (Mapping, "a table"),
+    (str, "a text"),
+    (bool, "a switch"),
+    (int, "a whole number"),
+    (float, "a number"),
+    (list, "a list"),
+    (tuple, "a list"),
+    (date, "a date"),
+    (time, "a time"),
+)

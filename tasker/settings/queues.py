@@ -19,8 +19,15 @@ class OrchestrationQueues(Table):
 class DepthThresholds(Table):
     """When a namespace has too much ready work, with whichever backend: its steps in the queue, held back or paused."""
 
-    critical_threshold: int = whole(5000, 1, 2**31, "Ready steps from which on new tasks are refused (503).")
-    overflow_threshold: int = whole(10_000, 1, 2**31, "Ready steps from which on an error is logged and counted.")
+    critical_threshold: int = whole(
+        5000, 1, 2**31, "Ready steps from which on new tasks without priority are refused (503)."
+    )
+    overflow_threshold: int = whole(
+        10_000,
+        1,
+        2**31,
+        "Ready steps from which on tasks of positive priority are refused, too, and an error is logged.",
+    )
 
 
 class Pgmq(Table):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 REDACTED = "***REDACTED***"
 PATTERNS = (
@@ -44,9 +45,41 @@ def _value(key: str, value: Any, path: str, paths: list[str]) -> Any:
     return REDACTED
 
 
+_HOST = r"(?:\[[^\[\]@?/]*\]|[^\[\]:,@?/]*)(?::\d*)?"
+_DATABASE_URL = re.compile(
+    rf"(?P<scheme>\w[\w+.-]*://)(?:(?P<user>[^:@/]*)(?P<password>:[^@/]*)?@)?"
+    rf"(?P<where>{_HOST}(?:,{_HOST})*(?:/[^@?]*)?)(?:\?(?P<query>.*))?",
+    re.DOTALL,
+)
+"""As libpq takes a URL apart. What it would take apart in another way than was meant (a raw `@` or `/` in a password)
+does not match, because a part of the password would then pass for a host, a port or a database."""
+
+
+ENCODE = "percent-encode special characters of user and password: % as %25, @ as %40, / as %2F, : as %3A"
+"""What to do about a URL that cannot be taken apart."""
+
+
+def is_clear(url: str) -> bool:
+    """True for a database's URL whose parts can be told apart, so that no part of a password passes for another one."""
+    return _DATABASE_URL.fullmatch(url) is not None and not re.search(r"%(?![0-9A-Fa-f]{2})", url)
+
+
 def without_password(url: str) -> str:
-    """The URL with `***` for its password, for summaries that must name the server (C-155)."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", ":***@")).geturl()
+    """The URL of a database with `***` for what is secret, for texts that must name the server (C-155).
+
+    Of a URL that is not clear only the scheme is left. It never raises.
+    """
+    match = _DATABASE_URL.fullmatch(url)
+    if match is None:
+        scheme = re.match(r"\w[\w+.-]*://", url)
+        return f"{scheme[0] if scheme else ''}***" if url else ""
+    user = "" if match["user"] is None else f"{match['user']}{':***' if match['password'] else ''}@"
+    query = "" if match["query"] is None else "?" + "&".join(map(_shown_option, match["query"].split("&")))
+    return f"{match['scheme']}{user}{match['where']}{query}"
+
+
+def _shown_option(option: str) -> str:
+    name, separator, value = option.partition("=")
+    if not separator:
+        return "***" if option else ""  # the rest of a value that holds a raw `&`
+    return f"{name}=***" if is_secret(unquote(name), value) else option

@@ -49,7 +49,7 @@ class Database(Table):
         30_000, 100, 3_600_000, "The server cancels a statement that takes longer; migrations may take longer."
     )
     connect_wait_seconds: int = whole(
-        30, 0, 3600, "How long `tasker worker` and `tasker orchestrator` wait at their start for an absent database."
+        30, 0, 3600, "How long worker and orchestrator processes wait at their start for an absent database or broker."
     )
     pool: Pool = table(Pool)
 

@@ -19,15 +19,16 @@ def variables_in(value: Any) -> list[tuple[str, str | None]]:
 
 
 def has_unset(value: Any, lookup: Lookup) -> bool:
-    """True when a text, or an entry of a list, needs a variable that is not set."""
+    """True when a text, or an entry of a list, needs a variable that is not set, or is set but empty."""
     values = value if isinstance(value, list) else [value]
-    return any(lookup(name) is None for each in values for name, default in variables_in(each) if default is None)
+    return any(not lookup(name) for each in values for name, default in variables_in(each) if default is None)
 
 
 class Substitution:
     """Replaces placeholders; what cannot be replaced is a `Problem` and stays as it is.
 
-    `lookup` gives a variable's value, None when it is not set. As in a shell, `:-` also replaces an empty value.
+    `lookup` gives a variable's value, None when it is not set. As in a shell, `:-` also replaces an empty value;
+    without it an empty value is refused: somebody meant to set the variable, and empty may mean something else.
     """
 
     def __init__(self, lookup: Lookup) -> None:
@@ -46,16 +47,22 @@ class Substitution:
         return self._text(value, path) if isinstance(value, str) and "${" in value else value
 
     def _text(self, text: str, path: str) -> str:
-        unset = [name for name, default in variables_in(text) if default is None and self._lookup(name) is None]
-        if unset:
-            issue = f"The environment variable {', '.join(dict.fromkeys(unset))} is not set"
-            self.problems.append(Problem(path, text, issue, f"Set it, or write a default: ${{{unset[0]}:-...}}"))
+        missing = [name for name, default in variables_in(text) if default is None and not self._lookup(name)]
+        if missing:
+            self.problems.append(self._missing(path, text, list(dict.fromkeys(missing))))
             return text
         if "${" in _PLACEHOLDER.sub("", text):
             issue = "A placeholder is not complete"
             self.problems.append(Problem(path, text, issue, "Write ${NAME} or ${NAME:-default}, without braces inside"))
             return text
         return Substituted(_PLACEHOLDER.sub(self._replacement, text))
+
+    def _missing(self, path: str, text: str, names: list[str]) -> Problem:
+        if unset := [name for name in names if self._lookup(name) is None]:
+            issue = f"The environment variable {', '.join(unset)} is not set"
+            return Problem(path, text, issue, f"Set it, or write a default: ${{{unset[0]}:-...}}")
+        issue = f"The environment variable {', '.join(names)} is set but empty"
+        return Problem(path, text, issue, f"Give it a value, or allow it to be empty: ${{{names[0]}:-}}")
 
     def _replacement(self, match: re.Match[str]) -> str:
         found = self._lookup(match[1])

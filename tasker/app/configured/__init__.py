@@ -84,7 +84,7 @@ UNCONFIGURED = Configured()
 def from_environment(context: str = "complete", environ: Mapping[str, str] = os.environ) -> Configured:
     """What the file and the variables of the environment say; `UNCONFIGURED` for a single process without any.
 
-    `DATABASE_URL` alone does not count: the command line and `App` take it by themselves. Raises `ConfigurationError`,
+    `DATABASE_URL` alone does not count: the command line takes it by itself. Raises `ConfigurationError`,
     and `ConfigurationInvalid` with every problem.
     """
     names = (*FILE_VARIABLES, *VALUE_VARIABLES, *(f"{name}_FILE" for name in ("DATABASE_URL", *VALUE_VARIABLES)))

@@ -35,13 +35,15 @@ def breaker_policies(settings: Settings) -> BreakerPolicies:
 
 
 def _policy(own: Thresholds | ReadinessThresholds, common: Breaker) -> BreakerPolicy:
-    """What is set for a component, else what is set for all, else the component's default; one timeout (A-66)."""
+    """What is set for a component, else what is set for all, else the component's default (A-66, X-6)."""
 
-    def threshold(name: str) -> int:
+    def chosen_for(name: str) -> int:
         chosen = common if is_set(common, name) and not is_set(own, name) else own
         return int(getattr(chosen, name))
 
-    return BreakerPolicy(threshold("failure_threshold"), common.timeout_seconds, threshold("success_threshold"))
+    return BreakerPolicy(
+        chosen_for("failure_threshold"), chosen_for("timeout_seconds"), chosen_for("success_threshold")
+    )
 
 
 def depth_limits(settings: Settings) -> DepthLimits:

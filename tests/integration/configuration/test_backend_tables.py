@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 
 from tasker.app.configured import configured, from_environment
 from tasker.errors import MessagingError
@@ -22,6 +25,8 @@ from tasker_rabbitmq.settings import RabbitmqSettings
 from tasker_redis.settings import RedisSettings
 from tests.support.strangers import install_backend
 
+Write = Callable[[str, str], Path]
+
 KNOWN: list[tuple[str, type[Table], Any, set[str]]] = [
     ("rabbitmq", RabbitMq, RabbitmqSettings, {"clock"}),
     ("redis", Redis, RedisSettings, {"channel"}),
@@ -32,7 +37,7 @@ import tasker_memory
 from tasker.errors import MessagingError
 
 def create(settings):
-    if unknown := {*settings} - {"loft", "channel"}:
+    if unknown := {*settings} - {"loft", "channel", "since", "auth_token", "wide key"}:
         raise MessagingError(f"carrier_pigeon has no setting {', '.join(unknown)}", hint="there is: loft")
     if not isinstance(settings.get("loft", ""), str):
         raise ValueError("loft is no text")
@@ -125,6 +130,36 @@ def test_a_table_of_a_backend_that_is_not_installed_is_an_unknown_setting(tmp_pa
     assert (problem.path, problem.issue) == ("common.queues.carrier_pigeon", "Unknown setting")
 
 
+def test_a_setting_that_the_memory_backend_does_not_know_is_a_problem(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationInvalid, match="memory has no setting x"):
+        assemble("complete", "test", [layer(tmp_path, "[common.queues.memory]\nx = 1\n")], {})
+
+
 def test_a_backend_refuses_what_it_does_not_know_by_itself() -> None:
     with pytest.raises(MessagingError, match="redis has no setting prefx"):
         load_backend("redis", {"prefx": "shop"})
+
+
+def test_such_a_table_is_shown_and_compared_without_its_secrets(
+    pigeon: None, run: Callable[..., Result], write: Write
+) -> None:
+    keys = 'loft = "%s"\nsince = 2020-01-0%d\nauth_token = "hunter%d"\n"wide key" = [{ ring = 1, password = "x" }]\n'
+    one, two = (
+        write(f"{n}.toml", "[common.queues.carrier_pigeon]\n" + keys % (name, n, n))
+        for n, name in ((1, "roof"), (2, "cellar"))
+    )
+    whole = run("show", "--file", one)
+    part = run("show", "common.queues.carrier_pigeon", "--file", one)
+    as_json = json.loads(run("show", "common.queues.carrier_pigeon", "--file", one, "--format", "json").output)
+    assert part.output == (
+        '[common.queues.carrier_pigeon]\nloft = "roof"\nsince = 2020-01-01\nauth_token = "***REDACTED***"\n'
+        '"wide key" = [{ring = 1, password = "***REDACTED***"}]\n'
+    )
+    assert part.output in whole.output
+    assert as_json["values"]["loft"] == "roof"
+    different = run("diff", one, two)
+    assert different.exit_code == 1
+    assert 'common.queues.carrier_pigeon.loft: "roof" -> "cellar"' in different.output
+    assert "since: 2020-01-01 -> 2020-01-02" in different.output
+    assert "hunter" not in part.output + whole.output + different.output
+    assert "not set" in run("diff", one, write("empty.toml", "")).output

@@ -122,7 +122,7 @@ def test_explain_works_without_files_for_tables_and_while_the_configuration_is_b
     assert "worker.lease.grace_ms = 10000" in run("explain", "worker.lease").output
     file = write("bad.toml", "[worker.lease]\nlease_ms = 1\n")
     broken = run("explain", "worker.lease.lease_ms", "--file", file)
-    assert "has 1 problems" in broken.output
+    assert "has 1 problem, " in broken.output
     assert "1000 to 600000" in broken.output
 
 

@@ -51,6 +51,18 @@ def test_production_does_not_start_without_its_database() -> None:
     assert problem.place == f"{SHIPPED}/environments/production/common.toml:5"
 
 
+@pytest.mark.parametrize("context", ["worker", "orchestration"])
+def test_a_database_variable_that_is_empty_is_refused_like_one_that_is_not_set(context: str) -> None:
+    with pytest.raises(ConfigurationInvalid) as failed:
+        from_sources(context, "production", SHIPPED, {"DATABASE_URL": ""})
+    (problem,) = failed.value.problems
+    assert (problem.path, problem.issue) == (
+        "common.database.url",
+        "The environment variable DATABASE_URL is set but empty",
+    )
+    assert "url = " in generate(context, "production", SHIPPED, {"DATABASE_URL": ""}, NOW)
+
+
 def test_the_environment_wins_and_siblings_are_inherited(sources: Path) -> None:
     pool = from_sources("common", "production", sources, {"DATABASE_URL": URL}).settings.common.database.pool
     assert (pool.max_connections, pool.min_connections) == (50, 8)
@@ -134,7 +146,7 @@ def test_unknown_keys_name_the_file_the_line_and_a_suggestion(write: Write) -> N
         load("worker", {"TASKER_CONFIG_PATH": str(file)})
     assert str(failed.value) == (
         "Validation Error: common.database.pool.max_conections\n"
-        f"Value: 7  ({file}:3)\n"
+        f"Value: a whole number  ({file}:3)\n"
         "Issue: Unknown setting\n"
         f"Fix: Did you mean {CONNECTIONS}?"
     )
@@ -163,6 +175,15 @@ def test_variables_count_below_files_and_above_defaults() -> None:
     assert found.settings.orchestration.event_systems.orchestration.deployment_mode == "PollingOnly"
     assert found.origin("worker.event_systems.worker.deployment_mode") == "environment variable TASKER_DEPLOYMENT_MODE"
     assert found.origin(HANDLERS) == "default for a single process"
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "DATABASE_URL_FILE"])
+def test_the_variable_of_the_database_counts_above_the_file(name: str, write: Write) -> None:
+    value = URL if name == "DATABASE_URL" else str(write("secret", URL))
+    file = read_layer(write("m.toml", '[common.database]\nurl = "postgresql://elsewhere/${ABSENT}"\n'))
+    found = assemble("worker", "test", [file], {name: value})
+    assert found.settings.common.database.url == URL
+    assert found.origin("common.database.url").startswith(f"environment variable {name}")
 
 
 def test_what_is_reserved_for_a_later_version_is_refused_and_its_variables_do_not_count() -> None:

@@ -14,7 +14,7 @@ from tasker.db.connection import Connection, open_connection
 from tasker.db.database import connect, with_statement_timeout
 from tasker.db.limits import MIGRATION, SESSION
 from tasker.db.migrate import upgrade
-from tasker.errors import DatabaseUnavailable, LockTimeout, StatementTimeout
+from tasker.errors import DatabaseUnavailable, LockTimeout, StatementTimeout, UsageError
 from tests.support.pooler import transaction_pooler
 
 HASTY = "-c statement_timeout=500"
@@ -157,6 +157,14 @@ async def test_a_connection_that_is_given_up_while_it_is_looked_at_is_closed(dat
             while other.execute(sessions).fetchall():
                 await asyncio.sleep(0.02)
     assert caught.value, "its frames are kept: it is not closed by being forgotten"
+
+
+@pytest.mark.parametrize("password", ["pa%zzword", "pa/word", "12/word", "pa@word", "%00word"])
+def test_a_url_that_cannot_be_read_says_what_to_encode_and_not_the_password(password: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        connect(f"postgresql://u:{password}@127.0.0.1:1/x")
+    assert "word" not in refused.value.message.replace("the database URL", "")
+    assert "percent-encode" in str(refused.value.hint)
 
 
 def free_port() -> int:

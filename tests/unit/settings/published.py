@@ -187,6 +187,10 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
+    *(
+        f"common.circuit_breakers.component_configs.{name}.timeout_seconds"
+        for name in ("cache", "messaging", "task_readiness", "web")
+    ),
     "common.database.connect_wait_seconds",
     "common.database.listen_url",
     "common.database.statement_timeout_ms",

@@ -17,12 +17,15 @@ from tasker.settings.lines import line_of
 from tasker.settings.substitution import Substitution
 from tasker.settings.toml_text import toml_text
 
-KEYS = st.text("abc_-", min_size=1, max_size=4)
+KEYS = st.text('abc_- é"\\n[=', min_size=1, max_size=4)
 PLAIN = st.one_of(
-    st.booleans(), st.integers(-(2**40), 2**40), st.floats(allow_nan=False, allow_infinity=False), st.text()
+    st.booleans(), st.integers(-(2**40), 2**40), st.floats(allow_nan=False), st.text(), st.dates(), st.datetimes()
+)
+VALUES = st.recursive(
+    PLAIN, lambda inner: st.one_of(st.lists(inner, max_size=3), st.lists(st.dictionaries(KEYS, inner, max_size=2)))
 )
 TABLES = st.recursive(
-    st.dictionaries(KEYS, st.one_of(PLAIN, st.lists(PLAIN, max_size=3)), max_size=4),
+    st.dictionaries(KEYS, st.one_of(PLAIN, st.lists(VALUES, max_size=3)), max_size=4),
     lambda inner: st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=8,
 )
@@ -71,7 +74,6 @@ def replaced(tables: dict[str, Any], **variables: str) -> tuple[dict[str, Any], 
         ("${HOST:-other}", "db"),
         ("${ABSENT:-other}", "other"),
         ("${EMPTY:-other}", "other"),
-        ("${EMPTY}", ""),
         ("${ABSENT:-}", ""),
         ("postgresql://${HOST}:${PORT:-5432}/x", "postgresql://db:5432/x"),
         ("${ABSENT:-redis://localhost:6379}", "redis://localhost:6379"),
@@ -92,6 +94,14 @@ def test_every_variable_that_is_missing_is_named_with_its_place() -> None:
         "b.c[1]: The environment variable THREE, FOUR is not set",
         "d: A placeholder is not complete",
     ]
+
+
+def test_a_variable_that_is_set_but_empty_needs_a_default_even_an_empty_one() -> None:
+    tables = {"a": "${EMPTY}", "b": "${EMPTY:-}", "c": "${ABSENT}${EMPTY}"}
+    assert replaced(tables, EMPTY="") == (
+        {"a": "${EMPTY}", "b": "", "c": "${ABSENT}${EMPTY}"},
+        ["a: The environment variable EMPTY is set but empty", "c: The environment variable ABSENT is not set"],
+    )
 
 
 def test_a_placeholder_may_stand_for_a_number_a_switch_and_a_list() -> None:

@@ -10,7 +10,7 @@ from tasker.app.configured import Configured, configured
 from tasker.settings.catalogue import Parameter
 from tasker.settings.live import is_live
 from tasker.settings.model import Settings
-from tests.unit.settings.test_readers import READ, changed, path_of
+from tests.support.parameters import READ, changed, path_of
 
 
 def live_part(found: Configured) -> tuple[object, ...]:
@@ -26,7 +26,7 @@ def rest(found: Configured) -> Configured:
 @pytest.mark.parametrize("parameter", READ, ids=path_of)
 def test_what_is_said_to_be_taken_over_is_all_that_a_setting_changes(parameter: Parameter) -> None:
     before = configured(Settings())
-    after = [configured(settings) for settings in changed(parameter)]
+    after = [configured(settings) for _, settings in changed(parameter)]
     if is_live(parameter.path):
         assert all(rest(each) == rest(before) for each in after)
     else:

@@ -6,11 +6,14 @@ from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasker.settings import check as checking
 from tasker.settings.layering import nested
 from tasker.settings.problems import Problem, render
 from tasker.settings.redaction import PATTERNS, REDACTED, redacted, without_password
+from tasker.settings.substitution import Substitution
 
 check = partial(checking.check, reserved={})  # what is reserved has its form already
 
@@ -80,7 +83,10 @@ def test_all_problems_are_found_at_once_each_with_its_place() -> None:
         ("common.databse.url", "common.database"),
         ("database.url", "common.database"),
         ("worker.handler_timeout_ms", "worker.mpsc_channels.handler_dispatch.handler_timeout_ms"),
-        ("comon.queues.backend", "common"),
+        ("comon.queues.backend", "common.queues"),
+        ("comon.queue.backend", "common.queues"),
+        ("comon.queue.pgm.poll_interval_ms", "common.queues.pgmq"),
+        ("comon.zzz.backend", "common"),
     ],
 )
 def test_an_unknown_key_gets_a_suggestion(path: str, suggestion: str) -> None:
@@ -197,6 +203,69 @@ def test_a_pattern_counts_anywhere_in_a_key_and_in_any_case(pattern: str) -> Non
     assert redacted({f"my_{pattern.upper()}_x": "v"})[0] == {f"my_{pattern.upper()}_x": REDACTED}
 
 
-def test_a_password_is_masked_where_the_server_must_be_named() -> None:
-    assert without_password("postgresql://tasker:hunter2@host:5/db") == "postgresql://tasker:***@host:5/db"
-    assert without_password("postgresql://host/db") == "postgresql://host/db"
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://tasker:hunter2@host:5/db", "postgresql://tasker:***@host:5/db"),
+        ("postgresql://u:hun#ter2@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://u:hun[ter2@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://h/db?user=u&password=hunter2", "postgresql://h/db?user=u&password=***"),
+        ("postgresql://h/db?pass%77ord=hunter2&x=1", "postgresql://h/db?pass%77ord=***&x=1"),
+        ("postgresql://h/db?password=ab&hunter2", "postgresql://h/db?password=***&***"),
+        ("postgresql+psycopg://u:p@h1:1,h2:2/db", "postgresql+psycopg://u:***@h1:1,h2:2/db"),
+        ("postgresql://u:ab/hunter2@h/db", "postgresql://***"),
+        ("postgresql://u:ab@hunter2@h/db", "postgresql://***"),
+        ("postgresql://u:hunter2", "postgresql://***"),
+        ("host=h password=hunter2", "***"),
+        ("postgresql://u@[::1]:5432/db", "postgresql://u@[::1]:5432/db"),
+        ("postgresql:///db?host=/run", "postgresql:///db?host=/run"),
+        ("", ""),
+    ],
+)
+def test_a_url_is_shown_without_what_is_secret(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+@given(st.text())
+def test_whatever_the_text_is_it_can_be_shown_and_a_password_cannot_be_seen(text: str) -> None:
+    without_password(text)
+    assert "hunter2" not in without_password(f"postgresql://u:hunter2{text}@h/db")
+    assert "hunter2" not in without_password(f"postgresql://u:{text}hunter2@h/db")
+
+
+@pytest.mark.parametrize("url", ["u:a/b@h/db", "u:a@b@h/db", "u:a%zz@h/db", "u:port/db"])
+def test_a_database_url_that_would_be_taken_apart_wrongly_says_what_to_encode(url: str) -> None:
+    (problem,) = check(nested({"common.database.url": f"postgresql://{url}"})).problems
+    assert problem.issue == "The parts of this URL cannot be told apart"
+    assert problem.fix.startswith("Percent-encode special characters of user and password: % as %25, @ as %40")
+
+
+@pytest.mark.parametrize("name", ["rabbitmq", "redis", "nats"])
+def test_a_brokers_url_with_a_stray_bracket_has_the_wrong_form(name: str) -> None:
+    (problem,) = check(nested({f"common.queues.{name}.url": "amqp://u:p[x@h"})).problems
+    assert problem.issue.startswith("Not a URL that begins with ")
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ({"common.queues.rabbitmq.ulr": "amqp://u:hunter2@h"}, "a text"),
+        ({"common.passwort": ["hunter2"]}, "a list"),
+        ({"passwort": 1234}, "a whole number"),
+        ({"common.database": "postgresql://u:hunter2@h/db"}, "a text"),
+        ({"common.database": [{"url": "postgresql://u:hunter2@h/db"}]}, "a list"),
+        ({"common.task_templates.search_paths": [{"passwort": "hunter2"}]}, "a table"),
+        ({"common.backoff.jitter_enabled": [{"passwort": "hunter2"}]}, "a list"),
+        ({"common.pgmq_database.ulr": "hunter2"}, "a table"),
+    ],
+)
+def test_of_what_is_no_settings_value_only_the_kind_is_shown(values: dict[str, Any], shown: str) -> None:
+    (problem,) = check(nested(values)).problems
+    assert f"\nValue: {shown}\n" in str(problem)
+    assert problem.to_dict()["value"] == shown
+
+
+def test_a_placeholder_of_an_unknown_key_shows_nothing_around_it() -> None:
+    substitution = Substitution({}.get)
+    substitution.tables({"ulr": "amqp://u:hunter2@${HOST}"})
+    assert "hunter2" not in str(substitution.problems[0])

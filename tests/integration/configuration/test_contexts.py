@@ -1,0 +1,41 @@
+"""What a process is made with is what its merged file was made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tasker.app.configured import UNCONFIGURED, Configured, configured
+from tasker.services.configuration import generate
+from tasker.services.configuration_sources import ROOTS, read_layer
+from tasker.settings.catalogue import Parameter
+from tasker.settings.check import check
+from tasker.settings.layering import nested
+from tasker.settings.model import Settings
+from tasker.settings.toml_text import toml_text
+from tests.support.parameters import READ, changed, path_of
+
+NOW = datetime(2025, 10, 17, 15, 30, 45, tzinfo=UTC)
+
+
+def of_a_worker(settings: Settings) -> Configured:
+    """What a worker is made with: all but how an orchestrator hears of results."""
+    return replace(configured(settings), orchestrator_events=UNCONFIGURED.orchestrator_events)
+
+
+@pytest.mark.parametrize("parameter", READ, ids=path_of)
+def test_whatever_changes_a_worker_is_in_its_generated_file(parameter: Parameter, tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "environments" / "test").mkdir(parents=True)
+    merged = tmp_path / "worker-test.toml"
+    for value, settings in changed(parameter):
+        for root in ROOTS:
+            text = toml_text(nested({parameter.path: value})) if parameter.path.startswith(f"{root}.") else ""
+            (tmp_path / "base" / f"{root}.toml").write_text(text)
+        merged.write_text(generate("worker", "test", tmp_path, {}, NOW))
+        found = check(read_layer(merged).tables).settings
+        assert found is not None
+        assert of_a_worker(found) == of_a_worker(settings)

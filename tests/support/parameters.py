@@ -1,0 +1,41 @@
+"""The parameters that something reads, and other values for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasker.settings.catalogue import Parameter, parameters
+from tasker.settings.check import check
+from tasker.settings.layering import nested
+from tasker.settings.model import Settings
+
+READ = [parameter for parameter in parameters() if not parameter.reserved]
+
+
+def path_of(value: Any) -> str | None:
+    """The name of a test about a parameter."""
+    return value.path if isinstance(value, Parameter) else None
+
+
+def candidates(parameter: Parameter) -> list[Any]:
+    """Values beside the default, some of which are legal."""
+    default = parameter.default
+    if parameter.choices:
+        return [choice for choice in parameter.choices if choice != default]
+    if isinstance(default, bool):
+        return [not default]
+    if parameter.low is not None:
+        near = 1 if parameter.kind == "whole number" else 0.05
+        return [default + near, default - near]
+    if parameter.kind == "list":
+        return [["7"], [7]]
+    urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "nats", "http")]
+    return [*urls, "elsewhere:7777", "another", "orchestration_another"]
+
+
+def changed(parameter: Parameter) -> list[tuple[Any, Settings]]:
+    """Every candidate that is legal, with the default settings but for it."""
+    results = [(value, check(nested({parameter.path: value})).settings) for value in candidates(parameter)]
+    found = [(value, settings) for value, settings in results if settings is not None]
+    assert found, parameter.path
+    return found
