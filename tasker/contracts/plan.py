@@ -61,6 +61,14 @@ class BreakerPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class StepBreaker(BreakerPolicy):
+    """The breaker around the handler of a step, in each worker (H-84)."""
+
+    name: str | None = None
+    """What the handler depends on: in a worker the steps with this name and policy share one; None: its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class HandlerRef:
     """Which code runs a step: resolved by the resolver chain, or by the one that `resolver` names."""
 
@@ -108,8 +116,8 @@ class StepPlan:
     """`async`, `thread` or `process`; None means: by the handler's kind."""
     on_worker_lost: str = "retry"
     """`retry` or `fail`: what to do when the worker died after the handler had started."""
-    circuit_breaker: BreakerPolicy | None = None
-    """The breaker around the handler, one in each worker; None: there is none (H-84)."""
+    circuit_breaker: StepBreaker | None = None
+    """The breaker around the handler; None: there is none."""
     result_schema: Mapping[str, Any] | None = None
     batch: BatchSettings | None = None
     lifecycle: Mapping[str, Any] = field(default_factory=dict)
@@ -180,7 +188,7 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values["type"] = StepType(values["type"])
     values["handler"] = HandlerRef(**values["handler"])
     values["retry"] = RetryPolicy(**{**values["retry"], "delays_ms": tuple(values["retry"].get("delays_ms", ()))})
-    values["circuit_breaker"] = BreakerPolicy(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
+    values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
     for key in ("depends_on", "ancestors", "descendants", "publishes_events"):
         values[key] = tuple(values.get(key, ()))

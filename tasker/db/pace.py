@@ -16,6 +16,14 @@ FIRST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 _log = logging.getLogger("tasker.database")
 
 
+def growing_pause(failures: int, first: float, longest: float, chance: float) -> float:
+    """Seconds after so many earlier failures in a row: doubled by each up to the longest, times 0.5 to 1.5.
+
+    `chance`, 0 to 1, is random: processes that failed together do not come back together (H-45).
+    """
+    return min(first * 2.0 ** min(failures, 10), longest) * (0.5 + chance)
+
+
 class Pace:
     """The pause before the next attempt of one connection: `async with pace:` around the attempt.
 
@@ -45,7 +53,7 @@ class Pace:
             self._failures = 0
 
     def _failed(self, error: DatabaseUnavailable) -> None:
-        seconds = min(FIRST_SECONDS * 2 ** min(self._failures, 10), LONGEST_SECONDS) * (0.5 + random.random())
+        seconds = growing_pause(self._failures, FIRST_SECONDS, LONGEST_SECONDS, random.random())
         self._failures += 1
         self._not_before = self._clock() + seconds
         _log.warning(

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NewType
 
 from tasker.contracts.plan import BreakerPolicy
+
+Permit = NewType("Permit", int)
+"""The number of a call that was allowed, from 1. Its report gives it back, so that late ones are known as such."""
 
 
 class BreakerState(StrEnum):
@@ -73,9 +77,10 @@ def _line(reading: Reading) -> str:
 class Breaker:
     """One breaker. `now` is always a monotonic time in seconds, which never goes back.
 
-    Every call is asked for with `allow` and, if allowed, reported with `succeeded` or `failed` - or with `abandoned`
-    when it says nothing about what the breaker guards. It closes `settle_seconds` after it opened at the earliest, so
-    that it does not flutter; opening and forcing are never put off (A-66).
+    Every call is asked for with `allow` and, if allowed, reported with its permit: by `succeeded` or `failed` - or by
+    `abandoned` when it says nothing about what the breaker guards. A call that began before the last opening says
+    nothing of the time after it: its report is counted and moves nothing. The breaker closes `settle_seconds` after it
+    opened at the earliest, so that it does not flutter; opening and forcing are never put off (A-66).
     """
 
     def __init__(self, name: str, policy: BreakerPolicy | None = None, *, settle_seconds: float = 0.0) -> None:
@@ -84,7 +89,9 @@ class Breaker:
         self.settle_seconds = settle_seconds
         self._opened_at = 0.0
         self._open_until: float | None = None
-        self._trial_until: float | None = None
+        self._trial: Permit | None = None
+        self._trial_until = 0.0
+        self._last_before_opening = 0
         self._failures = self._successes = 0
         self._calls = self._failed = self._refused = self._opened = 0
 
@@ -96,43 +103,48 @@ class Breaker:
 
     def retry_after(self, now: float) -> float:
         """Seconds until it lets a call pass; 0 when it would now."""
-        until = max(self._open_until or now, self._trial_until or now)
+        until = max(self._open_until or now, now if self._trial is None else self._trial_until)
         return max(0.0, until - now)
 
-    def allow(self, now: float) -> bool:
-        """True when a call may be made now; half-open, that call is the trial."""
+    def allow(self, now: float) -> Permit | None:
+        """The permit of a call that may be made now, None for one that may not; half-open, that call is the trial."""
         if self.retry_after(now) > 0:
             self._refused += 1
-            return False
-        if self._open_until is not None:
-            self._trial_until = now + self.policy.timeout_seconds
+            return None
         self._calls += 1
-        return True
+        permit = Permit(self._calls)
+        if self._open_until is not None:
+            self._trial, self._trial_until = permit, now + self.policy.timeout_seconds
+        return permit
 
-    def succeeded(self, now: float) -> None:
-        """A call succeeded. Those that began before the breaker opened change nothing while it is open."""
-        state = self.state(now)
-        if state is BreakerState.CLOSED:
+    def succeeded(self, permit: Permit, now: float) -> None:
+        """A call succeeded. A trial that is overdue counts as well, and leaves the next one its place."""
+        self.abandoned(permit)
+        if self._is_late(permit):
+            return
+        if self._open_until is None:
             self._failures = 0
-        elif state is BreakerState.HALF_OPEN:
-            self._trial_until = None
-            self._successes += 1
-            if self._successes >= self.policy.success_threshold and now >= self._opened_at + self.settle_seconds:
-                self.force_closed()
+            return
+        self._successes += 1
+        if self._successes >= self.policy.success_threshold and now >= self._opened_at + self.settle_seconds:
+            self.force_closed()
 
-    def failed(self, now: float) -> None:
-        """A call failed. Half-open, the breaker opens again; late failures do not make it stay open longer."""
+    def failed(self, permit: Permit, now: float) -> None:
+        """A call failed. That of a trial opens the breaker again."""
         self._failed += 1
+        if self._is_late(permit):
+            return
         self._failures += 1
-        state = self.state(now)
-        if state is BreakerState.HALF_OPEN or (
-            state is BreakerState.CLOSED and self._failures >= self.policy.failure_threshold
-        ):
+        if self._open_until is not None or self._failures >= self.policy.failure_threshold:
             self.force_open(now)
 
-    def abandoned(self) -> None:
-        """A call ended without saying anything (it was cancelled): the next one may be the trial."""
-        self._trial_until = None
+    def abandoned(self, permit: Permit) -> None:
+        """A call ended without saying anything (it was cancelled): if it was the trial, the next one may be."""
+        if permit == self._trial:
+            self._trial = None
+
+    def _is_late(self, permit: Permit) -> bool:
+        return permit <= self._last_before_opening
 
     def encouraged(self, now: float) -> None:
         """Something else shows that it may work again: an open breaker lets a trial pass now (H-88)."""
@@ -142,12 +154,13 @@ class Breaker:
     def force_open(self, now: float) -> None:
         """Open it, for its timeout from now."""
         self._opened_at, self._open_until = now, now + self.policy.timeout_seconds
-        self._trial_until, self._successes = None, 0
+        self._trial, self._successes = None, 0
+        self._last_before_opening = self._calls
         self._opened += 1
 
     def force_closed(self) -> None:
         """Close it, with nothing counted."""
-        self._open_until = self._trial_until = None
+        self._open_until = self._trial = None
         self._failures = self._successes = 0
 
     def is_healthy(self, now: float) -> bool:

@@ -22,27 +22,34 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DepthLimits:
-    """Ready steps of a namespace: from `critical` on new tasks are refused. Watchers see a `warning` at half of that,
-    and `overflow` when the depth has grown on regardless."""
+    """Ready steps of a namespace: from `critical` on new tasks are refused, from `overflow` on urgent ones too (H-140).
+
+    Watchers see a `warning` at half of `critical`, and `overflow` when the depth has grown on regardless.
+    """
 
     critical: int = 5000
     overflow: int = 10_000
 
     def level(self, depth: int) -> Level:
         """The level at that depth."""
-        if depth >= max(self.critical, self.overflow):
+        if depth >= self.limit(priority=1):
             return Level.OVERFLOW
         if depth >= self.critical:
             return Level.CRITICAL
         return Level.WARNING if depth >= self.critical / 2 else Level.NORMAL
 
-    def retry_after(self, depth: int, per_second: float | None) -> int | None:
+    def limit(self, priority: int) -> int:
+        """The depth from which on new tasks of that priority are refused."""
+        return max(self.critical, self.overflow) if priority > 0 else self.critical
+
+    def retry_after(self, depth: int, per_second: float | None, priority: int = 0) -> int | None:
         """None when new tasks are taken; else whole seconds until half of the limit is free at that rate (A-39)."""
-        if depth < self.critical:
+        limit = self.limit(priority)
+        if depth < limit:
             return None
         if not per_second:
             return UNKNOWN_SECONDS
-        seconds = (depth - self.critical / 2) / per_second
+        seconds = (depth - limit / 2) / per_second
         return math.ceil(min(LONGEST_SECONDS, max(SHORTEST_SECONDS, seconds)))
 
 

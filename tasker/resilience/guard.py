@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tasker.contracts.clock import Clock
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import Breaker, BreakerCounts, BreakerState, Reading
+from tasker.lifecycle.breaker import Breaker, BreakerCounts, BreakerState, Permit, Reading
 
 T = TypeVar("T")
 _log = logging.getLogger("tasker.breakers")
@@ -45,26 +45,26 @@ class Guard:
         """Seconds until it lets a call pass; 0 when it would now."""
         return self._breaker.retry_after(self._clock.monotonic())
 
-    def should_allow(self) -> bool:
-        """True when a call may be made now. It must then be recorded, or abandoned."""
-        allowed = self._breaker.allow(self._clock.monotonic())
+    def should_allow(self) -> Permit | None:
+        """The permit of a call that may be made now, None for one that may not. It must be recorded, or abandoned."""
+        permit = self._breaker.allow(self._clock.monotonic())
         self._tell()
-        return allowed
+        return permit
 
-    def record_success(self) -> None:
-        """A call that was allowed has succeeded."""
-        self._breaker.succeeded(self._clock.monotonic())
+    def record_success(self, permit: Permit) -> None:
+        """The call of this permit has succeeded."""
+        self._breaker.succeeded(permit, self._clock.monotonic())
         self._tell()
 
-    def record_failure(self, error: object = "") -> None:
-        """A call that was allowed has failed; `error` is told to whoever asks for the reason."""
+    def record_failure(self, permit: Permit, error: object = "") -> None:
+        """The call of this permit has failed; `error` is told to whoever asks for the reason."""
         self._error = str(error).partition("\n")[0]
-        self._breaker.failed(self._clock.monotonic())
+        self._breaker.failed(permit, self._clock.monotonic())
         self._tell()
 
-    def abandoned(self) -> None:
-        """A call that was allowed says nothing about what is guarded."""
-        self._breaker.abandoned()
+    def abandoned(self, permit: Permit) -> None:
+        """The call of this permit says nothing about what is guarded."""
+        self._breaker.abandoned(permit)
 
     def encouraged(self) -> None:
         """Something else shows that it may work again: a trial may pass now (H-88)."""
@@ -102,17 +102,18 @@ class Guard:
 
         `counts` tells the errors that are failures of what is guarded from those that say nothing about it.
         """
-        if not self.should_allow():
+        permit = self.should_allow()
+        if permit is None:
             raise refusal(self.retry_after)
         try:
             answer = await call()
         except Exception as error:
-            self.record_failure(error) if counts(error) else self.abandoned()
+            self.record_failure(permit, error) if counts(error) else self.abandoned(permit)
             raise
         except BaseException:  # cancelled
-            self.abandoned()
+            self.abandoned(permit)
             raise
-        self.record_success()
+        self.record_success(permit)
         return answer
 
     def _tell(self) -> None:
@@ -137,10 +138,11 @@ class SlowCalls:
         self.count = 0
         """Slow calls since the start."""
 
-    def record_success(self, seconds: float) -> None:
-        """A call that was allowed has succeeded, and took so long."""
+    def record_success(self, permit: Permit, seconds: float) -> None:
+        """The call of this permit has succeeded, and took so long."""
         if seconds <= self.slow_seconds:
-            self.guard.record_success()
+            self.guard.record_success(permit)
             return
         self.count += 1
-        self.guard.record_failure(f"slow: {seconds * 1000:.0f} ms, more than {self.slow_seconds * 1000:.0f} ms")
+        slow = f"slow: {seconds * 1000:.0f} ms, more than {self.slow_seconds * 1000:.0f} ms"
+        self.guard.record_failure(permit, slow)

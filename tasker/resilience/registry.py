@@ -1,4 +1,4 @@
-"""All circuit breakers of a process, by what they guard. Those around single handlers are with the attempts."""
+"""All circuit breakers of a process, by what they guard."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Breakers:
     def __init__(self, clock: Clock, policies: BreakerPolicies | None = None) -> None:
         self._clock, self._policies = clock, policies or BreakerPolicies()
         self._guards: list[Guard] = []
+        self._of_handlers: dict[tuple[str, BreakerPolicy], Guard] = {}
         self._slow_calls: list[SlowCalls] = []
 
     def change(self, policies: BreakerPolicies) -> None:
@@ -67,9 +68,18 @@ class Breakers:
         self._slow_calls.append(SlowCalls(guard, self._clock, self._policies.slow_completion_ms / 1000))
         return self._slow_calls[-1]
 
+    def of_handler(self, name: str, policy: BreakerPolicy) -> Guard:
+        """Around the handlers of steps: the one of this name and policy (H-84, H-88).
+
+        The policy is the template's: `change` leaves it alone.
+        """
+        if (name, policy) not in self._of_handlers:
+            self._of_handlers[name, policy] = Guard(Breaker(name, policy), self._clock)
+        return self._of_handlers[name, policy]
+
     def health(self) -> Health:
-        """What they say together (A-68)."""
-        return health([guard.reading() for guard in self._guards])
+        """What they say together, those around handlers among them (A-68, H-88)."""
+        return health([guard.reading() for guard in (*self._guards, *self._of_handlers.values())])
 
     def _made(self, name: str, policy: BreakerPolicy) -> Guard:
         guard = Guard(Breaker(name, policy, settle_seconds=self._policies.settle_seconds), self._clock)

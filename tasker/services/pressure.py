@@ -39,7 +39,7 @@ class Pressure:
     per_second: float | None
     """Steps that leave the queue per second, as measured by this process; None until it has looked twice."""
     retry_after: int | None
-    """Seconds after which to ask again; None when new work is taken."""
+    """Seconds after which to ask again; None when new work of no special priority is taken."""
 
     @property
     def depth(self) -> int:
@@ -48,7 +48,7 @@ class Pressure:
 
     @property
     def accepts(self) -> bool:
-        """True when new work is taken."""
+        """True when new work is taken, whatever its priority."""
         return self.retry_after is None
 
 
@@ -96,13 +96,17 @@ class Admission:
             self._limits.retry_after(depth, rate.per_second),
         )
 
-    async def require(self, plan: Plan, tasks: int = 1) -> None:
-        """Return when new tasks of this plan are taken. Raises `Overloaded`, which says when to ask again."""
+    async def require(self, plan: Plan, tasks: int = 1, *, priority: int = 0) -> None:
+        """Return when new tasks of this plan are taken. Raises `Overloaded`, which says when to ask again.
+
+        `priority` is the lowest of these tasks.
+        """
         if not self._has_room(plan.namespace):
             found = await self.admission(plan.namespace)
-            if found.retry_after is not None:
+            seconds = self._limits.retry_after(found.depth, found.per_second, priority)
+            if seconds is not None:
                 self.refused[plan.namespace] += 1
-                raise self._refusal(found, found.retry_after)
+                raise self._refusal(found, self._limits.limit(priority), seconds)
         self._looks[plan.namespace].added += tasks * sum(not step.depends_on for step in plan.steps)
 
     def _has_room(self, namespace: str) -> bool:
@@ -111,9 +115,9 @@ class Admission:
             return False
         return look.found.depth + look.added < self._limits.critical
 
-    def _refusal(self, found: Pressure, seconds: int) -> Overloaded:
+    def _refusal(self, found: Pressure, limit: int, seconds: int) -> Overloaded:
         return Overloaded(
-            f"the namespace {found.namespace} has {found.depth} ready steps, the limit is {self._limits.critical}",
+            f"the namespace {found.namespace} has {found.depth} ready steps, the limit is {limit}",
             retry_after=seconds,
             hint=f"submit again in {seconds} s; more workers drain it faster",
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tasker.contracts.plan import BatchSettings, BreakerPolicy, HandlerRef, Plan, RetryPolicy, StepPlan, StepType
+from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepBreaker, StepPlan, StepType
 from tasker.template.drafts import StepDraft
 from tasker.template.graph import Graph
 from tasker.template.overrides import Settings, settings
@@ -60,7 +60,7 @@ def _step(
         timeout_seconds=None if chosen.timeout_seconds is None else float(chosen.timeout_seconds),
         execution=values.get("execution", {}).get("mode"),
         on_worker_lost=values.get("on_worker_lost", "retry"),
-        circuit_breaker=_breaker(values.get("circuit_breaker")),
+        circuit_breaker=step_breaker(values.get("circuit_breaker")),
         result_schema=values.get("result_schema"),
         batch=_batch(draft, graph),
         lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_LIFECYCLE_KEYS},
@@ -75,11 +75,11 @@ def _handler(values: Mapping[str, Any], chosen: Settings) -> HandlerRef:
     return HandlerRef(values["callable"], method, values.get("resolver"), chosen.initialization)
 
 
-def _breaker(values: Mapping[str, Any] | None) -> BreakerPolicy | None:
+def step_breaker(values: Mapping[str, Any] | None) -> StepBreaker | None:
     """What is written over the defaults; an empty block is a breaker with the defaults."""
     if values is None:
         return None
-    policy = BreakerPolicy(**values)
+    policy = StepBreaker(**values)
     return replace(policy, timeout_seconds=float(policy.timeout_seconds))
 
 

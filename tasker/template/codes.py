@@ -40,6 +40,7 @@ ERRORS = {
     "T033": "A system that the template does not declare",
     "T034": "Unknown retry profile",
     "T035": "A handler that cannot be resolved",
+    "T036": "Two settings for one circuit breaker",
     "T040": "Unknown dependency",
     "T041": "A cycle of dependencies",
     "T050": "A batch_worker without exactly one batchable step",
@@ -63,6 +64,7 @@ WARNINGS = {
     "T081": "max_attempts without effect",
     "T082": "The first delay is above the limit of delays",
     "T083": "An older spelling, or a key without effect",
+    "T084": "A variable that is not replaced",
 }
 
 CODES = {**ERRORS, **WARNINGS}

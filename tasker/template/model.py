@@ -5,12 +5,15 @@ from __future__ import annotations
 from tasker.contracts.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
 from tasker.template.mapping import Key, Mapping
 from tasker.template.schema_shape import Schema
-from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Version
+from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 NAME_RULE = "use letters, digits, `_`, `-` and `.`, without spaces"
-NAMESPACE = r"[a-z0-9_]+(-[a-z0-9_]+)*"
-NAMESPACE_RULE = "use lower-case letters, digits, `_` and single `-`: queues are named after it"
+NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
+NAMESPACE_RULE = (
+    "use lower-case letters, digits, `_` and single `-`: queues are named after it; "
+    "names that begin with `orchestration` are those of Tasker's own queues"
+)
 MAX_NAMESPACE = 33
 """So that `{namespace}_domain_events` fits into a queue's name of 47 characters (X-19)."""
 
@@ -60,7 +63,7 @@ HANDLER = Mapping(
             default="call",
         ),
         Key("resolver", Text(), "The resolver that must find the callable; otherwise each is asked in turn."),
-        Key("initialization", Free(), "Fixed settings that the handler finds in `context.step_config`."),
+        Key("initialization", Verbatim(), "Fixed settings that the handler finds in `context.step_config`."),
     ),
     shorthand="callable",
 )
@@ -125,6 +128,7 @@ EXECUTION = Mapping(
 CIRCUIT_BREAKER = Mapping(
     "`circuit_breaker`",
     (
+        Key("name", NAME_TEXT, "What the handler depends on; in a worker the steps that name it share one breaker."),
         Key(
             "failure_threshold",
             Number(whole=True, minimum=1, maximum=100),
@@ -183,7 +187,7 @@ OVERRIDE = Mapping(
         Key("retry", RETRY, "Takes the place of the step's `retry` block."),
         Key(
             "handler",
-            Mapping("the `handler` of an override", (Key("initialization", Free(), "Merged key by key."),)),
+            Mapping("the `handler` of an override", (Key("initialization", Verbatim(), "Merged key by key."),)),
             "Settings of the handler.",
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,6 +35,17 @@ class Node:
         if isinstance(self.value, list):
             return [item.plain() for item in self.value]
         return None if self.broken else self.value
+
+    def texts(self) -> Iterator[Node]:
+        """Every text in the value, in its order."""
+        if isinstance(self.value, dict):
+            below = [entry.node for entry in self.value.values()]
+        else:
+            below = self.value if isinstance(self.value, list) else []
+        for node in below:
+            yield from node.texts()
+        if isinstance(self.value, str):
+            yield self
 
 
 class Entry(NamedTuple):

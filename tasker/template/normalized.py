@@ -55,7 +55,7 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "timeout_seconds": step.timeout_seconds,
             "execution": {"mode": step.execution} if step.execution else None,
             "on_worker_lost": step.on_worker_lost,
-            "circuit_breaker": asdict(step.circuit_breaker) if step.circuit_breaker else None,
+            "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
             "publishes_events": [dict(event) for event in step.publishes_events],
             "batch_config": _without_empty(asdict(step.batch)) if step.batch else None,
             "result_schema": step.result_schema,

@@ -13,6 +13,9 @@ from tasker.template.reading import Path, Reading
 INVALID = object()
 """What reading returns when the value cannot be used; the reason has been reported."""
 
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)[^{}]*\}")
+"""`${NAME}` and `${NAME:-default}`, which configuration files replace and templates do not."""
+
 
 class Shape(Protocol):
     """A kind of value."""
@@ -215,6 +218,20 @@ class Free:
     def json_schema(self) -> dict[str, Any]:
         """Any object."""
         return {"type": "object"}
+
+
+@dataclass(frozen=True)
+class Verbatim(Free):
+    """A mapping that a handler gets as it is written; what looks like a variable is pointed out, for it stays."""
+
+    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+        """The mapping as plain data."""
+        for text in node.texts():
+            for name in dict.fromkeys(VARIABLE.findall(text.value)):
+                message = f"`${{{name}}}` is not replaced: the handler gets this text as it is"
+                hint = f'let the handler read os.environ["{name}"], or give the value in `environments`'
+                reading.report.add("T084", message, text.place, hint)
+        return super().read(node, path, reading)
 
 
 @dataclass(frozen=True)

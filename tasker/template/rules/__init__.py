@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.template.graph import Graph
-from tasker.template.rules import batches, branches, convergence, systems
+from tasker.template.rules import batches, branches, breakers, convergence, systems
 
 RULES_OF_STEPS: tuple[Callable[[Graph], None], ...] = (
     batches.instance_names,
@@ -15,6 +15,7 @@ RULES_OF_STEPS: tuple[Callable[[Graph], None], ...] = (
     batches.only_convergences_wait_for_workers,
     batches.batch_config_belongs_to_batches,
     batches.worker_template_fits,
+    breakers.settings_agree,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[Graph], None], ...] = (

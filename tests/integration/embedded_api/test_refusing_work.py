@@ -42,6 +42,21 @@ async def test_however_a_task_is_submitted_it_is_refused_with_the_time_to_come_b
         assert connection.execute("select count(*) from tasker.tasks").fetchone() == (3,)
 
 
+async def test_urgent_tasks_are_taken_until_the_limit_of_overflow(
+    database_url: str, plan: Plan, registry: HandlerRegistry
+) -> None:
+    await fill(database_url, plan, registry)
+    async with tasker.App(database_url, registry=registry, work=False, depth_limits=LIMITS) as app:
+        with pytest.raises(Overloaded):
+            await app.submit_many(plan, [Request({"name": "A"}, priority=1), Request({"name": "B"})])
+        await app.submit(plan, {"name": "Ada"}, priority=1)
+        await app.submit_many(plan, [Request({"name": "Bob"}, priority=2)])
+        with psycopg.connect(database_url) as transaction:
+            await app.submit_in(transaction, plan, {"name": "Cy"}, priority=1)
+        with pytest.raises(Overloaded, match="has 6 ready steps, the limit is 6"):
+            await app.submit(plan, {"name": "Di"}, priority=1)
+
+
 async def test_work_above_the_limit_is_done_and_then_there_is_room_again(
     database_url: str, plan: Plan, registry: HandlerRegistry
 ) -> None:

@@ -37,6 +37,14 @@ def test_a_refusal_names_the_time_until_half_of_the_limit_is_free(
     assert LIMITS.retry_after(depth, rate) == seconds
 
 
+@pytest.mark.parametrize(
+    ("depth", "priority", "seconds"), [(199, 1, None), (200, 1, 10), (200, 0, 15), (100, -1, 5), (100, 0, 5)]
+)
+def test_tasks_of_positive_priority_are_refused_last(depth: int, priority: int, seconds: int | None) -> None:
+    assert LIMITS.retry_after(depth, 10.0, priority) == seconds
+    assert DepthLimits(critical=100, overflow=1).retry_after(99, 10.0, priority) is None
+
+
 @given(st.integers(0, 10_000), st.none() | st.floats(0, 1e6))
 def test_new_work_is_refused_exactly_from_the_critical_level_on(depth: int, rate: float | None) -> None:
     refused = LIMITS.retry_after(depth, rate) is not None

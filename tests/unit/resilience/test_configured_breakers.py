@@ -25,6 +25,13 @@ def policies(values: dict[str, Any]) -> BreakerPolicies:
     return breaker_policies(settings(**{f"{COMMON}.{path}": value for path, value in values.items()}))
 
 
+def test_a_component_may_have_a_time_of_its_own_be_it_the_default() -> None:
+    components = {"component_configs.task_readiness.timeout_seconds": 120, "component_configs.web.timeout_seconds": 30}
+    found = policies({"default_config.timeout_seconds": 60, **components})
+    times = [policy.timeout_seconds for policy in (found.messaging, found.task_readiness, found.database)]
+    assert times == [60, 120, 30]
+
+
 def test_unset_every_component_has_its_own_default_and_the_timeout_of_all() -> None:
     found = policies({"default_config.timeout_seconds": 60})
     assert found.messaging == found.database == BreakerPolicy(5, 60, 2)

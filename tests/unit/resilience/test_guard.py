@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import Breaker, BreakerState
+from tasker.lifecycle.breaker import Breaker, BreakerState, Permit
 from tasker.resilience.guard import Guard, SlowCalls
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tests.unit.execution.bench import FakeClock
@@ -32,6 +32,13 @@ def clock() -> FakeClock:
 @pytest.fixture
 def guard(clock: FakeClock) -> Guard:
     return Guard(Breaker("payments", POLICY), clock)
+
+
+def begin(guard: Guard) -> Permit:
+    """A call that begins."""
+    permit = guard.should_allow()
+    assert permit is not None
+    return permit
 
 
 async def answer() -> str:
@@ -87,6 +94,27 @@ async def test_a_cancelled_trial_makes_room_for_another(guard: Guard, clock: Fak
     assert await ask(guard) == "here"
 
 
+async def test_calls_in_flight_when_it_opened_close_nothing_and_are_no_trial(guard: Guard, clock: FakeClock) -> None:
+    """Six in flight, two fail: after the timeout the others' ends neither close it nor let two trials pass."""
+    go = asyncio.Event()
+
+    async def slow() -> None:
+        await go.wait()
+
+    early = [asyncio.create_task(guard.call(slow, Refused, lambda _: True)) for _ in range(4)]
+    await asyncio.sleep(0)
+    await break_down(guard)
+    clock.seconds += 30
+    trial = begin(guard)
+    go.set()
+    await asyncio.gather(*early)
+
+    assert guard.state is BreakerState.HALF_OPEN
+    assert guard.should_allow() is None
+    guard.record_success(trial)
+    assert guard.is_healthy()
+
+
 async def test_every_change_of_state_is_named_once_in_the_log_and_told(
     guard: Guard, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -111,12 +139,10 @@ async def test_every_change_of_state_is_named_once_in_the_log_and_told(
 def test_slow_calls_that_succeed_open_it_and_quick_ones_do_not(guard: Guard, clock: FakeClock) -> None:
     calls = SlowCalls(guard, clock, slow_seconds=0.1)
     for seconds in (0.2, 0.1, 0.2, 0.05):
-        assert guard.should_allow()
-        calls.record_success(seconds)
+        calls.record_success(begin(guard), seconds)
     assert guard.is_healthy(), "never two in a row"
     for _ in range(2):
-        assert guard.should_allow()
-        calls.record_success(0.2)
+        calls.record_success(begin(guard), 0.2)
 
     assert guard.state is BreakerState.OPEN
     assert calls.count == 4
@@ -136,9 +162,8 @@ def test_the_health_names_every_breaker_in_use_and_what_opened_it(clock: FakeClo
     breakers = Breakers(clock, BreakerPolicies(database=POLICY))
     assert breakers.health().status == "healthy"
     breakers.completion.guard.notes.append(lambda: "buffer full: 1000 of 1000")
-    assert breakers.database.should_allow()
     for _ in range(2):
-        breakers.database.record_failure("cannot connect to database 'tasker' on db.internal")
+        breakers.database.record_failure(begin(breakers.database), "cannot connect to database 'tasker' on db.internal")
 
     found = breakers.health()
 
@@ -146,7 +171,7 @@ def test_the_health_names_every_breaker_in_use_and_what_opened_it(clock: FakeClo
     assert found.message == (
         "2 circuit breakers: 1 closed, 1 open, 0 half-open. Details: "
         "completion: closed (0 calls, 0 failures, buffer full: 1000 of 1000); "
-        "database: open (1 calls, 2 failures, cannot connect to database 'tasker' on db.internal)"
+        "database: open (2 calls, 2 failures, cannot connect to database 'tasker' on db.internal)"
     )
     clock.seconds += 30
     assert breakers.health().status == "degraded"
@@ -158,6 +183,20 @@ def test_a_breaker_that_opened_does_not_close_before_it_has_settled(clock: FakeC
     guard.encouraged()
     for seconds, state in ((0, BreakerState.HALF_OPEN), (4, BreakerState.HALF_OPEN), (5, BreakerState.CLOSED)):
         clock.seconds = 100 + seconds
-        assert guard.should_allow()
-        guard.record_success()
+        guard.record_success(begin(guard))
         assert guard.state is state
+
+
+def test_breakers_around_handlers_are_in_the_health_and_keep_their_thresholds(clock: FakeClock) -> None:
+    breakers = Breakers(clock)
+    stripe = breakers.of_handler("stripe", POLICY)
+    assert breakers.of_handler("stripe", POLICY) is stripe
+    assert breakers.of_handler("stripe", BreakerPolicy(1)) is not stripe
+    breakers.change(BreakerPolicies())
+    for _ in range(2):
+        stripe.record_failure(begin(stripe), "no answer")
+
+    found = breakers.health()
+
+    assert found.status == "unhealthy"
+    assert "stripe: open (2 calls, 2 failures, no answer); stripe: closed (0 calls, 0 failures)" in found.message

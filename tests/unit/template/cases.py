@@ -142,6 +142,12 @@ KEYS = (
     ),
     Case(
         "T026",
+        "name: a\nnamespace_name: «orchestration_x»\nversion: 1\nsteps: [{name: a, handler: h}]\n",
+        "names that begin with `orchestration`",
+        "name: a\nnamespace_name: my_orchestration\nversion: 1\nsteps: [{name: a, handler: h}]\n",
+    ),
+    Case(
+        "T026",
         changed(step(""), "handler: h", "handler: {callable: h, method: «_secret»}"),
         "cannot be called",
         changed(step(""), "handler: h", "handler: {callable: h, method: refund}"),
@@ -184,6 +190,18 @@ KEYS = (
         "declare it",
         top("system_dependencies: {secondary: [stripe]}").replace(
             "handler: h", "handler: h, system_dependency: stripe"
+        ),
+    ),
+    Case(
+        "T036",
+        steps(
+            "- {name: a, handler: h, circuit_breaker: {name: x, timeout_seconds: 20}}\n"
+            "- {name: b, handler: h, circuit_breaker: {name: «x»}}"
+        ),
+        "in the step `a` (line 5)",
+        steps(
+            "- {name: a, handler: h, circuit_breaker: {name: x, timeout_seconds: 30}}\n"
+            "- {name: b, handler: h, circuit_breaker: {name: x}}"
         ),
     ),
     Case("T034", step("retry: {profile: «databse»}"), "did you mean `database`?", step("retry: {profile: database}")),
@@ -330,6 +348,18 @@ WARNINGS = (
         step("lifecycle: {max_steps_in_process_minutes: 3}"),
     ),
     Case("T083", top("«task_handler»: {callable: x}"), "no effect", top("loaded_from: x")),
+    Case(
+        "T084",
+        changed(step(""), "handler: h", 'handler: {callable: h, initialization: {urls: ["x", «"http://${HOST}/"»]}}'),
+        '`${HOST}` is not replaced: the handler gets this text as it is let the handler read os.environ["HOST"]',
+        changed(step(""), "handler: h", 'handler: {callable: h, initialization: {price: "$5 {HOST} ${}"}}'),
+    ),
+    Case(
+        "T084",
+        top('environments: {production: {steps: [{name: ALL, handler: {initialization: {key: «"${KEY:-none}"»}}}]}}'),
+        "os.environ",
+        top("environments: {production: {steps: [{name: ALL, handler: {initialization: {key: none}}}]}}"),
+    ),
 )
 
 CASES = READING + KEYS + GRAPH + WARNINGS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.contracts.plan import BatchSettings, BreakerPolicy, HandlerRef, Plan, RetryPolicy, StepType
+from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepBreaker, StepType
 from tasker.contracts.retry_profiles import RETRY_PROFILES
 from tasker.template.compile import compile_text
 from tests.unit.template.support import DATA, HEAD, codes, compiled, plan_of, step, steps, top
@@ -61,7 +61,7 @@ def test_every_key_arrives_in_the_plan() -> None:
     )
     assert charge.retry == RetryPolicy(True, 5, "fibonacci", 100, 5000, 2.0, None, 0.1, "external_api")
     assert (charge.timeout_seconds, charge.execution, charge.on_worker_lost) == (30.0, "thread", "fail")
-    assert charge.circuit_breaker == BreakerPolicy(3, 20.0, 1)
+    assert charge.circuit_breaker == StepBreaker(3, 20.0, 1, "payment_gateway")
     assert plan.by_name["split"].circuit_breaker is None
     assert charge.lifecycle == {"max_steps_in_process_minutes": 15}
     assert charge.system_dependency == "payment_gateway"
