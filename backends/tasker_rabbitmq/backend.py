@@ -11,17 +11,18 @@ from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, Q
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import REPLY_SECONDS, Link
 from tasker_rabbitmq.polling import poll
-from tasker_rabbitmq.received import Feed, HeldMessages, Receipt, new_ids, receipt_of
-from tasker_rabbitmq.sending import publish
+from tasker_rabbitmq.received import Feed, HeldMessages, Receipt, forced_delay, new_ids, receipt_of
+from tasker_rabbitmq.sending import Messages, publish
 from tasker_rabbitmq.settings import RabbitmqSettings
 from tasker_rabbitmq.topology import Topology
 
-TICK_SECONDS = 0.5
-"""How often overdue messages are looked for."""
+TICK_SECONDS = 0.25
+"""How often overdue messages and lost connections are looked for."""
 LOOK_SECONDS = 30.0
 """How long the age of a queue's first message is taken from the last look at it."""
-FREE_RETURNS = 5
-"""A message that was received more often is not given back at once but with a growing delay (E-17)."""
+EMPTY_LOOKS = 3
+"""Looks in a row that find a queue empty, and after which nobody counts as holding any of its messages: what is pushed
+to a busy worker is invisible for a moment only."""
 
 
 class RabbitmqBackend:
@@ -41,6 +42,7 @@ class RabbitmqBackend:
         self._feeds: dict[str, Feed] = {}
         self._known: set[str] = set()
         self._looks: dict[str, tuple[float, datetime | None]] = {}
+        self._empty: dict[str, tuple[float, int]] = {}
         self._ids = new_ids()
         self._ticker: asyncio.Task[None] | None = None
 
@@ -62,11 +64,10 @@ class RabbitmqBackend:
 
     async def health_check(self) -> bool:
         """True when the broker answers."""
-        try:
+        with suppress(MessagingError):
             await self._topology.counts("dead.letters")
-        except MessagingError:
-            return False
-        return True
+            return True
+        return False
 
     # Queues
 
@@ -122,12 +123,10 @@ class RabbitmqBackend:
         await self._publish(queue, delayed, [(message_id, payload)], self._clock.now())
         return message_id
 
-    async def _publish(
-        self, queue: str, target: str, messages: Sequence[tuple[int, bytes]], sent_at: datetime, reads: int = 0
-    ) -> None:
+    async def _publish(self, queue: str, target: str, messages: Messages, sent_at: datetime, reads: int = 0) -> None:
         """Send to `target`, the queue itself or one that delays for it."""
         try:
-            await publish(self._link, self._topology.name(target), messages, sent_at, reads=reads)
+            await publish(self._link, self._topology.name(target), messages, sent_at, reads)
         except KeyError as error:
             raise self._missing(queue) from error
 
@@ -143,13 +142,15 @@ class RabbitmqBackend:
         return [await self._hold(queue, receipt, visibility_timeout) for receipt in receipts]
 
     async def _pushed(self, feed: Feed, queue: str, limit: int) -> list[Receipt]:
-        receipts = feed.take(limit)
-        if not feed.running:  # it was neglected, or the queue was removed
+        """What was pushed. The broker is let send ahead as much as is asked for: the rest is for others."""
+        more = max(limit, 2 * feed.prefetch) if limit > feed.prefetch else limit  # each rise means another consumer
+        if not feed.running:  # it held too much, or the queue was removed
             self._known.discard(queue)
             await self._must_exist(queue)
-            await feed.start(self._settings.prefetch_count)
+        await feed.start(min(more, self._settings.prefetch_count))
+        receipts = feed.take(limit)
         # with as many held as the prefetch, no more is pushed until some are settled
-        if not receipts and (feed.silent() or len(self._held.of(queue)) >= self._settings.prefetch_count):
+        if not receipts and (feed.silent() or len(self._held.of(queue)) >= feed.prefetch):
             return await self._polled(queue, limit)
         return receipts
 
@@ -187,7 +188,7 @@ class RabbitmqBackend:
         receipt = self._held.take(check_queue_name(queue), message_id)
         if receipt is None:
             return False
-        delay = max(delay_seconds, _forced_delay(receipt.reads))
+        delay = max(delay_seconds, forced_delay(receipt.reads))
         if receipt.reads >= self._settings.delivery_limit:
             await receipt.give_back(self._link, requeue=False)
         elif delay > 0:
@@ -217,10 +218,9 @@ class RabbitmqBackend:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            with suppress(MessagingError):
-                await self._return_overdue()
-                for feed in [feed for feed in self._feeds.values() if feed.neglected]:
-                    await feed.stop()
+            for tend in [*(feed.tend for feed in self._feeds.values()), self._return_overdue]:
+                with suppress(MessagingError):
+                    await tend()
 
     async def _return_overdue(self) -> None:
         for receipt in self._held.take_overdue(self._clock.monotonic()):
@@ -233,14 +233,22 @@ class RabbitmqBackend:
         counts = await self._counts(queue)
         if counts is None:
             raise self._missing(queue)
-        here = [*self._held.of(queue), *(self._feeds[queue].waiting if queue in self._feeds else ())]
+        feed = self._feeds.get(queue)
+        here = [*self._held.of(queue), *(feed.waiting if feed else ())]
         depth = counts[0] + len(here) + await self._topology.delayed(queue)
-        # while messages are ready, the other consumers have as many as they may; an empty queue has let go of all
-        unseen = (counts[1] - (queue in self._feeds)) * self._settings.prefetch_count if counts[0] else 0
         times = [receipt.sent_at for receipt in here] or [await self._first(queue) if counts[0] else None]
         oldest = min((time for time in times if time), default=None)
         age = max(0.0, (self._clock.now() - oldest).total_seconds()) if oldest else None
+        others = counts[1] - (feed is not None and feed.running)
+        unseen = 0 if self._idle(queue, counts[0]) else others * self._settings.prefetch_count
         return QueueStats(queue, depth, age, counts[1], unseen)
+
+    def _idle(self, queue: str, ready: int) -> bool:
+        """True when it was found empty so often in a row that others hold only what they work on."""
+        now = self._clock.monotonic()
+        looked_at, looks = self._empty.get(queue, (now, 0))
+        self._empty[queue] = now, 0 if ready else 1 if now - looked_at > LOOK_SECONDS else looks + 1
+        return self._empty[queue][1] >= EMPTY_LOOKS
 
     async def _first(self, queue: str) -> datetime | None:
         """When the first ready message was sent: it is taken and put back, seldom, since that counts as a delivery."""
@@ -280,7 +288,7 @@ class RabbitmqBackend:
         feed = self._feeds.setdefault(queue, Feed(self._link, self._topology.name(queue), self._ids))
         feed.listeners.add(news)
         try:
-            await feed.start(self._settings.prefetch_count)
+            await feed.start(1)
             yield feed
         finally:
             feed.listeners.discard(news)
@@ -288,8 +296,3 @@ class RabbitmqBackend:
                 del self._feeds[queue]
                 with suppress(MessagingError):
                     await feed.stop()
-
-
-def _forced_delay(reads: int) -> float:
-    """Seconds before a message that was received `reads` times is visible again: 0, then 0.1 doubled up to 25.6."""
-    return 0.0 if reads <= FREE_RETURNS else 0.1 * 2.0 ** min(8, reads - FREE_RETURNS - 1)

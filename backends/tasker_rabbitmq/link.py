@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import aio_pika
 from aiormq import Channel
 from aiormq.abc import AbstractChannel, AbstractConnection
-from aiormq.exceptions import AMQPError, ChannelInvalidStateError
+from aiormq.exceptions import AMQPError, AuthenticationError, ChannelInvalidStateError, ProbableAuthenticationError
 
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_rabbitmq.settings import RabbitmqSettings
@@ -43,8 +43,7 @@ class Link:
     async def open(self) -> None:
         """Connect; nothing happens when it is open. Raises `BackendUnavailable`."""
         async with self._lock:
-            if self._connection is None:
-                self._connection = await self._connect()
+            self._connection = self._connection or await self._connect()
 
     async def _connect(self) -> aio_pika.abc.AbstractRobustConnection:
         settings = self._settings
@@ -58,7 +57,9 @@ class Link:
             )
         except (OSError, AMQPError, TimeoutError, ValueError) as error:
             hint = "check the setting common.queues.rabbitmq.url (RABBITMQ_URL) and that the broker is running"
-            raise BackendUnavailable(f"cannot connect to {self._where}: {error!r}", hint=hint) from error
+            mends = not isinstance(error, (AuthenticationError, ProbableAuthenticationError, ValueError))
+            text = f"cannot connect to {self._where}: {error!r}"
+            raise BackendUnavailable(text, retryable=mends, hint=hint) from error
 
     async def close(self) -> None:
         """Disconnect; the broker puts back what was received and not settled."""
@@ -67,9 +68,7 @@ class Link:
         for ending in self._endings:
             ending.cancel()
         if connection is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(REPLY_SECONDS):
-                    await connection.close()
+            await _end(connection)
 
     async def channel(self, purpose: str) -> Channel:
         """The open channel for a purpose; a new one when it was closed."""
@@ -77,9 +76,8 @@ class Link:
             found = self._channels.get(purpose)
             if found is None or found.is_closed:
                 async with self.answered():
-                    made = await self._transport().channel(
-                        publisher_confirms=purpose == PUBLISH, on_return_raises=True, timeout=REPLY_SECONDS
-                    )
+                    confirms = purpose == PUBLISH  # refuses what cannot be delivered, too
+                    made = await self._transport().channel(publisher_confirms=confirms, timeout=REPLY_SECONDS)
                 assert isinstance(made, Channel)
                 self._channels[purpose] = found = made
             return found
@@ -141,7 +139,7 @@ class Link:
         return BackendUnavailable(f"the connection to {self._where} {problem}", hint=hint)
 
 
-async def _end(channel: AbstractChannel) -> None:
+async def _end(closable: AbstractChannel | aio_pika.abc.AbstractConnection) -> None:
     with suppress(TimeoutError, OSError, RuntimeError, AMQPError):
-        async with asyncio.timeout(LONGEST_SECONDS):
-            await channel.close()
+        async with asyncio.timeout(REPLY_SECONDS):
+            await closable.close()

@@ -38,8 +38,7 @@ async def _burst(feed: Feed, count: int) -> list[Receipt]:
     await feed.start(min(count, 65535))
     with suppress(TimeoutError):
         while feed.running and len(feed.waiting) < count:
-            async with asyncio.timeout(STRAGGLER_SECONDS):
-                await news.wait()
+            await asyncio.wait_for(news.wait(), STRAGGLER_SECONDS)
             news.clear()
     receipts = feed.take(count)
     await feed.stop()

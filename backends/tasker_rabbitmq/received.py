@@ -22,8 +22,10 @@ HELD_LIMIT = 100_000
 """Messages held at most; beyond it receiving is refused."""
 SILENCE_SECONDS = 5.0
 """After so long without a pushed message the queue is looked at: the push of a broker may have come to a halt."""
-LINGER_SECONDS = 1.0
-"""How long pushed messages may lie here untouched before they go back for others."""
+FREE_RETURNS = 5
+"""A message that was received more often is not given back at once but with a growing delay (E-17)."""
+LINGER_SECONDS = 0.5
+"""How long a pushed message may lie here before all that do go back for others."""
 
 
 def new_ids() -> Iterator[int]:
@@ -72,6 +74,11 @@ def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
     return Receipt(message_id, delivered.body, reads, found.timestamp, delivered.channel, delivered.delivery_tag or 0)
 
 
+def forced_delay(reads: int) -> float:
+    """Seconds before a message that was received `reads` times is visible again: 0, then 0.1 doubled up to 25.6."""
+    return 0.0 if reads <= FREE_RETURNS else 0.1 * 2.0 ** min(8, reads - FREE_RETURNS - 1)
+
+
 class HeldMessages:
     """Receipts by queue and message id. Those whose channel is gone count as not held."""
 
@@ -115,14 +122,15 @@ class HeldMessages:
 class Feed:
     """A consumer of one queue, and what has arrived and waits to be taken: at most its prefetch.
 
-    `listeners` are told of every arrival, and of the end of the channel.
+    `listeners` are told of every arrival, and by `tend` of the end of the channel.
     """
 
     def __init__(self, link: Link, name: str, ids: Iterator[int]) -> None:
         self._link, self._name, self._ids = link, name, ids
         self._channel: Channel | None = None
         self._tag = ""
-        self._touched = self._heard = 0.0
+        self._heard = 0.0
+        self.prefetch = 0
         self.waiting: deque[Receipt] = deque()
         self.listeners: set[asyncio.Event] = set()
 
@@ -136,11 +144,6 @@ class Feed:
         """True when the broker was pushing and the channel is gone."""
         return self._channel is not None and self._channel.is_closed
 
-    @property
-    def neglected(self) -> bool:
-        """True when messages lie here that nobody has asked for lately: others could work on them."""
-        return bool(self.waiting) and time.monotonic() - self._touched > LINGER_SECONDS
-
     def silent(self) -> bool:
         """True once in a while when nothing is pushed."""
         now = time.monotonic()
@@ -150,22 +153,24 @@ class Feed:
         return True
 
     async def start(self, prefetch: int) -> None:
-        """Let the broker push up to `prefetch` unsettled messages, unless it does. The queue must exist."""
+        """Let the broker push up to `prefetch` unsettled messages, unless it does so already. The queue must exist."""
+        if self.running and prefetch <= self.prefetch:
+            return
         channel = await self._link.channel(RECEIVE)
-        # the limit holds for the consumer that is made after it
         async with self._link.answered(channel), self._link.consuming:
-            if self.running:
-                return
+            former = self._tag if self.running else None
+            # the limit holds for the consumer that is made after it
             await channel.basic_qos(prefetch_count=prefetch, timeout=REPLY_SECONDS)
             reply = await channel.basic_consume(self._name, self._arrived, timeout=REPLY_SECONDS)
-            self._channel, self._tag = channel, reply.consumer_tag or ""
-        channel.closing.add_done_callback(lambda _: self._tell())
+            self._channel, self._tag, self.prefetch = channel, reply.consumer_tag or "", prefetch
+            if former is not None:
+                await channel.basic_cancel(former, timeout=REPLY_SECONDS)
 
     async def _arrived(self, delivered: DeliveredMessage) -> None:
         self._heard = time.monotonic()
-        if not self.waiting:
-            self._touched = self._heard
-        self.waiting.append(receipt_of(delivered, self._ids))
+        receipt = receipt_of(delivered, self._ids)
+        receipt.deadline = self._heard + LINGER_SECONDS
+        self.waiting.append(receipt)
         self._tell()
 
     def _tell(self) -> None:
@@ -174,13 +179,19 @@ class Feed:
 
     def take(self, limit: int) -> list[Receipt]:
         """Up to `limit` of what waits, the oldest first."""
-        self._touched = time.monotonic()
         taken = [self.waiting.popleft() for _ in range(min(limit, len(self.waiting)))]
         return [receipt for receipt in taken if not receipt.void]
 
+    async def tend(self) -> None:
+        """Give back what lies here for too long, more came than was asked for; tell of the end of the channel."""
+        if self.lost:
+            self._tell()
+        elif self.waiting and time.monotonic() >= self.waiting[0].deadline:
+            await self.stop()
+
     async def stop(self) -> None:
         """No more pushes; what was not taken goes back."""
-        channel, self._channel = self._channel, None
+        channel, self._channel, self.prefetch = self._channel, None, 0
         async with self._link.answered(channel):
             if channel is not None and not channel.is_closed and self._tag in channel.consumers:
                 await channel.basic_cancel(self._tag, timeout=REPLY_SECONDS)

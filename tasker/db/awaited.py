@@ -26,7 +26,7 @@ def await_database(url: str, seconds: float) -> None:
     import stamina
 
     where = describe_url(url)
-    with _reported(where):
+    with reported(_log, where):
         try:
             for attempt in stamina.retry_context(
                 on=_may_come, attempts=None, timeout=seconds, wait_max=LONGEST_PAUSE_SECONDS, wait_jitter=0.5
@@ -47,13 +47,13 @@ def _may_come(error: Exception) -> bool:
 
 
 @contextmanager
-def _reported(where: str) -> Iterator[None]:
+def reported(log: logging.Logger, where: str) -> Iterator[None]:
     """Our line for each attempt, in place of what stamina prints (to stdout, where structlog is not configured)."""
     from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
     def report(details: RetryDetails) -> None:
         said = str(details.caused_by).replace("\n", " ")
-        _log.warning("waiting for %s attempt=%s next_in_s=%.1f: %s", where, details.retry_num, details.wait_for, said)
+        log.warning("waiting for %s attempt=%s next_in_s=%.1f: %s", where, details.retry_num, details.wait_for, said)
 
     before = get_on_retry_hooks()
     set_on_retry_hooks([report])

@@ -2,7 +2,8 @@
 
 A transaction pooler accepts LISTEN and lends its session to somebody else; a network may swallow a connection without a
 word. Both look like silence. Therefore the listener has a notification sent to itself over another connection, and
-believes only what arrives (rule 22).
+believes only what arrives (rule 22). Through a pooler something may arrive by chance, so whether the pooler lends the
+session to others is found out before.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from uuid import uuid4
 import psycopg
 from psycopg import sql
 
-from tasker.db.connection import open_connection
+from tasker.db.connection import is_own_session, open_connection
 from tasker.db.database import describe_url, host_and_port
 from tasker.errors import DatabaseError, DatabaseUnavailable
 
 Notification = tuple[str, str]
 """Channel and payload."""
 Notify = Callable[[str], Awaitable[Any]]
+
+TRIES = 3
+"""How often a pooler gets the chance to lend the session to somebody else."""
 
 
 class ListenSilent(DatabaseError):
@@ -43,6 +47,8 @@ async def listen(
     proof = f"tasker_proof_{uuid4().hex}"
     proven = False
     try:
+        if await _is_lent(url, connection):
+            raise _silent(url, proof_seconds, proven)
         for channel in (*channels, proof):
             await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
         while True:
@@ -61,6 +67,32 @@ async def listen(
         raise DatabaseUnavailable(f"listening on {describe_url(url)} ended: {error}") from error
     finally:
         await connection.close()
+
+
+async def _is_lent(url: str, connection: psycopg.AsyncConnection[Any]) -> bool:
+    """True when the connection has another session for each of its transactions: behind a pooler in transaction mode.
+
+    Such a pooler lends the session that has become idle last, so a second connection gets ours. Somebody else may be
+    quicker, so it is tried a few times, also in the other way: while the second one keeps its session, ours must be the
+    same.
+    """
+    if await is_own_session(connection):
+        return False
+    second = await open_connection(url, application_name="tasker listen")
+    try:
+        for _ in range(TRIES):
+            ours = await _session(connection)
+            async with second.transaction():
+                if await _session(second) == ours or await _session(connection) != ours:
+                    return True
+        return False
+    finally:
+        await second.close()
+
+
+async def _session(connection: psycopg.AsyncConnection[Any]) -> int:
+    row = await (await connection.execute("select pg_backend_pid()")).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _silent(url: str, seconds: float, proven: bool) -> ListenSilent:

@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode in front of a test's database: installed like the brokers, one for one test."""
+"""PgBouncer in front of a test's database: installed like the brokers, one for one test."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.support.brokers import Kind, Launch, private_server
 SSL_REQUEST, NO_SSL = b"\x00\x00\x00\x08\x04\xd2\x16\x2f", b"N"
 
 
-def _launch(upstream: str, program: str, port: int, folder: Path) -> Launch:
+def _launch(upstream: str, mode: str, program: str, port: int, folder: Path) -> Launch:
     parts = conninfo_to_dict(upstream)
     server = " ".join(f"{key}={parts[key]}" for key in ("host", "port", "user", "password") if key in parts)
     (folder / "pgbouncer.ini").write_text(
         f"[databases]\n* = {server}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-        "auth_type = any\npool_mode = transaction\ndefault_pool_size = 20\n"
+        f"auth_type = any\npool_mode = {mode}\ndefault_pool_size = 20\n"
     )
     # it refuses to run as root; the effective user stays, so that it reaches the server's socket
     prefix = ["setpriv", "--ruid", "nobody"] if os.geteuid() == 0 else []
@@ -28,8 +28,11 @@ def _launch(upstream: str, program: str, port: int, folder: Path) -> Launch:
 
 
 @contextmanager
-def transaction_pooler(database_url: str) -> Iterator[str]:
-    """The URL of the same database through a pooler that lends a session for each transaction only."""
+def transaction_pooler(database_url: str, mode: str = "transaction") -> Iterator[str]:
+    """The URL of the same database through a pooler that lends a session for each transaction only.
+
+    In the mode `session` it lends one for as long as its client stays.
+    """
     kind = Kind(
         "PgBouncer",
         "TASKER_TEST_PGBOUNCER",
@@ -38,7 +41,7 @@ def transaction_pooler(database_url: str) -> Iterator[str]:
         "postgresql://postgres@127.0.0.1:{port}/" + str(conninfo_to_dict(database_url)["dbname"]),
         SSL_REQUEST,
         NO_SSL,
-        partial(_launch, database_url),
+        partial(_launch, database_url, mode),
     )
     with private_server(kind) as server:
         yield server.url
