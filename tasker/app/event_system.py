@@ -121,13 +121,13 @@ class EventSystem:
         now = self._clock.monotonic()
         return judge_health(self.settings, self.mode, self._tally, now, running=self.is_running, lost=lost)
 
-    async def watch(self) -> None:
-        """Say so in the log when its health changes, until cancelled."""
+    async def watch(self, judge: Callable[[], Health]) -> None:
+        """Say so in the log when the health of the process changes, which `judge` knows, until cancelled."""
         self.is_running, known = True, Health()
         try:
             while True:
                 await self._health_check_interval()
-                if (health := self.health()).status is not known.status:
+                if (health := judge()).status is not known.status:
                     level = logging.INFO if health.status is HealthStatus.HEALTHY else logging.WARNING
                     _log.log(level, "%s is %s: %s", self.settings.system_id, health.status, health.reason or "again")
                 known = health

@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable
 
 from tasker.app.event_system import EventSystem
 from tasker.app.following import ORCHESTRATOR_CHANNELS, notifications, orchestration_news
+from tasker.app.health import process_health
 from tasker.app.parts import Parts
 from tasker.app.presence import Presence, Registration
 from tasker.app.system import SystemClock, new_task_uuid, new_uuid
 from tasker.db.connection import Connection
 from tasker.execution.settings import WorkerSettings
-from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
+from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings, Health
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.consuming import Inbox, QueueActor
@@ -112,7 +113,7 @@ class Orchestrator:
             )
             followers = self.events.follow([heard, *orchestration_news(self._messaging, self._look_again)])
             actors = [actor.run for actor in self._actors]
-            self._parts.start([self._registry.run, *actors, self.upkeep.run, self.events.watch, *followers])
+            self._parts.start([self._registry.run, *actors, self.upkeep.run, self._watch, *followers])
 
     async def stop(self) -> None:
         """End after what is under way: no message stays hidden. May be called twice."""
@@ -121,6 +122,13 @@ class Orchestrator:
         await self._registry.leave()
         for connection in self._connections:
             await connection.close()
+
+    def health(self) -> Health:
+        """How the process does: its ears, breakers and parts (B-7)."""
+        return process_health(self.events.health(), self.breakers.health(), self._parts.recent_crashes())
+
+    async def _watch(self) -> None:
+        await self.events.watch(self.health)
 
     def _look_again(self) -> None:
         for actor in self._actors:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 Part = Callable[[], Coroutine[Any, Any, None]]
 RESTART_SECONDS = 0.5
 STOP_SECONDS = 3.0
+MINUTE = 60.0
 _log = logging.getLogger("tasker.process")
 
 
@@ -19,6 +20,7 @@ class Parts:
 
     def __init__(self, on_crash: Callable[[], None] = lambda: None) -> None:
         self.crashes: Counter[str] = Counter()
+        self._recent: deque[tuple[float, str]] = deque(maxlen=1000)
         self._on_crash = on_crash
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -26,6 +28,11 @@ class Parts:
     def running(self) -> bool:
         """True between `start` and `stop`."""
         return bool(self._tasks)
+
+    def recent_crashes(self) -> Counter[str]:
+        """Those of the last minute by part."""
+        since = asyncio.get_running_loop().time() - MINUTE
+        return Counter(name for at, name in self._recent if at > since)
 
     def start(self, parts: Sequence[Part]) -> None:
         """Run these parts."""
@@ -61,6 +68,7 @@ class Parts:
 
     def _crashed(self, part: Part) -> None:
         self.crashes[part.__qualname__] += 1
+        self._recent.append((asyncio.get_running_loop().time(), part.__qualname__))
         _log.exception("part_crashed part=%s", part.__qualname__)
         self._on_crash()
 

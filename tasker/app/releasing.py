@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasker.execution.worker import GivenBack
+from tasker.execution.held import GivenBack
 from tasker.orchestration.changes import released_change
 from tasker.orchestration.results import Processor
 from tasker.services.engine import Answer, Engine

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tasker.app.event_system import EventSystem
 from tasker.app.following import WORKER_CHANNELS, notifications, result_news, step_news
+from tasker.app.health import process_health
+from tasker.app.leasing import give_up, keep_lease
 from tasker.app.parts import Part, Parts
 from tasker.app.presence import Registration, tell
 from tasker.app.releasing import give_back, release_held
 from tasker.app.stopping import GIVE_BACK_SECONDS
 from tasker.app.system import SystemClock, new_uuid
-from tasker.db.connection import Connection, SyncConnection
+from tasker.db.connection import Connection
 from tasker.db.listening import Notification
+from tasker.execution.attempt.placing import Waits
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.claiming import Claimer
-from tasker.execution.collecting import Collector
+from tasker.execution.collecting import BREAKER, BUFFER, Collector
+from tasker.execution.held import GivenBack
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.watchdog import LoopWatchdog
-from tasker.execution.worker import GivenBack, Worker
+from tasker.execution.worker import Worker
 from tasker.handler import HandlerRegistry
+from tasker.lifecycle.deployment import Health
 from tasker.messaging.queues import ready_channel
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.consuming import QueueActor
@@ -38,7 +41,8 @@ from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced
 from tasker.services.plans import PlanStore
 
-_log = logging.getLogger("tasker.worker")
+FENCED = "fenced"
+"""Reason for which nothing is claimed: the lease was lost."""
 
 
 class Runtime:
@@ -82,9 +86,10 @@ class Runtime:
         self._runner = runner(
             registry=registry,
             clock=self._clock,
+            breakers=self.breakers,
             default_timeout=self.settings.timeout_ms / 1000,
             threads=self.settings.threads,
-            starvation_seconds=self.settings.starvation_ms / 1000,
+            waits=Waits(self.settings.grace_ms / 1000, self.settings.starvation_ms / 1000),
         )
         sink = Parking(results, random) if self.settings.result_path == "queued" else self._processor
         self._collector = Collector(
@@ -140,22 +145,13 @@ class Runtime:
             await self._begin()
 
     async def _begin(self) -> None:
+        parts = await self._parts_to_run()  # first: when the broker is away, nobody is registered for nothing
         await self._register("start")
-        loop = asyncio.get_running_loop()
-        self._lease = LeaseKeeper(
-            SyncConnection(self._url),
-            self._clock,
-            worker=self.worker.identity,
-            lease_ms=self.settings.lease_ms,
-            held=self.worker.held,
-            on_lost=lambda pairs: _on_loop(loop, self.worker.stop_lost, pairs),
-            on_fenced=lambda: _on_loop(loop, self._fenced),
-        )
-        self._lease.start()
-        self._parts.start(await self._parts_to_run())
+        self._lease = keep_lease(self._url, self._clock, self.worker, self._fenced)
+        self._parts.start(parts)
 
     async def _parts_to_run(self) -> list[Part]:
-        parts: list[Part] = [self._collector.run, self._claimer.run, self._upkeep.run, self.events.watch]
+        parts: list[Part] = [self._collector.run, self._claimer.run, self._upkeep.run, self._watch]
         if lag := self.settings.loop_lag_ms:
             loop = asyncio.get_running_loop()
             parts.append(LoopWatchdog(self._clock, lag, lambda: self.worker.in_turn(loop)).run)
@@ -200,6 +196,14 @@ class Runtime:
     async def _tell_registry(self, action: str) -> None:
         await tell(self._upkeep_engine, Registration(self.worker.identity, 0), action)
 
+    def health(self) -> Health:
+        """How the process does: its ears, breakers and parts, and whether it takes on steps (B-7)."""
+        held = [reason for reason in (BREAKER, BUFFER, FENCED) if self.worker.slots.is_held(reason)]
+        return process_health(self.events.health(), self.breakers.health(), self._parts.recent_crashes(), held)
+
+    async def _watch(self) -> None:
+        await self.events.watch(self.health)
+
     def wake(self) -> None:
         """There is work in the queue (a task was submitted in this process)."""
         self._claimer.wake()
@@ -217,8 +221,8 @@ class Runtime:
                 await self._settled()
         self.worker.release_all()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GIVE_BACK_SECONDS):
-                await self._settled()
+            async with asyncio.timeout(GIVE_BACK_SECONDS):  # drained, so that no message stays hidden
+                await asyncio.gather(self._consumer.drain(), self._settled())
         await self._end()
 
     async def _settled(self) -> None:
@@ -277,22 +281,14 @@ class Runtime:
 
     def _fenced(self) -> None:
         """The lease was lost: whatever runs here belongs to others now. Give it up and be a new worker."""
-        self.worker.slots.hold("fenced")
+        self.worker.slots.hold(FENCED)
         self.worker.stop_steps([step for step, _ in self.worker.held()])
         if not self._stopped:
             self._parts.start([self._restart])
 
     async def _restart(self) -> None:
-        _log.warning("worker_fenced worker=%s", self.worker.identity)
-        await self.worker.drain()
-        await self._parts.stop()
         if self._lease:
-            await asyncio.to_thread(self._lease.stop)
+            await give_up(self.worker, self._parts, self._lease, self._upkeep_engine)
         self.worker.identity = new_uuid()
         await self._begin()
-        self.worker.slots.lift("fenced")
-
-
-def _on_loop(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *args: Any) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop has ended
-        loop.call_soon_threadsafe(call, *args)
+        self.worker.slots.lift(FENCED)

@@ -11,7 +11,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from tasker.errors import DatabaseError, LockTimeout
-from tasker.execution.worker import GivenBack, Worker
+from tasker.execution.held import GivenBack
+from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import Fill
 from tasker.resilience.guard import SlowCalls
@@ -19,6 +20,9 @@ from tasker.services.exchange import Advanced, Result, ResultSink
 
 Release = Callable[[list[GivenBack]], Awaitable[None]]
 BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+BATCH_BYTES = 16_000_000
+"""About how long the results of one write are together: of hundreds of megabytes the database reads all, and refuses
+them then."""
 BREAKER, BUFFER = "completion_breaker", "completion_buffer"
 """Reasons for which nothing more is claimed."""
 
@@ -127,8 +131,8 @@ class Collector:
         worker = self._worker()
         if self._given_back:
             await self._release_claims(worker)
-        batch, self._results = self._results[: worker.settings.batch], self._results[worker.settings.batch :]
-        again, self._again = self._again, []
+        batch, self._results = _cut(self._results, worker.settings.batch)
+        again, self._again = _cut(self._again, worker.settings.batch)
         if not batch and not again:
             return
         self._writing = len(batch) + len(again)
@@ -138,7 +142,7 @@ class Collector:
             advanced = await self._watched(worker, batch, again, reserved)
             used = len(advanced.claims)
         except BaseException:
-            self._results, self._again = batch + self._results, again
+            self._results, self._again = batch + self._results, again + self._again
             raise
         finally:
             self._writing = 0
@@ -150,15 +154,15 @@ class Collector:
     async def _watched(self, worker: Worker, batch: list[Result], again: list[Result], slots: int) -> Advanced:
         """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time."""
         guard, began = self._breaker.guard, self._breaker.now()
-        asked = guard.should_allow()
+        permit = guard.should_allow()
         try:
             advanced = await self._process(worker, batch, again, slots)
         except BaseException as error:
-            if asked:
-                guard.record_failure(error) if isinstance(error, DatabaseError) else guard.abandoned()
+            if permit is not None:
+                guard.record_failure(permit, error) if isinstance(error, DatabaseError) else guard.abandoned(permit)
             raise
-        if asked:
-            self._breaker.record_success((self._breaker.now() - began) / self._writing)
+        if permit is not None:
+            self._breaker.record_success(permit, (self._breaker.now() - began) / self._writing)
         return advanced
 
     async def _process(self, worker: Worker, batch: list[Result], again: list[Result], slots: int) -> Advanced:
@@ -175,6 +179,8 @@ class Collector:
         waiting = {result.outcome.claim.step_uuid for result in advanced.again}
         self._again += advanced.again
         worker.let_go([r.outcome.claim for r in results if r.outcome.claim.step_uuid not in waiting])
+        for result in advanced.complete:  # only now: a result that was refused is nobody's input
+            worker.inputs.add_result(result)
         worker.inputs.forget(advanced.finished)
         self._on_advanced(advanced)
 
@@ -203,12 +209,23 @@ class Collector:
         return self.worker
 
 
+def _cut(results: list[Result], most: int) -> tuple[list[Result], list[Result]]:
+    """Those that go in one write, at least one if there is any, and the rest."""
+    size = 0
+    for number, result in enumerate(results[:most]):
+        size += len(result.text or "")
+        if number and size > BATCH_BYTES:
+            return results[:number], results[number:]
+    return results[:most], results[most:]
+
+
 def _merged(first: Advanced, second: Advanced) -> Advanced:
     second.claims = first.claims + second.claims
     second.finished |= first.finished
     second.again = first.again + second.again
     second.refused |= first.refused
     second.sent = _sum(first.sent, second.sent)
+    second.complete = first.complete + second.complete
     delays = [ms for ms in (first.retry_in_ms, second.retry_in_ms) if ms is not None]
     second.retry_in_ms = min(delays) if delays else None
     return second

@@ -1,7 +1,9 @@
 """What handlers read, kept by task while its steps run here: context, and results by step name.
 
 A step whose parents all ran in this process needs no query; for the rest the engine is asked once per group of claims.
-The cache is bounded; what was evicted is fetched again.
+The cache is bounded; what was evicted is fetched again. It holds results of complete steps alone, which nothing changes
+any more: a result that was produced here comes in once the engine has accepted it. One that is only parked stays out,
+since an orchestrator or an operator may still decide otherwise.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.plan import Plan, StepPlan, StepType
+from tasker.services.exchange import Result
 
 CACHED_TASKS = 4096
 
@@ -59,15 +62,21 @@ class InputCache:
         while len(self._tasks) > max(self._limit, len(tasks)):
             self._tasks.popitem(last=False)
 
-    def add_result(self, task_uuid: str, name: str, ordinal: int, result: Any) -> None:
-        """Keep a result that was produced here."""
-        if data := self._tasks.get(task_uuid):
-            data.results[name] = (ordinal, result)
+    def add_result(self, result: Result) -> None:
+        """Keep a result that was produced here and that its step has completed with."""
+        claim = result.outcome.claim
+        if data := self._tasks.get(claim.task_uuid):
+            ordinal = result.plan.by_name[claim.template_step].ordinal
+            data.results[claim.name] = (ordinal, result.outcome.result)
 
     def forget(self, task_uuids: Iterable[str]) -> None:
         """Drop tasks that have ended."""
         for task_uuid in task_uuids:
             self._tasks.pop(task_uuid, None)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._tasks.clear()
 
     def require(self, task_uuid: str) -> TaskData:
         """The task's data, which must have been learned just now."""

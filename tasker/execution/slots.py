@@ -42,6 +42,10 @@ class Slots:
         _log.warning("claims_held reason=%s at_most=%s", reason, at_most)
         self._freed.set()
 
+    def is_held(self, reason: str) -> bool:
+        """True between `hold` and `lift` for this reason."""
+        return reason in self._held
+
     def lift(self, reason: str) -> None:
         """The reason is gone."""
         if self._held.pop(reason, None) is not None:

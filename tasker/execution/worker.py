@@ -8,25 +8,27 @@ without a timer). Every claimed step produces a result or is given back (B-106).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.contracts.plan import Plan
-from tasker.execution.attempt.cancel import CancelFlag
+from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.values import (
     Attempt,
     AttemptEnd,
     Cancelled,
-    Checkpoint,
     Deferred,
     Finished,
     Lost,
     Released,
+    Unplaced,
 )
 from tasker.execution.failures import log_failure
+from tasker.execution.fenced_writes import FencedWrites
+from tasker.execution.held import GivenBack, Running
 from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
@@ -35,27 +37,11 @@ from tasker.services.exchange import Caller, Result
 from tasker.services.plans import PlanStore
 from tasker.step_handler.outcome import exception_metadata
 
-
-@dataclass(slots=True, eq=False)
-class Running:
-    """A claim in this worker's hands: while its handler runs, and until its result is stored."""
-
-    claim: Claim
-    key: str
-    """The template's identifier and the step's ordinal in it."""
-    handler: str
-    cancel: CancelFlag = field(default_factory=CancelFlag)
-    task: asyncio.Task[None] | None = None
-    ended: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GivenBack:
-    """A claim that is released without an attempt; the note says why. `delay_ms`: not before that time has passed."""
-
-    claim: Claim
-    note: Mapping[str, str]
-    delay_ms: int | None = None
+_log = logging.getLogger("tasker.execution")
+NO_PLACE = "no_place"
+"""Reason for which nothing more is claimed: a step was given back because no thread or child process was free."""
+LEFT_TO_OTHERS_SECONDS = 5.0
+"""How long such steps are left to other workers; no longer, since async handlers need no place."""
 
 
 class Worker:
@@ -141,17 +127,38 @@ class Worker:
         rows = list(answer.get("claims") or ()) if claims is None else list(claims)
         started = 0
         try:
-            plans = await self._prepare(answer, rows)
-            for row in rows:
+            plans = await self._readable(rows)
+            known = [row for row in rows if row["template"] in plans]
+            await self._prepare(answer, known, plans)
+            for row in known:
                 self._start(row, plans[row["template"]])
                 started += 1
         finally:
             if started < len(rows):
                 self.slots.finish(len(rows) - started)
 
-    async def _prepare(self, answer: Answer, rows: Sequence[Mapping[str, Any]]) -> dict[int, Plan]:
-        """The plans of the claims by template, after everything that their handlers read is in the cache."""
-        plans = {row["template"]: await self._plans.get(row["template"]) for row in rows}
+    async def _readable(self, rows: Sequence[Mapping[str, Any]]) -> dict[int, Plan]:
+        """The plans of the claims by template; those that only a newer version can read are left to its workers."""
+        plans: dict[int, Plan] = {}
+        for template in {row["template"] for row in rows}:
+            try:
+                plans[template] = await self._plans.get(template)
+            except PlanUnreadable as error:
+                for row in (row for row in rows if row["template"] == template):
+                    self._leave_to_newer(row, error)
+        return plans
+
+    def _leave_to_newer(self, row: Mapping[str, Any], error: PlanUnreadable) -> None:
+        _log.warning("step_left_to_newer step=%s task=%s reason=%s", row["name"], row["task"], error.message)
+        name, token, attempt = row["name"], row["token"], row["attempt"]
+        claim = Claim(row["step"], row["task"], name, name, "", "", token, attempt, attempt, correlation_id="")
+        running = Running(claim, f"{row['template']}:{row['ordinal']}", name, ended=True)
+        self._held[claim.step_uuid] = running
+        self.unserved.add(running.key)
+        self._on_given_back(GivenBack(claim, {"reason": error.message, "unserved": name}))
+
+    async def _prepare(self, answer: Answer, rows: Sequence[Mapping[str, Any]], plans: Mapping[int, Plan]) -> None:
+        """Have everything in the cache that the handlers of these claims read."""
         self.inputs.learn(answer.get("tasks") or {}, answer.get("results") or {})
         wanted = (
             [] if "tasks" in answer else [row for row in rows if not self._inputs_known(row, plans[row["template"]])]
@@ -159,7 +166,6 @@ class Worker:
         if wanted:
             found = await self._engine.read("inputs", {"steps": [row["step"] for row in wanted]})
             self.inputs.learn(found["tasks"], found["results"])
-        return plans
 
     def _inputs_known(self, row: Mapping[str, Any], plan: Plan) -> bool:
         return self.inputs.knows(row["task"], plan, plan.steps[row["ordinal"]])
@@ -185,6 +191,7 @@ class Worker:
         running = Running(claim, f"{row['template']}:{row['ordinal']}", step.handler.callable)
         self._held[claim.step_uuid] = running
         results = self.inputs.dependency_results(data, plan, step)
+        writes = FencedWrites(self._engine, self.settings, claim, step)
         attempt = Attempt(
             claim,
             plan,
@@ -192,7 +199,8 @@ class Worker:
             own_copy(data.context),
             results,
             running.cancel,
-            self._saver(claim, plan),
+            writes.save,
+            writes.begin,
             self.settings.result_limit_bytes,
         )
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
@@ -206,51 +214,38 @@ class Worker:
             end = Finished(Outcome(attempt.claim, 0, failure=failure))
         running.ended = True
         self.slots.finish()
+        if self.slots.is_held(NO_PLACE) and not self._runner.crowded:
+            self.slots.lift(NO_PLACE)
         self._report(running, end, attempt)
 
     def _report(self, running: Running, end: AttemptEnd, attempt: Attempt) -> None:
         claim = attempt.claim
         if isinstance(end, Finished):
-            if end.outcome.failure is None:
-                self.inputs.add_result(claim.task_uuid, claim.name, attempt.step.ordinal, end.outcome.result)
-            else:
+            if end.outcome.failure is not None:
                 log_failure(attempt, end.outcome.failure)
             self._on_ended(Result(end.outcome, attempt.plan, end.result_text))
         elif isinstance(end, Released):
-            self._give_back(running, end.reason, attempt)
+            self._give_back(running, end, attempt)
         elif isinstance(end, Deferred):
             self._on_given_back(GivenBack(claim, {"reason": end.reason}, end.delay_ms))
         else:
             self.let_go([claim])
 
-    def _give_back(self, running: Running, reason: str, attempt: Attempt) -> None:
+    def _give_back(self, running: Running, end: Released, attempt: Attempt) -> None:
         """A step that nobody stopped is given back because its handler is not to be had here: never take it again."""
-        note = {"reason": reason}
+        note = {"reason": end.reason}
+        if isinstance(end, Unplaced):
+            self._leave_to_others()
         if not running.cancel.is_set():
             self.unserved.add(running.key)
             note["unserved"] = attempt.step.handler.callable
         self._on_given_back(GivenBack(running.claim, note))
 
-    def _saver(self, claim: Claim, plan: Plan) -> Callable[[Checkpoint], Any]:
-        timeout = plan.by_name[claim.template_step].timeout_seconds
-        limit = self.settings.timeout_ms if timeout is None else int(timeout * 1000)
-
-        async def save(position: Checkpoint) -> Mapping[str, Any] | None:
-            answer = await self._engine.read(
-                "checkpoint",
-                {
-                    "step": claim.step_uuid,
-                    "token": claim.token,
-                    "cursor": position.cursor,
-                    "items_processed": position.items_processed,
-                    "accumulated_results": position.accumulated_results,
-                    "timeout_ms": limit,
-                    "grace_ms": self.settings.grace_ms,
-                },
-            )
-            return answer.get("checkpoint")
-
-        return save
+    def _leave_to_others(self) -> None:
+        """Take on nothing beyond what runs, for a moment or until a place is free: the step would come right back."""
+        if not self.slots.is_held(NO_PLACE):
+            self.slots.hold(NO_PLACE, at_most=max(0, self.slots.running - self._runner.waiting))
+            asyncio.get_running_loop().call_later(LEFT_TO_OTHERS_SECONDS, self.slots.lift, NO_PLACE)
 
     def let_go(self, claims: Sequence[Claim]) -> None:
         """These claims are over: their results are stored, or they were taken away. The next attempt may run here."""

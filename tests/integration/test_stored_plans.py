@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from tasker import App
+from tasker.app.configured import UNCONFIGURED
 from tasker.db.connection import Connection
 from tasker.errors import PlanUnreadable
+from tasker.handler import HandlerRegistry
 from tasker.services.plans import PlanStore
 from tasker.template import compile_text
 
@@ -29,3 +34,50 @@ async def test_a_plan_with_what_this_version_does_not_know_is_named_with_what_to
             await read
         assert "bring this process up to that version" in str(refused.value.hint)
     await connection.close()
+
+
+async def test_a_worker_leaves_such_steps_to_newer_ones_and_runs_all_others(database_url: str) -> None:
+    """They cost no attempt, hold nobody up, and run once a worker that can read them comes (rule 16)."""
+    async with App(database_url, work=False) as program:
+        later, now = (compile_text(TEMPLATE.replace("later", name)).plans[0] for name in ("later", "now"))
+        waiting = (await program.submit(later)).task_uuid
+        await make_unreadable(database_url, "later")
+        async with App(database_url, registry=handlers(), configuration=UNCONFIGURED) as old:
+            await served(old)
+            done = [await program.submit(now, idempotency_key=str(number)) for number in range(5)]
+            for each in done:
+                assert (await program.wait(each.task_uuid, timeout=60)).status == "complete"
+            assert old.runtime is not None
+            assert old.runtime._parts.crashes == {}
+            assert await state(program, waiting) == ("enqueued", 0)
+        await make_unreadable(database_url, "later", back=True)
+        async with App(database_url, registry=handlers(), configuration=UNCONFIGURED) as new:
+            await served(new)
+            assert (await program.wait(waiting, timeout=60)).status == "complete"
+
+
+async def make_unreadable(url: str, name: str, *, back: bool = False) -> None:
+    """Put what no version knows into the stored template, or take it out again."""
+    changed = "plan #- '{steps,0,moon_phase}'" if back else "jsonb_set(plan, '{steps,0,moon_phase}', '1')"
+    connection = Connection(url)
+    await connection.execute(f"update tasker.templates set plan = {changed} where plan->>'name' = '{name}'")
+    await connection.close()
+
+
+def handlers() -> HandlerRegistry:
+    async def work(context: Any) -> dict[str, Any]:
+        return {}
+
+    found = HandlerRegistry()
+    found.register("stored.only", work)
+    return found
+
+
+async def served(app: App) -> None:
+    assert app.runtime is not None
+    await app.runtime.serve("stored")
+
+
+async def state(app: App, task: str) -> tuple[str, int]:
+    (step,) = (await app.tasks.report(task)).steps.values()
+    return step.state, step.attempts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.placing import Waits
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.values import (
     Attempt,
@@ -13,6 +14,7 @@ from tasker.execution.attempt.values import (
     Lost,
     Released,
     SaveCheckpoint,
+    Unplaced,
     Unreported,
 )
 
@@ -27,5 +29,7 @@ __all__ = [
     "Lost",
     "Released",
     "SaveCheckpoint",
+    "Unplaced",
     "Unreported",
+    "Waits",
 ]

@@ -15,10 +15,11 @@ class CancelFlag:
     called from any thread.
     """
 
-    __slots__ = ("_end", "_up", "wake")
+    __slots__ = ("_end", "_reason", "_up", "wake")
 
     def __init__(self) -> None:
         self._end: type[Unreported] | None = None
+        self._reason = ""
         self._up = False
         self.wake: Callable[[type[Unreported]], object] | None = None
         """Called by `set` with the end it was given; whoever runs the handler puts itself here meanwhile."""
@@ -27,11 +28,11 @@ class CancelFlag:
         """True when the handler shall stop: it was told to, or its time is up."""
         return self._up
 
-    def set(self, end: type[Unreported] = Cancelled) -> None:
-        """Stop the attempt; it ends as `end` says (`Cancelled`, `Lost` or `Released`). The first call decides."""
+    def set(self, end: type[Unreported] = Cancelled, reason: str = "told to stop while its handler ran") -> None:
+        """Stop the attempt; it ends as `end` says (`Cancelled`, `Lost`, `Released`). The first call decides."""
         if self._end is not None:
             return
-        self._end, self._up = end, True
+        self._end, self._reason, self._up = end, reason, True
         if self.wake is not None:
             self.wake(end)
 
@@ -41,7 +42,7 @@ class CancelFlag:
 
     def end_of(self, claim: Claim) -> Unreported | None:
         """How the attempt of this claim ends since it was told to stop; None while nobody told it."""
-        return None if self._end is None else self._end(claim, "told to stop while its handler ran")
+        return None if self._end is None else self._end(claim, self._reason)
 
     def may_save(self) -> bool:
         """False when the step is not ours any more. One that is to be released may still save its position."""

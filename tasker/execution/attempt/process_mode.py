@@ -7,20 +7,23 @@ from typing import Any
 
 from tasker.execution.attempt.child_process import ChildProcess
 from tasker.execution.attempt.outcome import crashed, not_in_process, timed_out
-from tasker.execution.attempt.slots import Slots
+from tasker.execution.attempt.placing import Places, Waits
 from tasker.execution.attempt.values import Attempt, Ending
 from tasker.execution.attempt.wire import ending_from, frame, request
 from tasker.registry.invocation import ResolvedHandler
+
+HINT = "there are as many as the machine has processors: start workers on further machines"
 
 
 class ProcessMode:
     """Runs handlers in at most `size` child processes, started when needed and used again.
 
-    Parameters: `kill_grace` is how many seconds a child has between SIGTERM and SIGKILL.
+    Parameters: `kill_grace` is how many seconds a child has between SIGTERM and SIGKILL; `waits` says how steps wait
+    for a child.
     """
 
-    def __init__(self, size: int, kill_grace: float) -> None:
-        self._slots = Slots(size)
+    def __init__(self, size: int, kill_grace: float, waits: Waits) -> None:
+        self.places = Places(size, "process", HINT, waits)
         self._idle: list[ChildProcess] = []
         self._going: set[asyncio.Task[None]] = set()
         self._kill_grace = kill_grace
@@ -29,12 +32,12 @@ class ProcessMode:
         """Run a handler in a child for at most `limit` seconds; the cancel flag stops the child."""
         if not handler.source.loadable:
             return not_in_process(handler.name, "its code exists in this process only")
-        if not await self._slots.acquire(attempt.cancel):
+        if not await self.places.take(attempt, limit):
             return timed_out(limit, handler.name)
         try:
             return await self._in_child(attempt, handler, limit)
         finally:
-            self._slots.release()
+            self.places.release()
 
     async def close(self) -> None:
         """Stop the idle children, and see the abandoned ones off."""

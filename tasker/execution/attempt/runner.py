@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 from tasker.contracts.clock import Clock
 from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.errors import ResolutionError
+from tasker.execution.attempt import breakers as handler_breakers
 from tasker.execution.attempt import log
 from tasker.execution.attempt.async_mode import run_async
-from tasker.execution.attempt.breakers import StepBreakers
 from tasker.execution.attempt.outcome import mode_mismatch
+from tasker.execution.attempt.placing import Places, Waits
 from tasker.execution.attempt.saving import save
 from tasker.execution.attempt.thread_mode import ThreadMode
 from tasker.execution.attempt.values import (
     Attempt,
     AttemptEnd,
     Checkpoint,
+    Deferred,
     Ending,
     Finished,
     Lost,
@@ -32,17 +34,18 @@ from tasker.registry.invocation import ResolvedHandler, resolve_for
 if TYPE_CHECKING:
     from tasker.execution.attempt.process_mode import ProcessMode
     from tasker.handler import HandlerRegistry
+    from tasker.resilience.registry import Breakers
 
 
 class AttemptRunner:
     """Runs the handlers of one worker: on the loop, in threads, in child processes.
 
-    Parameters: `default_timeout` is the limit in seconds of a call whose step names none; `threads` and `processes`
+    Parameters: `breakers` are the process's, among which those around handlers are found;
+    `default_timeout` is the limit in seconds of a call whose step names none; `threads` and `processes`
     bound how many handlers run in each (processes: as many as the machine has processors); `on_leaked_thread` is called
     with the claim whenever a thread is left behind, `leaked_threads` counts them; `checkpoint_timeout` is the limit
     in seconds for saving a checkpoint (C-108); `stop_grace` is how many seconds a stopped handler has left: between
-    SIGTERM and SIGKILL, and after `close` has told it to stop; `starvation_seconds` is how long a step may wait for a
-    thread before it is warned of.
+    SIGTERM and SIGKILL, and after `close` has told it to stop; `waits` says how steps wait for a thread or a child.
     """
 
     def __init__(
@@ -50,12 +53,13 @@ class AttemptRunner:
         *,
         registry: HandlerRegistry,
         clock: Clock,
+        breakers: Breakers,
         threads: int,
         processes: int | None = None,
         default_timeout: float = 30.0,
         checkpoint_timeout: float = 10.0,
         stop_grace: float = 2.0,
-        starvation_seconds: float = 10.0,
+        waits: Waits | None = None,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
     ) -> None:
         self._registry = registry
@@ -63,10 +67,11 @@ class AttemptRunner:
         self._default_timeout = default_timeout
         self._checkpoint_timeout = checkpoint_timeout
         self._stop_grace = stop_grace
-        self._threads = ThreadMode(threads, stop_grace, starvation_seconds, on_leaked_thread)
+        self._waits = waits or Waits()
+        self._threads = ThreadMode(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: ProcessMode | None = None
-        self.breakers = StepBreakers(clock)
+        self._breakers = breakers
         self._running: set[Attempt] = set()
         self._idle = asyncio.Event()
         self._closing = False
@@ -78,23 +83,37 @@ class AttemptRunner:
 
     @property
     def starved(self) -> int:
-        """How many steps have waited too long for a thread (B-108)."""
-        return self._threads.starved
+        """How many steps have waited too long for a thread or a child process (B-108)."""
+        return sum(places.starved for places in self._places())
+
+    @property
+    def waiting(self) -> int:
+        """How many steps wait for a thread or a child process."""
+        return sum(places.waiting for places in self._places())
+
+    @property
+    def crowded(self) -> bool:
+        """True when a step may have to wait: all threads or all child processes are taken."""
+        return any(places.full for places in self._places())
+
+    def _places(self) -> list[Places]:
+        return [mode.places for mode in (self._threads, self._processes) if mode is not None]
 
     async def run(self, attempt: Attempt) -> AttemptEnd:
         """Run the step's handler until it has a result, over as many checkpoints as it yields (C-100).
 
         Never raises for anything a handler does. Returns `Finished` with what must be reported, or an `Unreported`
         when nothing may be: `Lost` (a checkpoint was refused), `Cancelled`, `Released` (this worker has no such
-        handler, or closes), or `Deferred` (the step's circuit breaker is open).
+        handler, closes, or has no thread or child process for it), or `Deferred` (the step's circuit breaker is open).
         """
         if self._closing:
             return Released(attempt.claim, "the worker is closing")
-        if deferred := self.breakers.refusal(attempt):
-            return deferred
+        asked = handler_breakers.ask(self._breakers, attempt)
+        if isinstance(asked, Deferred):
+            return asked
         self._running.add(attempt)
         try:
-            return self.breakers.learn(attempt, await self._run(attempt))
+            return handler_breakers.tell(asked, await self._run(attempt))
         finally:
             self._running.discard(attempt)
             if not self._running:
@@ -153,7 +172,7 @@ class AttemptRunner:
         if self._processes is None:
             from tasker.execution.attempt.process_mode import ProcessMode
 
-            self._processes = ProcessMode(self._process_count, self._stop_grace)
+            self._processes = ProcessMode(self._process_count, self._stop_grace, self._waits)
         return await self._processes.run(attempt, handler, limit)
 
     def _end(self, attempt: Attempt, ending: Ending | None, started: float) -> AttemptEnd:

@@ -12,6 +12,8 @@ class Slots:
 
     def __init__(self, size: int) -> None:
         self._places = asyncio.Semaphore(size)
+        self.waiting = 0
+        """How many wait."""
 
     @property
     def full(self) -> bool:
@@ -34,6 +36,7 @@ class Slots:
     async def _wait(self, flag: CancelFlag) -> bool:
         waiting = asyncio.ensure_future(self._places.acquire())
         flag.wake = lambda _: waiting.cancel()
+        self.waiting += 1
         try:
             await asyncio.wait({waiting})
         except asyncio.CancelledError:
@@ -41,5 +44,6 @@ class Slots:
                 self.release()
             raise
         finally:
+            self.waiting -= 1
             flag.wake = None
         return not waiting.cancelled()

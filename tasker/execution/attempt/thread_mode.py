@@ -10,10 +10,12 @@ from tasker.contracts.execution import Claim
 from tasker.execution.attempt import log
 from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.outcome import left_running
-from tasker.execution.attempt.slots import Slots
+from tasker.execution.attempt.placing import Places, Waits
 from tasker.execution.attempt.threads import Job, Threads
-from tasker.execution.attempt.values import Attempt, Ending, Released, Unreported
+from tasker.execution.attempt.values import Attempt, Cancelled, Ending, Unreported
 from tasker.registry.invocation import ResolvedHandler
+
+HINT = "raise worker.execution.threads, or lower max_concurrent_handlers"
 
 
 class ThreadMode:
@@ -22,20 +24,16 @@ class ThreadMode:
     A timed-out thread goes on; the attempt ends without it, the thread is counted as leaked and replaced, and what it
     returns in the end is discarded (B-147, D-192).
 
-    Parameters: `stop_grace` is how many seconds a handler has to notice that the worker is closing; a step that waits
-    longer than `starvation_seconds` for a thread is warned of, and counted in `starved`;
-    `on_leaked_thread` is called with the claim each time a thread is left behind.
+    Parameters: `stop_grace` is how many seconds a handler has to notice that its worker closes or has lost the step;
+    `waits` says how steps wait for a thread; `on_leaked_thread` is called with the claim each time a thread is left
+    behind.
     """
 
-    def __init__(
-        self, size: int, stop_grace: float, starvation_seconds: float, on_leaked_thread: Callable[[Claim], None]
-    ) -> None:
-        self._slots = Slots(size)
-        self._threads: Threads[Ending] = Threads(size, self._slots.release)
+    def __init__(self, size: int, stop_grace: float, waits: Waits, on_leaked_thread: Callable[[Claim], None]) -> None:
+        self.places = Places(size, "thread", HINT, waits)
+        self._threads: Threads[Ending] = Threads(size, self.places.release)
         self._stop_grace = stop_grace
-        self._starvation_seconds = starvation_seconds
         self._on_leaked_thread = on_leaked_thread
-        self.starved = 0
 
     @property
     def leaked(self) -> int:
@@ -44,7 +42,7 @@ class ThreadMode:
 
     async def run(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         """Run a handler in a thread and wait for it at most `limit` seconds."""
-        if not await self._place(attempt):
+        if not await self.places.take(attempt, limit):
             return left_running(limit, handler.name)
         job = self._start(attempt, handler)
         abandon = partial(self._abandon, attempt, job)
@@ -64,32 +62,11 @@ class ThreadMode:
         """Let the idle threads end."""
         self._threads.close()
 
-    async def _place(self, attempt: Attempt) -> bool:
-        """Wait for a thread; False when the attempt was stopped meanwhile."""
-        if not self._slots.full:
-            return await self._slots.acquire(attempt.cancel)
-        timer = asyncio.get_running_loop().call_later(self._starvation_seconds, self._starves, attempt)
-        try:
-            return await self._slots.acquire(attempt.cancel)
-        finally:
-            timer.cancel()
-
-    def _starves(self, attempt: Attempt) -> None:
-        self.starved += 1
-        log.warning(
-            "step_waits_for_thread",
-            step_uuid=attempt.claim.step_uuid,
-            step=attempt.claim.name,
-            seconds=self._starvation_seconds,
-            threads=self._threads.size,
-            hint="raise worker.execution.threads, or lower max_concurrent_handlers",
-        )
-
     def _start(self, attempt: Attempt, handler: ResolvedHandler) -> Job[Ending]:
         try:
             return self._threads.start(partial(call_blocking, attempt, handler))
         except RuntimeError:  # the system gives no more threads
-            self._slots.release()
+            self.places.release()
             raise
 
     def _abandon(self, attempt: Attempt, job: Job[Ending]) -> None:
@@ -99,6 +76,6 @@ class ThreadMode:
             self._on_leaked_thread(attempt.claim)
 
     def _stop(self, abandon: Callable[[], None], end: type[Unreported]) -> None:
-        """The thread may look at `context.cancelled`. It is waited for, but not for long by a worker that closes."""
-        if end is Released:
+        """The thread may look at `context.cancelled`. It is waited for, but not for long when the step is not ours."""
+        if end is not Cancelled:
             asyncio.get_running_loop().call_later(self._stop_grace, abandon)

@@ -26,6 +26,9 @@ class Checkpoint:
 SaveCheckpoint: TypeAlias = Callable[[Checkpoint], Awaitable[Mapping[str, Any] | None]]
 """Saves a position and returns the stored checkpoint, with its history; None when the claim is no longer ours."""
 
+Begin: TypeAlias = Callable[[], Awaitable[bool]]
+"""Counts the step's time from now on, since its handler is called only now; False when the claim is no longer ours."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
@@ -38,6 +41,7 @@ class Attempt:
     dependency_results: Mapping[str, Any]
     cancel: CancelFlag
     save_checkpoint: SaveCheckpoint
+    begin: Begin
     result_limit_bytes: int = MAX_BYTES
 
 
@@ -88,6 +92,12 @@ class Lost(Unreported):
 
 class Released(Unreported):
     """The step is to be given back; no attempt was used."""
+
+    __slots__ = ()
+
+
+class Unplaced(Released):
+    """It is to be given back because no thread or child process was free for it in time."""
 
     __slots__ = ()
 

@@ -51,6 +51,7 @@ def attempt_from(message: Mapping[str, Any], flag: CancelFlag) -> Attempt:
         dependency_results=message["dependency_results"],
         cancel=flag,
         save_checkpoint=_not_here,
+        begin=_begun,
         result_limit_bytes=message["result_limit_bytes"],
     )
 
@@ -77,3 +78,8 @@ def ending_from(message: Mapping[str, Any]) -> Ending:
 
 async def _not_here(_: Checkpoint) -> None:
     raise NotImplementedError("a child process hands its checkpoints to its parent")
+
+
+async def _begun() -> bool:
+    """Its parent has called it."""
+    return True

@@ -9,6 +9,7 @@ import pytest
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.deployment import DeploymentMode
+from tasker.resilience.guard import Guard
 from tasker.resilience.registry import BreakerPolicies
 from tests.integration.deployment.ears import (
     NEVER_MS,
@@ -77,15 +78,21 @@ async def test_a_health_check_interval_that_became_shorter_does_not_wait_for_the
         await eventually(lambda: len(checked) > 3, "it looks often")
 
 
+def fail(breaker: Guard, error: str) -> None:
+    permit = breaker.should_allow()
+    assert permit is not None
+    breaker.record_failure(permit, error)
+
+
 async def test_breakers_take_over_thresholds_and_keep_what_they_counted(database_url: str) -> None:
     async with working(database_url, settings(EVENTS)) as app:
         breaker = runtime_of(app).breakers.task_readiness
-        breaker.record_failure("first")
-        breaker.record_failure("second")
+        fail(breaker, "first")
+        fail(breaker, "second")
         assert breaker.state is BreakerState.CLOSED
         policy = BreakerPolicy(failure_threshold=3, timeout_seconds=3600, success_threshold=1)
         runtime_of(app).breakers.change(BreakerPolicies(task_readiness=policy, slow_completion_ms=7))
-        breaker.record_failure("third")
+        fail(breaker, "third")
         assert breaker.state is BreakerState.OPEN
         assert runtime_of(app).breakers.completion.slow_seconds == 0.007
         runtime_of(app).breakers.task_readiness.force_closed()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import psycopg
@@ -53,6 +54,38 @@ async def test_a_fenced_worker_takes_nothing_under_its_old_name_and_goes_on_as_a
     assert rows == (0,), "the second task is the new worker's alone"
 
 
+async def test_a_handler_that_blocks_its_thread_does_not_keep_a_fenced_worker_from_going_on(database_url: str) -> None:
+    blocks, begun = threading.Event(), threading.Event()
+
+    def work(context: Any) -> dict[str, Any]:
+        if not begun.is_set():
+            begun.set()
+            blocks.wait(300)
+        return {"done": True}
+
+    registry = HandlerRegistry()
+    registry.register("ears.work", work)
+    chosen = settings(DeploymentMode.HYBRID, threads=1, timeout_ms=600_000)
+    async with tasker.App(database_url, registry=registry, settings=chosen, configuration=UNCONFIGURED) as app:
+        try:
+            runtime = runtime_of(app)
+            await runtime.serve("ears")
+            first = await app.submit(plan())
+            assert await asyncio.to_thread(begun.wait, 60)
+            former = runtime.worker.identity
+            runtime._fenced()
+            second = await app.submit(plan(), idempotency_key="second")
+            for each in (first, second):
+                assert (await app.wait(each.task_uuid, timeout=120)).status == "complete"
+            assert runtime.worker.identity != former
+            assert runtime._runner.leaked_threads == 1, "it blocks its thread still"
+            with psycopg.connect(database_url) as admin:
+                rows = admin.execute("select worker_uuid::text from tasker.workers where stopped_at is null").fetchall()
+            assert rows == [(runtime.worker.identity,)], "the registry knows that the former one is gone"
+        finally:
+            blocks.set()
+
+
 def take_away(url: str, worker: str) -> None:
     """End the registration as an operator would who believes that the worker is gone."""
     with psycopg.connect(url, autocommit=True) as admin:
@@ -94,3 +127,37 @@ async def test_a_stop_waits_for_the_answer_of_a_claim_that_is_under_way(database
     with psycopg.connect(database_url) as admin:
         states = admin.execute("select name, state, attempts from tasker.workflow_steps order by name").fetchall()
     assert ("first", "in_progress", 1) not in states
+
+
+async def test_a_stop_lets_the_look_at_parked_results_end_so_that_no_message_stays_hidden(database_url: str) -> None:
+    looking, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def work(context: Any) -> dict[str, Any]:
+        return {"done": True}
+
+    registry = HandlerRegistry()
+    registry.register("ears.work", work)
+    chosen = settings(DeploymentMode.HYBRID, result_path="queued")
+    async with tasker.App(database_url, registry=registry, settings=chosen, configuration=UNCONFIGURED) as app:
+        runtime = runtime_of(app)
+        await runtime.serve("ears")
+        messaging = app.messaging
+        original = messaging.receive_step_results
+
+        async def slow_receive(*args: Any) -> Any:
+            messages = await original(*args)
+            if messages:
+                looking.set()
+                await may_go_on.wait()
+            return messages
+
+        messaging.receive_step_results = slow_receive  # type: ignore[method-assign]
+        await app.submit(plan())
+        await asyncio.wait_for(looking.wait(), 60)
+        stopping = asyncio.create_task(runtime.stop())
+        await eventually(lambda: runtime._consumer._draining, "it is drained")
+        may_go_on.set()
+        await stopping
+    with psycopg.connect(database_url) as admin:
+        parked = "select count(*) from tasker.workflow_steps where state = 'enqueued_for_orchestration'"
+        assert admin.execute(parked).fetchone() == (0,), "what was received was dealt with"

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tasker.app import parts as supervision
+from tasker.app.bootstrap import prepare
+from tasker.app.orchestrator import Orchestrator
 from tasker.app.parts import Parts
+from tasker.errors import BackendUnavailable
 from tasker.lifecycle.deployment import DeploymentMode
-from tests.integration.deployment.ears import events_of, eventually, listening, runs, runtime_of, settings, working
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.sweep import SweepSettings
+from tests.integration.deployment.ears import (
+    NEVER_MS,
+    events_of,
+    eventually,
+    listening,
+    runs,
+    runtime_of,
+    settings,
+    submitting,
+    working,
+)
 
 HYBRID = DeploymentMode.HYBRID
 
@@ -44,6 +61,43 @@ async def test_a_part_that_crashes_is_started_again_and_counted(
         await runs(app)
         await eventually(lambda: runtime._parts.crashes[name] == 1, "the crash was counted")
         await runs(app, 3)
+
+
+@pytest.mark.parametrize(
+    ("find", "method", "name"),
+    [
+        (lambda orchestrator: orchestrator._actors[0], "_look", "QueueActor.run"),
+        (lambda orchestrator: orchestrator.upkeep, "_turn", "Upkeep.run"),
+    ],
+    ids=["results", "upkeep"],
+)
+async def test_a_part_of_an_orchestrator_that_crashes_is_started_again_and_counted(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, find: Callable[[Orchestrator], Any], method: str, name: str
+) -> None:
+    """Its worker parks results: without the orchestrator nobody ends them for an hour."""
+    ground = prepare(database_url)
+    await ground.messaging.open()
+    orchestrator = Orchestrator(database_url, ground.messaging)
+    owner = find(orchestrator)
+    original, crashed = getattr(owner, method), asyncio.Event()
+
+    async def crash_once(*args: Any, **options: Any) -> Any:
+        if not crashed.is_set():
+            crashed.set()
+            raise RuntimeError("a defect")
+        return await original(*args, **options)
+
+    monkeypatch.setattr(owner, method, crash_once)
+    await orchestrator.start()
+    try:
+        await eventually(lambda: orchestrator._parts.crashes[name] == 1, "the crash was counted")
+        patient = SweepSettings(park_grace_ms=NEVER_MS, hint_grace_ms=NEVER_MS)
+        async with working(database_url, settings(HYBRID, result_path="queued"), sweeps=patient) as app:
+            await runs(app, 3)
+        assert orchestrator._parts.crashes == {name: 1}
+    finally:
+        await orchestrator.stop()
+        await ground.messaging.close()
 
 
 async def test_starting_and_stopping_twice_is_starting_and_stopping_once(database_url: str) -> None:
@@ -138,3 +192,18 @@ async def test_a_part_whose_clean_up_fails_has_ended_all_the_same(caplog: pytest
     await asyncio.wait_for(parts.stop(), 30)
     assert begun == ["part"]
     assert [record.message.partition(" ")[0] for record in caplog.records] == ["part_crashed"]
+
+
+async def test_a_start_that_fails_leaves_nobody_registered_and_no_lease_kept(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(service: MessagingService) -> None:
+        raise BackendUnavailable("the broker is away")
+
+    monkeypatch.setattr(MessagingService, "ensure_orchestration_queues", away)
+    with pytest.raises(BackendUnavailable):
+        async with working(database_url, settings(DeploymentMode.HYBRID, result_path="queued")):
+            pass
+    async with submitting(database_url) as program:
+        assert await program._engine.connection.execute("select count(*) from tasker.workers") == [(0,)]
+    assert not [thread.name for thread in threading.enumerate() if "lease" in thread.name]

@@ -12,6 +12,7 @@ from tasker.contracts.execution import Claim, Failure
 from tasker.contracts.plan import HandlerRef, Plan, StepPlan, StepType
 from tasker.execution.attempt import Attempt, AttemptEnd, AttemptRunner, CancelFlag, Checkpoint, Finished
 from tasker.handler import HandlerRegistry
+from tasker.resilience.registry import Breakers
 
 PATIENCE = 30.0
 """Seconds after which a test that hangs is given up."""
@@ -57,12 +58,14 @@ class Bench:
     registry: HandlerRegistry
     clock: FakeClock
     leaked: list[Claim]
+    breakers: Breakers
 
     def attempt(
         self,
         handler: Any = None,
         *,
         save: Callable[[Checkpoint], Any] | None = None,
+        begin: Callable[[], Any] | None = None,
         callable: str = "under_test",
         inputs: Mapping[str, Any] | None = None,
         **step: Any,
@@ -85,7 +88,8 @@ class Bench:
             correlation_id="01900000-0000-7000-8000-000000000003",
             inputs=inputs,
         )
-        return Attempt(claim, plan, planned, {"amount": 5}, {"above": {"n": 1}}, CancelFlag(), save or Saver())
+        flag, above = CancelFlag(), {"above": {"n": 1}}
+        return Attempt(claim, plan, planned, {"amount": 5}, above, flag, save or Saver(), begin or _begun)
 
     async def run(self, handler: Any, **options: Any) -> AttemptEnd:
         """Run an attempt of a step with that handler to its end."""
@@ -99,6 +103,11 @@ class Bench:
         """Run that attempt to its end."""
         async with asyncio.timeout(PATIENCE):
             return await self.runner.run(attempt)
+
+
+async def _begun() -> bool:
+    """The claim is ours still."""
+    return True
 
 
 def failure_of(end: AttemptEnd) -> Failure:
@@ -119,13 +128,17 @@ def _step(callable: str, **fields: Any) -> StepPlan:
         "descendants": (),
         "static": True,
     }
-    return StepPlan(name="charge", type=StepType.STANDARD, handler=handler, **base, **fields)
+    name = fields.pop("name", "charge")
+    return StepPlan(name=name, type=StepType.STANDARD, handler=handler, **base, **fields)
 
 
 def make_bench(**options: Any) -> Bench:
     """A bench whose runner has one thread and one process, or what the options say."""
     clock, registry = FakeClock(), HandlerRegistry()
+    breakers = Breakers(clock)
     leaked: list[Claim] = []
     parameters: dict[str, Any] = {"threads": 1, "processes": 1, "stop_grace": 0.05} | options
-    runner = AttemptRunner(registry=registry, clock=clock, on_leaked_thread=leaked.append, **parameters)
-    return Bench(runner, registry, clock, leaked)
+    runner = AttemptRunner(
+        registry=registry, clock=clock, breakers=breakers, on_leaked_thread=leaked.append, **parameters
+    )
+    return Bench(runner, registry, clock, leaked, breakers)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from tasker.contracts.plan import BreakerPolicy
+import asyncio
+from dataclasses import replace
+
+from tasker.contracts.plan import StepBreaker
 from tasker.errors import PermanentError, RetryableError
 from tasker.execution.attempt import AttemptEnd, Finished
 from tasker.execution.attempt.values import Deferred
-from tasker.lifecycle.breaker import BreakerState
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import Bench
 
-POLICY = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
+POLICY = StepBreaker(failure_threshold=2, timeout_seconds=30, success_threshold=1)
 
 
 class Remote(StepHandler):
@@ -27,8 +29,10 @@ class Remote(StepHandler):
         return self.success({})
 
 
-async def run(bench: Bench, handler: Remote, times: int = 1, policy: BreakerPolicy | None = POLICY) -> list[AttemptEnd]:
-    made = bench.attempt(handler, callable=f"remote{id(handler)}", circuit_breaker=policy)
+async def run(
+    bench: Bench, handler: Remote, times: int = 1, policy: StepBreaker | None = POLICY, **step: str
+) -> list[AttemptEnd]:
+    made = bench.attempt(handler, callable=f"remote{id(handler)}", circuit_breaker=policy, **step)
     return [await bench.end(made) for _ in range(times)]
 
 
@@ -43,7 +47,7 @@ async def test_after_failures_in_a_row_the_handler_is_not_called_any_more(bench:
     assert isinstance(end, Deferred)
     assert end.delay_ms == 20_000
     assert handler.calls == 2
-    assert bench.runner.breakers.states() == {"shop/orders/charge": BreakerState.OPEN}
+    assert "shop/orders/charge: open (2 calls, 2 failures, no answer)" in bench.breakers.health().message
 
 
 async def test_after_the_timeout_a_trial_runs_and_closes_it(bench: Bench) -> None:
@@ -56,7 +60,8 @@ async def test_after_the_timeout_a_trial_runs_and_closes_it(bench: Bench) -> Non
     ends = await run(bench, handler, 3)
 
     assert all(isinstance(end, Finished) for end in ends)
-    assert bench.runner.breakers.states() == {"shop/orders/charge": BreakerState.CLOSED}
+    assert bench.breakers.health().status == "healthy"
+    assert "shop/orders/charge: closed (5 calls" in bench.breakers.health().message
 
 
 async def test_a_permanent_failure_says_nothing_about_what_is_behind_the_handler(bench: Bench) -> None:
@@ -71,4 +76,40 @@ async def test_a_step_without_a_breaker_is_never_put_off(bench: Bench) -> None:
     handler.error = RetryableError("no answer")
 
     assert all(isinstance(end, Finished) for end in await run(bench, handler, 10, policy=None))
-    assert bench.runner.breakers.states() == {}
+    assert "none in use" in bench.breakers.health().message
+
+
+async def test_steps_that_name_the_same_breaker_share_it_as_long_as_their_settings_agree(bench: Bench) -> None:
+    named = replace(POLICY, name="stripe")
+    handler = Remote()
+    handler.error = RetryableError("no answer")
+    await run(bench, handler, 2, named)
+
+    (other,) = await run(bench, Remote(), 1, named, name="refund")
+    (alone,) = await run(bench, Remote(), 1, POLICY, name="refund")
+    (different,) = await run(bench, Remote(), 1, replace(named, failure_threshold=9), name="refund")
+
+    assert isinstance(other, Deferred)
+    assert other.reason == "the circuit breaker of stripe is open"
+    assert isinstance(alone, Finished)
+    assert isinstance(different, Finished)
+
+
+async def test_an_attempt_that_began_before_the_breaker_opened_is_no_trial(bench: Bench) -> None:
+    class Slow(Remote):
+        go = asyncio.Event()
+
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            await self.go.wait()
+            return self.success({})
+
+    early = asyncio.create_task(run(bench, Slow()))
+    await asyncio.sleep(0)
+    handler = Remote()
+    handler.error = RetryableError("no answer")
+    await run(bench, handler, 2)
+    bench.clock.seconds += 30
+    Slow.go.set()
+    await early
+
+    assert bench.breakers.health().status == "degraded", "half-open: nothing was tried yet"

@@ -13,6 +13,7 @@ import pytest
 from tasker.app.system import SystemClock
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable
+from tasker.execution import collecting
 from tasker.execution.collecting import Collector
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.worker import Worker
@@ -29,6 +30,7 @@ class Store:
     def __init__(self) -> None:
         self.stored: list[str] = []
         self.offered: list[int] = []
+        self.writes: list[int] = []
         self.error: Exception | None = None
         self.opened = asyncio.Event()
         self.opened.set()
@@ -39,6 +41,7 @@ class Store:
             raise self.error
         self.stored += [result.outcome.claim.step_uuid for result in results]
         self.offered.append(caller.slots)
+        self.writes.append(len(results))
         return Advanced()
 
 
@@ -194,3 +197,16 @@ async def test_a_collector_that_crashed_writes_what_was_left_as_soon_as_it_is_be
     again.cancel()
     with suppress(asyncio.CancelledError):
         await again
+
+
+async def test_results_of_many_megabytes_go_in_several_writes(
+    rigs: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = rigs()
+    monkeypatch.setattr(collecting, "BATCH_BYTES", 100)
+    for number, size in enumerate((60, 40, 1, 500, 30)):
+        outcome: Any = SimpleNamespace(claim=SimpleNamespace(step_uuid=str(number)))
+        rig.collector.add(Result(outcome, outcome, "x" * size))
+    await asyncio.wait_for(rig.collector.flushed(), PATIENCE)
+    assert rig.store.stored == ["0", "1", "2", "3", "4"]
+    assert rig.store.writes == [2, 1, 1, 1]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tasker.contracts.execution import Claim
+from tasker.execution.held import Running
 from tasker.execution.settings import WorkerSettings
-from tasker.execution.worker import Running, Worker
+from tasker.execution.worker import Worker
 
 NOTHING: Any = None
 

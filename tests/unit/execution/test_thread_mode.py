@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Cancelled, Finished, Released
+from tasker.execution.attempt import Cancelled, Finished, Lost, Released, Waits
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench, make_bench
@@ -175,6 +175,19 @@ async def test_a_cancelled_thread_that_does_not_come_back_is_left_behind_at_its_
     assert bench.leaked == [attempt.claim]
 
 
+async def test_a_thread_that_runs_a_step_of_somebody_else_is_left_behind_after_a_moment(
+    bench: Bench, blocks: Blocks
+) -> None:
+    attempt = bench.attempt(blocks)
+    running = asyncio.ensure_future(bench.end(attempt))
+    await started(blocks)
+
+    attempt.cancel.set(Lost)
+
+    assert isinstance(await running, Lost)
+    assert bench.leaked == [attempt.claim]
+
+
 async def test_cancelling_the_task_of_an_attempt_leaves_its_thread_behind(bench: Bench, blocks: Blocks) -> None:
     running = asyncio.ensure_future(bench.runner.run(bench.attempt(blocks)))
     await started(blocks)
@@ -225,7 +238,7 @@ def _raise(error: BaseException) -> None:
 async def test_a_step_that_waits_too_long_for_a_thread_is_warned_of_and_runs_all_the_same(
     blocks: Blocks, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = make_bench(starvation_seconds=0.01)
+    bench = make_bench(waits=Waits(starvation=0.01))
     first = asyncio.create_task(bench.run(blocks, callable="blocks"))
     await started(blocks)
     second = asyncio.create_task(bench.run(Quick, callable="quick"))
@@ -236,7 +249,7 @@ async def test_a_step_that_waits_too_long_for_a_thread_is_warned_of_and_runs_all
 
     assert all(isinstance(end, Finished) and end.outcome.failure is None for end in ends)
     assert "step_waits_for_thread" in caplog.text
-    assert "threads=1 hint=raise worker.execution.threads" in caplog.text
+    assert "places=1 hint=raise worker.execution.threads" in caplog.text
 
 
 async def test_a_step_that_finds_a_thread_is_not_warned_of(bench: Bench) -> None:

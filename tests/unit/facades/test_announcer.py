@@ -15,6 +15,7 @@ from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
 from tasker.execution.attempt import Cancelled
 from tasker.execution.attempt.observed import ObservedRunner
 from tasker.handler import HandlerRegistry
+from tasker.resilience.registry import Breakers
 from tasker.step_execution_subscriber import StepExecutionSubscriber
 from tasker.step_handler import checkpoint_yield, step_handler
 from tests.unit.execution.bench import Bench, FakeClock
@@ -46,8 +47,9 @@ def watching(bridge: EventBridge) -> Iterator[StepAnnouncer]:
 @pytest.fixture
 def bench(watching: StepAnnouncer) -> Bench:
     clock, registry = FakeClock(), HandlerRegistry()
-    runner = ObservedRunner(observer=watching, registry=registry, clock=clock, threads=1)
-    return Bench(runner, registry, clock, [])
+    breakers = Breakers(clock)
+    runner = ObservedRunner(observer=watching, registry=registry, clock=clock, breakers=breakers, threads=1)
+    return Bench(runner, registry, clock, [], breakers)
 
 
 def listen(bridge: EventBridge) -> list[tuple[str, tuple[Any, ...]]]:

@@ -1,0 +1,40 @@
+"""The health of a process: the worst of its areas, and why (B-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from tasker.lifecycle.breaker import Health as BreakersHealth
+from tasker.lifecycle.deployment import Health, HealthStatus
+
+MANY_CRASHES = 5
+"""Crashes of one part within a minute from which on the process is unhealthy: it starts again and again in vain."""
+ORDER = list(HealthStatus)
+OF_BREAKERS = {
+    "healthy": HealthStatus.HEALTHY,
+    "degraded": HealthStatus.DEGRADED,
+    "unhealthy": HealthStatus.UNHEALTHY,
+}
+
+
+def process_health(
+    ears: Health, breakers: BreakersHealth, crashes: Mapping[str, int], held: Collection[str] = ()
+) -> Health:
+    """The worst of: how it hears of work, its circuit breakers, its parts, and what keeps it from taking on steps.
+
+    `crashes` counts by part those of the last minute, `held` names the reasons for which nothing is claimed.
+    """
+    areas = [ears, _breakers(breakers), *(_part(*each) for each in crashes.items())]
+    areas += [Health(HealthStatus.DEGRADED, f"nothing is claimed: {reason}") for reason in sorted(held)]
+    worst = max((area.status for area in areas), key=ORDER.index)
+    return Health(worst, "; ".join(area.reason for area in areas if area.reason))
+
+
+def _breakers(found: BreakersHealth) -> Health:
+    status = OF_BREAKERS[found.status]
+    return Health(status, "" if status is HealthStatus.HEALTHY else found.message)
+
+
+def _part(name: str, times: int) -> Health:
+    status = HealthStatus.UNHEALTHY if times >= MANY_CRASHES else HealthStatus.DEGRADED
+    return Health(status, f"{name} crashed {times} times in the last minute" if times > 1 else f"{name} crashed")

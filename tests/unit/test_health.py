@@ -1,0 +1,35 @@
+"""The health of a process is the worst of its areas, with every reason (B-7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasker.app.health import process_health
+from tasker.lifecycle.breaker import Health as BreakersHealth
+from tasker.lifecycle.deployment import Health, HealthStatus
+
+FINE, CLOSED = Health(), BreakersHealth("healthy", "3 circuit breakers: 3 closed")
+OPEN, HALF = BreakersHealth("unhealthy", "payments is open"), BreakersHealth("degraded", "payments is half-open")
+DEAF = Health(HealthStatus.DEGRADED, "the listener does not hear")
+STOPPED = Health(HealthStatus.CRITICAL, "it does not run")
+
+
+@pytest.mark.parametrize(
+    ("ears", "breakers", "crashes", "held", "status", "reason"),
+    [
+        (FINE, CLOSED, {}, [], HealthStatus.HEALTHY, ""),
+        (FINE, HALF, {}, [], HealthStatus.DEGRADED, "payments is half-open"),
+        (FINE, OPEN, {}, [], HealthStatus.UNHEALTHY, "payments is open"),
+        (FINE, CLOSED, {"Claimer.run": 1}, [], HealthStatus.DEGRADED, "Claimer.run crashed"),
+        (FINE, CLOSED, {"Claimer.run": 5}, [], HealthStatus.UNHEALTHY, "crashed 5 times in the last minute"),
+        (FINE, CLOSED, {}, ["completion_buffer"], HealthStatus.DEGRADED, "nothing is claimed: completion_buffer"),
+        (DEAF, OPEN, {}, ["fenced"], HealthStatus.UNHEALTHY, "hear; payments is open; nothing is claimed: fenced"),
+        (STOPPED, OPEN, {}, [], HealthStatus.CRITICAL, "it does not run"),
+    ],
+)
+def test_the_worst_area_counts_and_all_say_why(
+    ears: Health, breakers: BreakersHealth, crashes: dict[str, int], held: list[str], status: HealthStatus, reason: str
+) -> None:
+    health = process_health(ears, breakers, crashes, held)
+    assert health.status is status
+    assert reason in health.reason
