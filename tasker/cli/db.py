@@ -30,7 +30,8 @@ def db() -> None:
 def upgrade(database: Database) -> None:
     """Bring the database to this version's schema, creating it when it does not exist.
 
-    Safe to repeat and to run from several places at once; changes everything or nothing.
+    Functions that a newer release wrote stay. Safe to repeat and to run from several places at once; changes everything
+    or nothing.
     """
     chosen = configured_for(database)
     with _database(chosen, database.data_dir) as url:
@@ -90,8 +91,10 @@ def _scripts_of(backend: str) -> Sequence[tuple[str, str]]:
 
 def _print_status(where: str, found: migrate.Status) -> None:
     click.echo(f"{where}: {found.state}")
-    for title in ("pending", "outdated", "edited", "unknown"):
+    for title in ("pending", "outdated", "edited", "unknown", "superseded"):
         for name in getattr(found, title):
-            click.echo(f"  {title:<9} {name}")
+            click.echo(f"  {title:<10} {name}")
     if found.state in ("empty", "outdated"):
         click.echo("Run `tasker db upgrade` with the same options.")
+    if found.superseded:
+        click.echo("A newer release of Tasker wrote what is superseded; it stays, and this version works with it.")

@@ -148,14 +148,14 @@ async def open_connection(
 
 async def _prepare_only_in_its_own_session(connection: psycopg.AsyncConnection[Any]) -> None:
     try:
-        if not await _is_own_session(connection):
+        if not await is_own_session(connection):
             connection.prepare_threshold = None
     except BaseException:  # nobody else knows of it yet, also when the wait for the answer is cancelled
         await connection.close()
         raise
 
 
-async def _is_own_session(connection: psycopg.AsyncConnection[Any]) -> bool:
+async def is_own_session(connection: psycopg.AsyncConnection[Any]) -> bool:
     """False behind a pooler: who answers is not who answered the log-in.
 
     Prepared statements belong to a session, and the driver numbers them from 0 in every connection: behind a pooler in

@@ -6,6 +6,7 @@ Alembic orders and records the migrations; the SQL files are the source. Functio
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.db.database import connect, conninfo
 from tasker.db.limits import MIGRATION
-from tasker.db.schema import APPLIED, HERE, Schema, Script, read_schema
+from tasker.db.release import RELEASE
+from tasker.db.schema import APPLIED, HERE, Difference, Recorded, Schema, Script, read_schema
 from tasker.errors import DatabaseError
 
 if TYPE_CHECKING:
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
 UPGRADE_LOCK = 7_281_655_301  # one number, the same in every version
 LOCK_TIMEOUT_SECONDS = 30.0
 UNCHECKED = "set local check_function_bodies = off"
-RECORD = """insert into tasker.schema_scripts (name, sha256) values (%s, %s)
-  on conflict (name) do update set sha256 = excluded.sha256, applied_at = pg_catalog.now()"""
+RECORD = """insert into tasker.schema_scripts as s (name, sha256, release) values (%s, %s, %s)
+  on conflict (name) do update set sha256 = excluded.sha256, release = excluded.release,
+    applied_at = case when s.sha256 = excluded.sha256 then s.applied_at else excluded.applied_at end"""
+_log = logging.getLogger("tasker.db")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Status:
     outdated: tuple[str, ...]
     edited: tuple[str, ...]
     unknown: tuple[str, ...]
+    superseded: tuple[str, ...]
+    """What a newer release has replaced: it stays, and this version works with it."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -54,33 +60,36 @@ def upgrade(
     *,
     lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
     root: Path = HERE,
+    release: str = RELEASE,
 ) -> list[str]:
     """Apply what the database lacks, in one transaction; returns the names of the applied scripts.
 
-    `extra_scripts` are a messaging backend's (name, SQL) pairs. A current database costs one query and loads neither
+    `extra_scripts` are a messaging backend's (name, SQL) pairs, `release` is whose SQL it is: functions that a newer
+    release wrote stay as they are, which is logged (rule 24). A current database costs one query and loads neither
     Alembic nor SQLAlchemy. Raises `SchemaOutdated` for a database that is newer or whose migrations were edited,
     `DatabaseUnavailable`, and `DatabaseError` with the script's name and line, or when another upgrade holds the
     database for longer than `lock_timeout_seconds`.
     """
-    schema = read_schema(extra_scripts, root)
+    schema = read_schema(extra_scripts, root, release)
     with connect(url) as connection:
         difference = schema.difference(_applied(connection))
     difference.refuse_foreign()
-    return [] if difference.is_empty else _upgrade(url, schema, root, lock_timeout_seconds)
+    if not difference.is_empty:
+        difference = _upgrade(url, schema, root, lock_timeout_seconds)
+    if difference.superseded:
+        superseded = difference.superseded
+        _log.warning("schema_newer ours=%s theirs=%s kept=%s", release, difference.newest, ",".join(superseded))
+    return [script.name for script in (*difference.pending, *difference.outdated)]
 
 
-def require_current(url: str, extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE) -> None:
-    """Raise `SchemaOutdated`, naming the command to run, unless the database has this version's schema."""
-    with connect(url) as connection:
-        read_schema(extra_scripts, root).difference(_applied(connection)).refuse_any()
-
-
-def status(url: str, extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE) -> Status:
+def status(
+    url: str, extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE, release: str = RELEASE
+) -> Status:
     """How the database compares with this version. Changes nothing."""
     with connect(url) as connection:
         applied = _applied(connection)
-    difference = read_schema(extra_scripts, root).difference(applied)
-    states = {"newer": difference.unknown, "edited": difference.edited, "empty": not applied}
+    difference = read_schema(extra_scripts, root, release).difference(applied)
+    states = {"newer": bool(difference.unknown), "edited": bool(difference.edited), "empty": not applied}
     otherwise = "current" if difference.is_empty else "outdated"
     return Status(
         state=next((state for state, holds in states.items() if holds), otherwise),
@@ -88,7 +97,8 @@ def status(url: str, extra_scripts: Sequence[tuple[str, str]] = (), *, root: Pat
         pending=tuple(script.name for script in difference.pending),
         outdated=tuple(script.name for script in difference.outdated),
         edited=difference.edited,
-        unknown=difference.unknown,
+        unknown=tuple(difference.unknown),
+        superseded=tuple(difference.superseded),
     )
 
 
@@ -101,20 +111,21 @@ def offline_sql(extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = H
     command.upgrade(alembic_config(root, output=buffer), "head", sql=True)
     parts = [_bootstrap(), buffer.getvalue(), "BEGIN;", f"{UNCHECKED};"]
     parts += [f"-- {script.name}\n{script.sql.rstrip().rstrip(';')};" for script in schema.replaceable]
-    parts += [_record_literal(script) for script in (*schema.migrations, *schema.replaceable)]
+    parts += [_record_literal(script, schema.release) for script in (*schema.migrations, *schema.replaceable)]
     return "\n\n".join([*parts, "COMMIT;"]) + "\n"
 
 
-def _applied(connection: Connection) -> dict[str, str]:
+def _applied(connection: Connection) -> dict[str, Recorded]:
     import psycopg
 
     try:
-        return dict(connection.execute(APPLIED))
+        return {name: Recorded(sha256, release) for name, sha256, release in connection.execute(APPLIED)}
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return {}
 
 
-def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) -> list[str]:
+def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) -> Difference:
+    """Apply what is missing and record it; what was missing."""
     with _transaction(url) as (bound, connection):
         _lock(connection, lock_timeout_seconds)
         connection.execute(_bootstrap())
@@ -123,9 +134,10 @@ def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) 
         if difference.pending:
             _migrate(bound, root)
         _replace(connection, difference.outdated)
-        applied = [*difference.pending, *difference.outdated]
-        connection.cursor().executemany(RECORD, [(script.name, script.sha256) for script in applied])
-    return [script.name for script in applied]
+        ours = (*difference.pending, *difference.outdated, *difference.unchanged)
+        records = [(script.name, script.sha256, schema.release) for script in ours]
+        connection.cursor().executemany(RECORD, records)
+    return difference
 
 
 @contextmanager
@@ -208,6 +220,6 @@ def _bootstrap() -> str:
     return (HERE / "sql" / "bootstrap.sql").read_text(encoding="utf-8")
 
 
-def _record_literal(script: Script) -> str:
+def _record_literal(script: Script, release: str) -> str:
     name = script.name.replace("'", "''")
-    return RECORD.replace("%s, %s", f"'{name}', '{script.sha256}'") + ";"
+    return RECORD.replace("%s, %s, %s", f"'{name}', '{script.sha256}', '{release}'") + ";"

@@ -6,14 +6,24 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from tasker.db.release import RELEASE, release_order
 from tasker.errors import SchemaOutdated
 
 HERE = Path(__file__).parent
 """Holds `sql/` (the files) and `migrations/` (Alembic's side of them)."""
 
-APPLIED = "select name, sha256 from tasker.schema_scripts"
-"""The one query that tells whether a database is current."""
+APPLIED = "select s.name, s.sha256, to_jsonb(s)->>'release' from tasker.schema_scripts s"
+"""The one query that tells whether a database is current; also where the record has no releases yet."""
+
+
+class Recorded(NamedTuple):
+    """What a database remembers of a script."""
+
+    sha256: str
+    release: str | None
+    """The release that wrote it last; None when the record is older than releases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +49,43 @@ class Schema:
     """All scripts, in the order in which they are applied.
 
     A migration is applied once and never changes after its release; the other scripts (functions, then what the
-    messaging backend brings) create or replace, and are applied again when their content changes.
+    messaging backend brings) create or replace, and are applied again when their content changes, unless a newer
+    release wrote what is there: processes of the previous release may start again while a fleet is upgraded (rule 24).
     """
 
     migrations: tuple[Script, ...]
     replaceable: tuple[Script, ...]
+    release: str = RELEASE
 
-    def difference(self, applied: Mapping[str, str]) -> Difference:
-        """Compare with the checksums that a database has recorded."""
+    def difference(self, applied: Mapping[str, Recorded]) -> Difference:
+        """Compare with what a database has recorded."""
         known = {script.name: script.sha256 for script in self.migrations}
+        changed = [script for script in self.replaceable if not _has(applied, script)]
+        superseded = {script.name for script in changed if self._precedes(applied.get(script.name))}
         return Difference(
             pending=tuple(script for script in self.migrations if script.name not in applied),
-            outdated=tuple(script for script in self.replaceable if applied.get(script.name) != script.sha256),
-            edited=tuple(name for name, sha in known.items() if applied.get(name, sha) != sha),
-            unknown=tuple(sorted(name for name in applied if name.startswith("migrations/") and name not in known)),
+            outdated=tuple(script for script in changed if script.name not in superseded),
+            edited=tuple(name for name, sha in known.items() if name in applied and applied[name].sha256 != sha),
+            unknown={
+                name: recorded.release
+                for name, recorded in sorted(applied.items())
+                if name.startswith("migrations/") and name not in known
+            },
+            superseded={name: applied[name].release for name in sorted(superseded)},
+            unchanged=tuple(
+                script
+                for script in (*self.migrations, *self.replaceable)
+                if _has(applied, script) and not self._precedes(applied[script.name])
+            ),
         )
+
+    def _precedes(self, recorded: Recorded | None) -> bool:
+        """True for what a newer release wrote."""
+        return recorded is not None and release_order(recorded.release) > release_order(self.release)
+
+
+def _has(applied: Mapping[str, Recorded], script: Script) -> bool:
+    return script.name in applied and applied[script.name].sha256 == script.sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +95,30 @@ class Difference:
     pending: tuple[Script, ...]
     outdated: tuple[Script, ...]
     edited: tuple[str, ...]
-    unknown: tuple[str, ...]
+    unknown: Mapping[str, str | None]
+    """Migrations that this version does not know, each with the release that applied it."""
+    superseded: Mapping[str, str | None]
+    """Other scripts that a newer release has replaced, each with that release: they stay."""
+    unchanged: tuple[Script, ...]
+    """What is as this version wants it: an upgrade records that this release wants it, too."""
 
     @property
     def is_empty(self) -> bool:
-        """True when the database is what this version wants."""
+        """True when there is nothing to apply and nothing to refuse."""
         return not (self.pending or self.outdated or self.edited or self.unknown)
+
+    @property
+    def newest(self) -> str | None:
+        """The newest release that has left something here which this version does not know."""
+        return max((*self.unknown.values(), *self.superseded.values()), key=release_order, default=None)
 
     def refuse_foreign(self) -> None:
         """Raise `SchemaOutdated` when the database is newer than this version, or a migration was edited."""
         if self.unknown:
             raise SchemaOutdated(
-                f"the database is newer than this version of Tasker, which does not know {', '.join(self.unknown)}",
-                hint="pip install --upgrade tasker",
+                "the database is newer than this version of Tasker, which does not know "
+                f"{', '.join(self.unknown)}{f' (of {self.newest})' if self.newest else ''}",
+                hint=f"pip install 'tasker>={self.newest}'" if self.newest else "pip install --upgrade tasker",
             )
         if self.edited:
             raise SchemaOutdated(
@@ -83,23 +126,13 @@ class Difference:
                 hint="a released migration is never edited; take a new database (the embedded one: remove .tasker)",
             )
 
-    def refuse_any(self) -> None:
-        """Raise `SchemaOutdated` unless the database is what this version wants (rule 24 of the protocol)."""
-        self.refuse_foreign()
-        if not self.is_empty:
-            missing = ", ".join(script.name for script in (*self.pending, *self.outdated))
-            raise SchemaOutdated(
-                f"the database's schema is not the one this version of Tasker works with; it lacks {missing}",
-                hint="tasker db upgrade --database-url URL",
-            )
 
-
-def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE) -> Schema:
-    """The schema from `root/sql`, and the (name, SQL) scripts that a messaging backend adds to it."""
+def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE, release: str = RELEASE) -> Schema:
+    """The schema of `release` from `root/sql`, and the (name, SQL) scripts that a messaging backend adds to it."""
     migrations = _read(root / "sql" / "migrations", "*.up.sql", ".up.sql")
     functions = _read(root / "sql" / "functions", "*.sql", ".sql")
     backend = tuple(Script(f"backend/{name}", sql) for name, sql in extra_scripts)
-    return Schema(migrations, functions + backend)
+    return Schema(migrations, functions + backend, release)
 
 
 def _read(folder: Path, pattern: str, suffix: str) -> tuple[Script, ...]:

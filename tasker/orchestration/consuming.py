@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tasker.contracts.clock import Random
+from tasker.db.pace import growing_pause
 from tasker.errors import DatabaseError, MessagingError
 from tasker.services.exchange import Advanced, Caller
 from tasker.services.hearing import Hearing, Rest
 
 FAILED_SECONDS = 0.5
 LONGEST_FAILED_SECONDS = 10.0
-"""Pauses after looks that failed: they double up to this."""
+"""Pauses after looks that failed: they double up to this, with jitter."""
 DRAIN_SECONDS = 3.0
 """How long a stop waits for the look that is under way; the messages of one that is cut off come again later."""
 
@@ -50,7 +51,7 @@ class QueueActor:
     ) -> None:
         self._inbox, self._caller, self._hearing = inbox, caller, hearing
         self._on_advanced, self._batch = on_advanced, batch
-        self._rest = Rest(hearing, random)
+        self._rest, self._random = Rest(hearing, random), random
         self._looking = asyncio.Lock()
         self._draining = False
 
@@ -76,7 +77,8 @@ class QueueActor:
                     found = await self._look(polled)
             except (DatabaseError, MessagingError):
                 # whatever is announced meanwhile: what is given back is delivered again, and providers count that
-                await asyncio.sleep(min(FAILED_SECONDS * 2**failures, LONGEST_FAILED_SECONDS))
+                chance = self._random.random()
+                await asyncio.sleep(growing_pause(failures, FAILED_SECONDS, LONGEST_FAILED_SECONDS, chance))
                 polled, failures = True, failures + 1
                 continue
             failures = 0

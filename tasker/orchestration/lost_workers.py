@@ -1,4 +1,4 @@
-"""Workers that a sweep has taken steps from, in the log: one line for each of them."""
+"""Workers that went silent, or that a sweep has taken steps from, in the log: one line for each of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,25 @@ from itertools import groupby
 from typing import Any
 
 _log = logging.getLogger("tasker.orchestration")
+
+
+class SilentWorkers:
+    """Says once that a worker has not been heard of for two thirds of its lease: it is about to be lost (H-51)."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def tell(self, silent: Sequence[Mapping[str, Any]]) -> None:
+        """`silent` are workers as `worker_v1` answers them; one that was heard of since may be told of again."""
+        for worker in silent:
+            if worker["worker"] not in self._told:
+                _log.warning(
+                    "worker_silent %s since=%s lease_left=%.1f s",
+                    _who(worker["worker"], worker),
+                    worker["since"],
+                    worker["lease_left_ms"] / 1000,
+                )
+        self._told = {worker["worker"] for worker in silent}
 
 
 def log_lost_workers(taken: Sequence[Mapping[str, Any]]) -> None:

@@ -15,16 +15,19 @@ from uuid import UUID
 from tasker.contracts.clock import Random
 from tasker.contracts.execution import Verdict
 from tasker.contracts.messaging import QueuedMessage
-from tasker.contracts.plan import EXPANDING, Plan
+from tasker.db.connection import DataRefused
+from tasker.db.queries import query
 from tasker.errors import DatabaseError, MessagingError
-from tasker.lifecycle.outcomes import OutcomeError
-from tasker.orchestration.changes import Change, change_of, items_text, simple_change, with_growth
-from tasker.orchestration.results import MAX_REPLANS, Processor
-from tasker.services.engine import Engine
+from tasker.orchestration.changes import Change, change_of, items_text
+from tasker.orchestration.ending import Ended, Ending
+from tasker.orchestration.halving import halved, not_storable
+from tasker.orchestration.results import Processor
+from tasker.services.engine import UNKNOWN_STEP, Engine, log_unknown
 from tasker.services.exchange import Advanced, Caller, Result
-from tasker.services.graph import plan_growth
 from tasker.services.plans import PlanStore
 
+LATER_SECONDS = 2.0
+"""When the message of a step that could not be ended comes again; sooner than a sweep calls it lost."""
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -36,13 +39,25 @@ class Parking:
 
     async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
         """Store and park the results, then tell the orchestrators. Raises `DatabaseUnavailable`."""
-        changes = [self._change(result) for result in results]
-        answer = await self._engine.call("park", f'{{"worker":"{caller.worker}","items":{items_text(changes)}}}')
-        advanced = Advanced(refused=_refused(answer.get("verdicts") or {}))
-        delays = [change.delay_ms for change in changes if change.delay_ms is not None]
-        advanced.retry_in_ms = min(delays) if delays else None
-        await self._announce(answer.get("parked") or [])
+        advanced = Advanced()
+        await self._park(results, caller, advanced)
         return advanced
+
+    async def _park(self, results: Sequence[Result], caller: Caller, advanced: Advanced) -> None:
+        async def park(part: Sequence[Result]) -> None:
+            changes = [self._change(result) for result in part]
+            answer = await self._engine.call("park", f'{{"worker":"{caller.worker}","items":{items_text(changes)}}}')
+            advanced.refused |= _refused(answer.get("verdicts") or {})
+            delays = (advanced.retry_in_ms, *(change.delay_ms for change in changes))
+            advanced.retry_in_ms = min((ms for ms in delays if ms is not None), default=None)
+            await self._announce(answer.get("parked") or [])
+
+        await halved(results, park, lambda result, error: self._refuse(result, caller, advanced, error))
+
+    async def _refuse(self, result: Result, caller: Caller, advanced: Advanced, error: DataRefused) -> None:
+        """What the database does not store is parked as a failure (rule 5)."""
+        await self._park([not_storable(result, error)], caller, advanced)
+        advanced.refused[result.outcome.claim.step_uuid] = Verdict.NOT_STORABLE
 
     def _change(self, result: Result) -> Change:
         step = result.plan.by_name[result.outcome.claim.template_step]
@@ -62,25 +77,44 @@ class ParkedResults:
 
     def __init__(self, engine: Engine, processor: Processor, plans: PlanStore) -> None:
         self._engine, self._processor, self._plans = engine, processor, plans
+        self._put_off = False
 
     def longest_pause(self) -> float:
-        """Seconds until messages of a crashed process are visible again."""
-        return self._engine.rules.hidden_seconds
+        """Seconds until messages that were put off, or those of a crashed process, are visible again."""
+        return LATER_SECONDS if self._put_off else self._engine.rules.hidden_seconds
 
     async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
         """Take messages of the results queue and end their steps; how many messages there were.
 
-        What points to no step is set aside (RT-49). Raises `DatabaseError`, after which the messages come again.
+        What points to no step is set aside (RT-49); what cannot be ended now comes again after `LATER_SECONDS`. Raises
+        `DatabaseError`, after which all messages come again.
         """
         messages = await self._engine.messaging.receive_step_results(limit, self._engine.rules.hidden_seconds)
         try:
-            steps = [step for message in messages if (step := await self._step_of(message))]
-            advanced = await self.end(steps, caller)
+            pointed = [(message, await self._step_of(message)) for message in messages]
+            ended = await self.end([step for _, step in pointed if step], caller)
+            for message, step in pointed:
+                if step in ended.unknown:
+                    await self._keep(message, step)
+            await self._still_parked(ended.later)
         except DatabaseError:
             await self._engine.give_back(messages)
             raise
-        await self._engine.messaging.ack_messages(messages)
-        return len(messages), advanced
+        later = [message for message, step in pointed if step in ended.later]
+        for message in later:
+            await self._engine.messaging.nack_message(message.queue, message.message_id, LATER_SECONDS)
+        await self._engine.messaging.ack_messages([message for message in messages if message not in later])
+        self._put_off = bool(later) or (self._put_off and not messages)
+        return len(messages), ended.advanced
+
+    async def _keep(self, message: QueuedMessage, step: str) -> None:
+        log_unknown(message.queue, step)
+        await self._engine.set_aside(message.queue, message.message_id, message.payload, UNKNOWN_STEP)
+
+    async def _still_parked(self, steps: set[str]) -> None:
+        """Their messages are not lost: sweeps are patient with them once more."""
+        if steps:
+            await self._engine.connection.execute(query("tasks", "still_parked"), {"steps": sorted(steps)})
 
     async def _step_of(self, message: QueuedMessage) -> str | None:
         try:
@@ -91,49 +125,17 @@ class ParkedResults:
             await self._engine.set_aside(message.queue, message.message_id, message.payload, reason)
             return None
 
-    async def end(self, steps: Sequence[str], caller: Caller, repairs: str | None = None) -> Advanced:
+    async def end(
+        self, steps: Sequence[str], caller: Caller, repairs: str | None = None, *, wait: bool = True
+    ) -> Ended:
         """Complete, retry or fail these steps as they were parked; steps that have moved on are left alone.
 
-        `repairs` is the kind of repair that this counts as.
+        `repairs` is the kind of repair that this counts as; with `wait` False, tasks that somebody else is changing are
+        passed over. One whose values the database refuses fails alone.
         """
-        advanced = Advanced()
-        if steps:
-            found = await self._engine.read("parked", {"steps": list(steps)})
-            plain = [row for row in found["items"] if not await self._expands(row)]
-            if plain:
-                changes = [_parked_change(row) for row in plain]
-                advanced.add(await self._processor.bring(changes, caller, repairs=repairs))
-            for row in found["items"]:
-                if row not in plain:
-                    await self._expand(row, caller, advanced, repairs)
-        return advanced
-
-    async def _expand(self, row: Mapping[str, Any], caller: Caller, advanced: Advanced, repairs: str | None) -> None:
-        """Planned again while the graph changes; in the end the step stays parked and the sweep brings it again."""
-        for _ in range(MAX_REPLANS):
-            answer = await self._processor.bring([await self._expansion(row)], caller, repairs=repairs)
-            if Verdict.REPLAN not in (answer.get("verdicts") or {}).values():
-                advanced.add(answer)
-                return
-
-    async def _expands(self, row: Mapping[str, Any]) -> bool:
-        plan = await self._plans.get(row["template"])
-        return row["kind"] == "ok" and plan.steps[row["ordinal"]].type in EXPANDING
-
-    async def _expansion(self, row: Mapping[str, Any]) -> Change:
-        plan: Plan = await self._plans.get(row["template"])
-        result = row["result"] if isinstance(row["result"], Mapping) else {}
-        try:
-            growth = await plan_growth(self._engine, plan, row["task"], row["name"], result)
-        except OutcomeError as error:
-            failure = {"message": str(error), "error_type": "invalid_outcome", "retryable": False}
-            return simple_change("fail", row["step"], row["task"], row["token"], e=failure)
-        return with_growth(_parked_change(row), growth)
-
-
-def _parked_change(row: Mapping[str, Any]) -> Change:
-    delay = {"d": row["delay_ms"]} if row["kind"] == "retry" else {}
-    return simple_change(row["kind"], row["step"], row["task"], row["token"], **delay)
+        if not steps:
+            return Ended()
+        return await Ending(self._engine, self._processor, self._plans, caller, repairs, wait).end(steps)
 
 
 def _refused(verdicts: Mapping[str, str]) -> dict[str, Verdict]:

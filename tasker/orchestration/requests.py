@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from tasker.contracts.clock import Clock
 from tasker.contracts.messaging import QueuedMessage
-from tasker.db.connection import DataRefused
-from tasker.errors import DatabaseError, Overloaded, TaskerError
-from tasker.services.engine import Engine
+from tasker.db.queries import query
+from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError
+from tasker.orchestration.halving import halved
+from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced, Caller
 from tasker.services.plans import PlanStore, Registered
 from tasker.services.pressure import Admission
@@ -25,6 +26,8 @@ from tasker.services.task_requests import TaskRequest
 _log = logging.getLogger("tasker.orchestration")
 
 Name = tuple[str, str, str | None]
+Kind = tuple[Name, bool]
+"""What is admitted together: the requests for one template that are urgent, or are not."""
 
 PUT_OFF_SECONDS = 5.0
 """How long no message is taken at most after a namespace was full: requests for others are behind them."""
@@ -63,23 +66,24 @@ class TaskRequests:
         messages = await self._engine.messaging.receive_task_requests(limit, self._engine.rules.hidden_seconds)
         advanced = Advanced()
         try:
-            for name, asked in (await self._decoded(messages)).items():
+            for (name, _), asked in (await self._decoded(messages)).items():
                 await self._create_of(name, asked, advanced)
         except DatabaseError:
             await self._engine.give_back(messages)
             raise
         return len(messages), advanced
 
-    async def _decoded(self, messages: Sequence[QueuedMessage]) -> dict[Name, list[tuple[QueuedMessage, TaskRequest]]]:
-        """The requests by template, in the order in which they came."""
-        found: dict[Name, list[tuple[QueuedMessage, TaskRequest]]] = {}
+    async def _decoded(self, messages: Sequence[QueuedMessage]) -> dict[Kind, list[tuple[QueuedMessage, TaskRequest]]]:
+        """The requests by template and urgency, in the order in which they came."""
+        found: dict[Kind, list[tuple[QueuedMessage, TaskRequest]]] = {}
         for message in messages:
             try:
                 request = TaskRequest.decode(message.payload)
             except Exception as error:  # whatever it is, it would be the same every time
                 await self._refuse(message, error)
                 continue
-            found.setdefault((request.namespace, request.template, request.version), []).append((message, request))
+            name = (request.namespace, request.template, request.version)
+            found.setdefault((name, request.request.priority > 0), []).append((message, request))
         return found
 
     async def _create_of(
@@ -90,9 +94,13 @@ class TaskRequests:
         try:
             template = await self._plans.find(*name)
             if self._admission is not None:
-                await self._admission.require(template.plan, len(requests))
+                lowest = min(asked.request.priority for _, asked in requests)
+                await self._admission.require(template.plan, len(requests), priority=lowest)
         except Overloaded as error:
             await self._put_off(messages, error.retry_after or 1.0)
+        except PlanUnreadable as error:  # an orchestrator of a newer version can
+            _log.warning("task_requests_put_off template=%s reason=%s", name[1], error.message)
+            await self._put_off(messages, PUT_OFF_SECONDS)
         except DatabaseError:
             raise
         except TaskerError as error:
@@ -113,29 +121,28 @@ class TaskRequests:
         return found
 
     async def _create(self, template: Registered, asked: Sequence[Asked], advanced: Advanced) -> None:
-        """One transaction. When the database refuses the values, half of them each, until the culprit is alone."""
-        once = list({each.draft.task_uuid: each.draft for each in asked}.values())
-        if not once:
-            return
-        try:
-            answer = await self._engine.call("submit", self._drafts.args(template.template_id, once))
-        except DataRefused as error:
-            await self._halve(template, asked, advanced, error)
-            return
-        advanced.add(answer)
-        for known in {draft.task_uuid for draft in once} - set(answer["created"]):
-            _log.info("task_requested_again task=%s template=%s", known, template.plan.name)
-        await self._engine.messaging.ack_messages([each.message for each in asked])
+        """One transaction, unless the database refuses values (rule 5)."""
 
-    async def _halve(
-        self, template: Registered, asked: Sequence[Asked], advanced: Advanced, error: DataRefused
-    ) -> None:
-        if len(asked) == 1:
-            await self._refuse(asked[0].message, error)
+        async def create(part: Sequence[Asked]) -> None:
+            once = list({each.draft.task_uuid: each.draft for each in part}.values())
+            answer = await self._engine.call("submit", self._drafts.args(template.template_id, once))
+            advanced.add(answer)
+            await self._tell_duplicates(template, once, answer)
+            await self._engine.messaging.ack_messages([each.message for each in part])
+
+        await halved(asked, create, lambda one, error: self._refuse(one.message, error))
+
+    async def _tell_duplicates(self, template: Registered, drafts: Sequence[Draft], answer: Answer) -> None:
+        """Who asked for a task that exists waits for an identifier that will never come: the log names both."""
+        again = [draft for draft in drafts if draft.task_uuid not in answer["created"]]
+        if not again:
             return
-        middle = len(asked) // 2
-        await self._create(template, asked[:middle], advanced)
-        await self._create(template, asked[middle:], advanced)
+        identities = {"identities": [draft.identity for draft in again]}
+        rows = await self._engine.connection.execute(query("tasks", "of_identity"), identities)
+        existing: dict[str, str] = dict(rows)
+        for draft in again:
+            task = existing.get(draft.identity)
+            _log.info("task_requested_again request=%s task=%s template=%s", draft.task_uuid, task, template.plan.name)
 
     async def _refuse(self, message: QueuedMessage, error: Exception) -> None:
         """Kept first and acknowledged then: a crash in between keeps it twice."""

@@ -5,14 +5,15 @@ Called by the worker's process itself (result path `inline`) or by an orchestrat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tasker.contracts.clock import Random
-from tasker.contracts.execution import Failure, Outcome, Verdict
+from tasker.contracts.execution import Verdict
 from tasker.db.connection import DataRefused
 from tasker.errors import LockTimeout
 from tasker.orchestration.changes import Change, change_of, items_text
 from tasker.orchestration.expansion import expands, plan_expansion
+from tasker.orchestration.halving import halved, not_storable
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced, Caller, Result
 
@@ -43,15 +44,19 @@ class Processor:
         return advanced
 
     async def _write(self, results: Sequence[Result], caller: Caller, advanced: Advanced, wait: bool) -> None:
-        changes = [self._change(result) for result in results]
-        delays = (advanced.retry_in_ms, *(change.delay_ms for change in changes))
-        advanced.retry_in_ms = min((ms for ms in delays if ms is not None), default=None)
-        try:
+        async def write(part: Sequence[Result]) -> None:
+            changes = [self._change(result) for result in part]
             answer = await self.bring(changes, caller, caller.slots - len(advanced.claims), wait)
-        except DataRefused as error:
-            await self._bisect(results, caller, advanced, error)
-            return
-        self._judge(answer, results, advanced)
+            delays = (advanced.retry_in_ms, *(change.delay_ms for change in changes))
+            advanced.retry_in_ms = min((ms for ms in delays if ms is not None), default=None)
+            self._judge(answer, changes, part, advanced)
+
+        await halved(results, write, lambda result, error: self._refuse(result, caller, advanced, error))
+
+    async def _refuse(self, result: Result, caller: Caller, advanced: Advanced, error: DataRefused) -> None:
+        """What the database does not store fails its step (rule 5)."""
+        advanced.refused[result.outcome.claim.step_uuid] = Verdict.NOT_STORABLE
+        await self._write([not_storable(result, error)], caller, advanced, True)
 
     def _change(self, result: Result) -> Change:
         step = result.plan.by_name[result.outcome.claim.template_step]
@@ -87,25 +92,6 @@ class Processor:
                 raise
             return await self.apply(changes, caller, slots=slots, wait=False, repairs=repairs)
 
-    async def _bisect(self, results: Sequence[Result], caller: Caller, advanced: Advanced, error: DataRefused) -> None:
-        """The database refused the values of a batch: halve it until the culprit is alone; that one fails (rule 5)."""
-        if len(results) > 1:
-            middle = len(results) // 2
-            await self._write(results[:middle], caller, advanced, True)
-            await self._write(results[middle:], caller, advanced, True)
-            return
-        outcome = results[0].outcome
-        advanced.refused[outcome.claim.step_uuid] = Verdict.NOT_STORABLE
-        failure = Failure(
-            message=f"the result cannot be stored: {error.message}".encode("ascii", "backslashreplace").decode(),
-            error_type=Verdict.NOT_STORABLE,
-            retryable=False,
-        )
-        if outcome.failure is not None and outcome.failure.error_type == Verdict.NOT_STORABLE:
-            raise error
-        failed = Outcome(outcome.claim, outcome.duration_ms, failure=failure)
-        await self._write([Result(failed, results[0].plan)], caller, advanced, True)
-
     async def _expand(self, result: Result, caller: Caller, advanced: Advanced, wait: bool) -> None:
         """Expansions go one by one, in calls of their own, planned again when the graph has changed (rule 8)."""
         for _ in range(MAX_REPLANS):
@@ -113,14 +99,14 @@ class Processor:
             try:
                 answer = await self.bring([change], caller, caller.slots - len(advanced.claims), wait)
             except DataRefused as error:
-                await self._bisect([result], caller, advanced, error)
+                await self._refuse(result, caller, advanced, error)
                 return
             if (answer.get("verdicts") or {}).get(change.step_uuid) != Verdict.REPLAN:
-                self._judge(answer, [result], advanced)
+                self._judge(answer, [change], [result], advanced)
                 return
         advanced.again.append(result)
 
-    def _judge(self, answer: Answer, results: Sequence[Result], advanced: Advanced) -> None:
+    def _judge(self, answer: Answer, changes: Sequence[Change], results: Sequence[Result], advanced: Advanced) -> None:
         advanced.add(answer)
         verdicts: Mapping[str, str] = answer.get("verdicts") or {}
         for result in results if verdicts else ():
@@ -129,3 +115,14 @@ class Processor:
                 advanced.again.append(result)
             elif verdict is not None and verdict != Verdict.ALREADY_ACCEPTED:
                 advanced.refused[result.outcome.claim.step_uuid] = Verdict(verdict)
+        advanced.complete += _completing(changes, results, verdicts)
+
+
+def _completing(changes: Sequence[Change], results: Sequence[Result], verdicts: Mapping[str, str]) -> Iterable[Result]:
+    """The results that this write accepted as those of complete steps. Of two claims of one step the newer counts."""
+    newest: dict[str, tuple[Change, Result]] = {}
+    for change, result in zip(changes, results, strict=True):
+        known = newest.get(change.step_uuid)
+        if known is None or known[1].outcome.claim.token < result.outcome.claim.token:
+            newest[change.step_uuid] = (change, result)
+    return [result for step, (change, result) in newest.items() if change.kind == "ok" and step not in verdicts]

@@ -14,10 +14,12 @@ from itertools import groupby
 from typing import Any
 
 from tasker.contracts.clock import Random
+from tasker.db.connection import DataRefused
 from tasker.db.queries import query
-from tasker.errors import MessagingError
+from tasker.errors import MessagingError, PlanUnreadable
 from tasker.orchestration.changes import Change, lost_change, simple_change
-from tasker.orchestration.lost_workers import log_lost_workers
+from tasker.orchestration.halving import halved
+from tasker.orchestration.lost_workers import SilentWorkers, log_lost_workers
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.orchestration.storms import StormSettings, StormWatch
@@ -63,6 +65,7 @@ class Sweeper:
         self._engine, self._processor, self._plans, self._random = engine, processor, plans, random
         self._parked = ParkedResults(engine, processor, plans)
         self._settings = settings or SweepSettings()
+        self._silent = SilentWorkers()
         self.storms = StormWatch(engine, self._settings.storms)
 
     async def sweep(
@@ -93,7 +96,8 @@ class Sweeper:
         taken: list[Found],
     ) -> None:
         last: str | None = None
-        await self._engine.read("worker", {"action": "forget", "older_ms": self._settings.forget_ms})
+        registry = await self._engine.read("worker", {"action": "forget", "older_ms": self._settings.forget_ms})
+        self._silent.tell(registry.get("silent") or ())
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
             found = await self._engine.read("find", self._args(last))
@@ -137,7 +141,7 @@ class Sweeper:
     ) -> None:
         orphans = found.get("orphans", ())
         kinds = {
-            "lost_worker": [await self._lost(orphan) for orphan in orphans],
+            "lost_worker": [change for orphan in orphans if (change := await self._lost(orphan))],
             "not_enqueued": [_simple("unhold", row) for row in found.get("forgotten", ())],
             "not_promoted": [_simple("promote", row) for row in found.get("unpromoted", ())],
             "nobody_serves": [_unserved(row) for row in found.get("unserved", ())],
@@ -148,27 +152,47 @@ class Sweeper:
             if kind == "lost_worker":
                 taken += [orphan for orphan in orphans if orphan["s"] in done]
         if parked := [row["s"] for row in found.get("parked", ())]:
-            _join(advanced, await self._parked.end(parked, caller, "result_message_lost"))
-            repairs["result_message_lost"] += len(parked)
+            ended = await self._parked.end(parked, caller, "result_message_lost", wait=False)
+            _join(advanced, ended.advanced)
+            repairs["result_message_lost"] += len(ended.done)
         repairs["hint_lost"] += await self._hint(found.get("unhinted", ()), advanced)
-        if tasks := found.get("unfinished"):
-            answer = await self._engine.call("settle", {"tasks": tasks, "repairs": "not_finished"})
-            repairs["not_finished"] += answer.get("settled") or 0
+        repairs["not_finished"] += await self._settle(found.get("unfinished", ()), advanced)
+
+    async def _settle(self, unfinished: Sequence[str], advanced: Advanced) -> int:
+        settled = 0
+
+        async def settle(tasks: Sequence[str]) -> None:
+            nonlocal settled
+            answer = await self._engine.call("settle", {"tasks": list(tasks), "repairs": "not_finished"})
+            settled += answer.get("settled") or 0
             advanced.add(answer)
 
-    async def _lost(self, orphan: Found) -> Change:
-        plan = await self._plans.get(orphan["template"])
+        await halved(unfinished, settle, _refused)
+        return settled
+
+    async def _lost(self, orphan: Found) -> Change | None:
+        """None where a newer release has stored the template: it sweeps, too (rule 24)."""
+        try:
+            plan = await self._plans.get(orphan["template"])
+        except PlanUnreadable as error:
+            _log.warning("sweep_passed_over step=%s task=%s reason=%s", orphan["s"], orphan["t"], error)
+            return None
         return lost_change(orphan, plan.steps[orphan["ordinal"]], self._random.random())
 
     async def _apply(
         self, changes: Sequence[Change], caller: Caller, advanced: Advanced, repairs: str | None = None
     ) -> set[str]:
-        """The steps that were changed; the engine refuses what is out of date."""
-        if not changes:
-            return set()
-        answer = await self._processor.apply(changes, caller, wait=False, repairs=repairs)
-        advanced.add(answer)
-        return {change.step_uuid for change in changes} - set(answer.get("verdicts") or ())
+        """The steps that were changed; the engine refuses what is out of date, and the rest goes on without what the
+        database refuses (rule 5)."""
+        done: set[str] = set()
+
+        async def write(part: Sequence[Change]) -> None:
+            answer = await self._processor.apply(part, caller, wait=False, repairs=repairs)
+            advanced.add(answer)
+            done.update({change.step_uuid for change in part} - set(answer.get("verdicts") or ()))
+
+        await halved(changes, write, _refused)
+        return done
 
     async def _hint(self, rows: Sequence[Found], advanced: Advanced) -> int:
         """Send hints again for enqueued steps that have none.
@@ -192,6 +216,12 @@ class Sweeper:
             return 0
         advanced.add(answer := await self._engine.call("hinted", {"steps": steps, "tokens": tokens}))
         return sum((answer.get("sent") or {}).values())
+
+
+async def _refused(item: Change | str, error: DataRefused) -> None:
+    """It stays as it is, is said at every pass, and holds up no other."""
+    what = f"step={item.step_uuid} task={item.task_uuid}" if isinstance(item, Change) else f"task={item}"
+    _log.error("sweep_refused %s reason=%s", what, error)
 
 
 def _join(advanced: Advanced, more: Advanced) -> None:

@@ -21,6 +21,7 @@ from tasker.messaging.service import MessagingService
 
 Answer = dict[str, Any]
 Args = dict[str, Any]
+UNKNOWN_STEP = "unknown step"
 _log = logging.getLogger("tasker.engine")
 
 
@@ -94,7 +95,10 @@ class Engine:
     async def claim(self, args: Args) -> Answer:
         """Take up to `slots` hints of `namespaces` and claim their steps (`popped`: how many hints were taken)."""
         if self._joined:
-            return await self.connection.call(f"{self._joined.claim}(%s::jsonb)", args)
+            answer = await self.connection.call(f"{self._joined.claim}(%s::jsonb)", args)
+            for step in unknown_steps(answer):  # the database has set them aside
+                log_unknown(f"worker queues of {', '.join(args['namespaces'])}", step)
+            return answer
         answer = await self.claim_received(args, await self.receive(args["namespaces"], args["slots"]))
         await self.messaging.ack_messages(answer.pop("taken"))
         return answer
@@ -137,12 +141,29 @@ class Engine:
         taken = received[: args["slots"]]
         await self.give_back(received[args["slots"] :])
         try:
-            steps = [step for message in taken if (step := await self._step_of(message))]
-            answer = await self.call("claim", {**args, "steps": steps})
+            steps = [await self._step_of(message) for message in taken]
+            answer = await self.call("claim", {**args, "steps": [step for step in steps if step]})
         except DatabaseError:
             await self.give_back(taken)
             raise
-        return {**answer, "popped": len(taken), "taken": taken}
+        unknown = unknown_steps(answer)
+        kept = [
+            message
+            for message, step in zip(taken, steps, strict=True)
+            if step not in unknown or await self._aside_as_unknown(message, step)
+        ]
+        return {**answer, "popped": len(taken), "taken": kept}
+
+    async def _aside_as_unknown(self, message: QueuedMessage, step: str) -> bool:
+        """Set aside a hint to a step that is not in this database. The claim is committed and must not fail any more:
+        when that does not succeed, the message comes again (False)."""
+        log_unknown(message.queue, step)
+        try:
+            await self.set_aside(message.queue, message.message_id, message.payload, UNKNOWN_STEP)
+        except DatabaseError:
+            await self.give_back([message])
+            return False
+        return True
 
     async def give_back(self, messages: Sequence[QueuedMessage]) -> None:
         """Let these messages come again, at once."""
@@ -153,6 +174,7 @@ class Engine:
         try:
             return str(StepHint.decode(message.payload).step_uuid)
         except PoisonMessage as error:
+            _log.warning("hint_refused queue=%s id=%s reason=%s", message.queue, message.message_id, error.reason)
             await self.set_aside(message.queue, message.message_id, message.payload, error.reason)
             return None
 
@@ -167,3 +189,18 @@ class Engine:
                 reason.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0"),
             ),
         )
+
+
+def unknown_steps(answer: Answer) -> set[str]:
+    """The steps of a call that this database has never had."""
+    return {step for step, verdict in (answer.get("verdicts") or {}).items() if verdict == "unknown"}
+
+
+def log_unknown(source: str, step: str) -> None:
+    """Say that a message pointed to a step of another database: two fleets that share a broker must notice (rule 6)."""
+    _log.warning(
+        "message_of_unknown_step from=%s step=%s reason=this database has no such step; if another database's fleet "
+        "uses this broker, give each a prefix of its own (tasker task refused shows what was set aside)",
+        source,
+        step,
+    )

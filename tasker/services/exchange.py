@@ -54,6 +54,8 @@ class Advanced:
     sent: dict[str, int] = field(default_factory=dict)
     retry_in_ms: int | None = None
     """The shortest delay of a retry that this write arranged."""
+    complete: list[Result] = field(default_factory=list)
+    """Results that this write made those of their steps for good: a complete step never changes again (rule 2)."""
 
     def add(self, answer: Answer) -> None:
         """Take in one answer of the engine."""

@@ -11,6 +11,7 @@ from tasker.contracts.plan import Plan
 from tasker.errors import DuplicateTask, InputInvalid
 from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
+from tasker.messaging.queues import check_namespace
 from tasker.services.engine import Engine
 from tasker.services.plans import PlanStore
 from tasker.services.pressure import Admission
@@ -44,9 +45,10 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A task about to be created: its id, and itself as JSON text."""
+    """A task about to be created: its id, what makes it the same as another one, and itself as JSON text."""
 
     task_uuid: str
+    identity: str
     text: str
 
 
@@ -71,8 +73,10 @@ class Drafts:
     def draft(self, plan: Plan, request: Request, task_id: str | None = None) -> Draft:
         """One task that can be created, of a fresh identifier or of the one given.
 
-        Raises `InputInvalid`, `NotStorable`, `IdentityError`.
+        Raises `InputInvalid`, `NotStorable`, `IdentityError`; `InvalidQueueName` for a plan whose namespace can have no
+        queue, so that no task waits for hints that cannot be sent (RT-47).
         """
+        check_namespace(plan.namespace)
         _check_context(plan, request)
         task_id = task_id or self._new_id()
         context = encode(dict(request.context), limit_bytes=self._limit)
@@ -94,7 +98,7 @@ class Drafts:
             "reason": request.reason,
             "tags": list(request.tags),
         }
-        return Draft(task_id, f'{json.dumps(rest)[:-1]},"context":{context.text}}}')
+        return Draft(task_id, identity, f'{json.dumps(rest)[:-1]},"context":{context.text}}}')
 
     def args(self, template_id: int, drafts: Sequence[Draft]) -> str:
         """The arguments of `tasker.submit_v1` as JSON text."""
@@ -140,7 +144,8 @@ class Submitter:
         """
         drafts = [self.drafts.draft(plan, request) for request in requests]
         if self._admission is not None:
-            await self._admission.require(plan, len(drafts))
+            lowest = min((request.priority for request in requests), default=0)
+            await self._admission.require(plan, len(drafts), priority=lowest)
         registered = await self._plans.register(plan, force=force)
         answer = await self._engine.call("submit", self.drafts.args(registered.template_id, drafts))
         created = set(answer["created"])

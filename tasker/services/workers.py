@@ -34,7 +34,7 @@ class Workers:
         self._connection = connection
 
     async def list(self, *, stopped: bool = False) -> Rows:
-        """Every registered process: `live`, `draining` or `expired`; with `stopped` those that ended as well.
+        """Every registered process: `live`, `draining` or `lost` (its lease is over); with `stopped` the ended, too.
 
         `in_hand` is how many steps it held at its last beat, `lease_left_ms` is negative once the lease is over.
         """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
 
 import tasker
 from tasker.db.connection import Connection
-from tasker.errors import DatabaseUnavailable, MessagingError
+from tasker.errors import DatabaseUnavailable, InvalidQueueName, MessagingError
 from tasker.messaging import MessagingService
 from tasker.services.engine import Engine
 from tasker.template import compile_text
@@ -126,3 +127,10 @@ async def test_hints_for_which_there_is_no_slot_left_are_given_back(app: tasker.
     answer = await engine.claim_received(args, hints)
     assert (answer["popped"], len(answer["claims"])) == (1, 1)
     assert len(await engine.receive(["hinted"], 10)) == 1
+
+
+async def test_a_plan_whose_namespace_can_have_no_queue_is_refused_before_anything_is_created(app: tasker.App) -> None:
+    """An older release compiled such plans; their tasks would wait for hints that can never be sent (RT-47)."""
+    with pytest.raises(InvalidQueueName, match="'orchestration_x' begins with 'orchestration', which is reserved"):
+        await app.submit(replace(PLAN, namespace="orchestration_x"))
+    assert await engine_of(app).connection.execute("select from tasker.tasks") == []

@@ -80,6 +80,18 @@ async def test_who_reaches_only_the_broker_gets_a_task(database_url: str, backen
     assert again == task
 
 
+@pytest.mark.parametrize(("asked", "requests"), [("drop:1", 0), ("dup:1", 2)])
+async def test_requests_have_the_faults_that_were_asked_for(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, asked: str, requests: int
+) -> None:
+    monkeypatch.setenv("TASKER_CHAOS", asked)
+    async with TaskRequester("pgmq", database_url=database_url) as requester:
+        await requester.request("asked/for_it", {"n": 1})
+    async with await psycopg.AsyncConnection.connect(database_url) as observer:
+        rows = await observer.execute("select count(*) from pgmq.q_orchestration_task_requests")
+        assert await rows.fetchone() == (requests,)
+
+
 async def test_the_command_asks_for_a_task_and_refusals_are_listed(database_url: str) -> None:
     await register(database_url)
     arguments = ("task", "request", "asked/for_it", "--set", "n=2", "--priority", "4")

@@ -145,6 +145,7 @@ def hot_calls(lab: Lab, session: Session) -> dict[str, Callable[[], Any]]:
         "checkpoint": lambda: session.core(
             "checkpoint", {"step": held[0]["step"], "token": held[0]["token"], "cursor": 1}
         ),
+        "begin": lambda: session.core("begin", {"step": held[0]["step"], "token": held[0]["token"]}),
         "beat": lambda: session.core(
             "worker",
             {

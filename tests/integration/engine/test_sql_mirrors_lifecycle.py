@@ -12,6 +12,7 @@ import pytest
 
 from tasker.lifecycle import paths
 from tasker.lifecycle.evaluate import StepCounts, evaluate_task, path_to
+from tasker.lifecycle.machine import Machine
 from tasker.lifecycle.step_machine import STEP, StepState
 from tasker.lifecycle.task_machine import TASK, TERMINAL, TaskState
 from tests.support.engine_fixture import Lab
@@ -52,6 +53,15 @@ def test_each_change_of_a_step_takes_the_named_path_and_no_other(db: psycopg.Con
         (found,) = db.execute("select tasker.step_path(%s, %s)", (state, kind)).fetchone() or ()
         assert found == expected.get(str(state)), state
         assert found is None or STEP.allows(StepState(name) for name in found.split(">"))
+
+
+@pytest.mark.parametrize("machine", [STEP, TASK], ids=lambda machine: machine.subject)
+def test_history_is_held_against_the_same_transitions(db: psycopg.Connection[Any], machine: Machine[Any, Any]) -> None:
+    rows = db.execute(
+        "select state, f from tasker.legal_transitions(), unnest(followers) as f where subject = %s", (machine.subject,)
+    ).fetchall()
+
+    assert sorted(rows) == sorted({(str(source), str(target)) for (source, _), target in machine.table.items()})
 
 
 def test_an_unknown_kind_of_change_is_legal_nowhere(db: psycopg.Connection[Any]) -> None:

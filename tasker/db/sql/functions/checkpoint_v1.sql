@@ -1,10 +1,12 @@
 -- Stores a checkpoint of a running step and moves its deadline; the step stays in progress (C-100). The history of
--- positions is appended here, so repeated saves never lose it. Only the holder of the current token may save.
--- p_args: {step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms, keep}.
+-- positions is appended here, so repeated saves never lose it; the last twenty are kept, which show where a step is and how
+-- fast it goes, because the row is written anew by each save and goes with every claim. Only the holder of the current
+-- token may save. p_args: {step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms}.
 -- Answer: {checkpoint} or {lost: true}.
 create or replace function tasker.checkpoint_v1(p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
+  v_kept constant int := 20;
   v_now constant timestamptz := tasker.now();
   v_step constant uuid := (p_args->>'step')::uuid;
   v_stamp constant text := to_char(v_now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
@@ -21,7 +23,9 @@ begin
     'accumulated_results', p_args->'accumulated_results',
     'history', jsonb_build_array(jsonb_build_object('cursor', p_args->'cursor', 'timestamp', v_stamp))), v_now)
   on conflict (workflow_step_uuid) do update set updated_at = v_now,
-    checkpoint = excluded.checkpoint || jsonb_build_object('history', (c.checkpoint->'history') || (excluded.checkpoint->'history'))
+    checkpoint = excluded.checkpoint || jsonb_build_object('history', case
+      when jsonb_array_length(c.checkpoint->'history') < v_kept then c.checkpoint->'history'
+      else (c.checkpoint->'history') - 0 end || (excluded.checkpoint->'history'))
   returning c.checkpoint into v_checkpoint;
   return jsonb_build_object('checkpoint', v_checkpoint);
 end

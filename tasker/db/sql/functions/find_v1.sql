@@ -34,7 +34,7 @@ as $$
       > least(power(2, i.hint_count - 1), 64) * coalesce((p_args->>'hint_grace_ms')::bigint, 5000) * interval '1 millisecond'),
     'parked', (select jsonb_agg(i.j) from item i where i.state in ('enqueued_for_orchestration',
       'enqueued_as_error_for_orchestration')
-      and i.idle > coalesce((p_args->>'park_grace_ms')::bigint, 5000) * interval '1 millisecond'),
+      and tasker.now() - i.hinted_at > coalesce((p_args->>'park_grace_ms')::bigint, 5000) * interval '1 millisecond'),
     'forgotten', (select jsonb_agg(i.j) from item i where i.state = 'pending' and i.unmet = 0
       and i.idle > coalesce((p_args->>'idle_grace_ms')::bigint, 1000) * interval '1 millisecond'
       and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)),

@@ -1,13 +1,16 @@
 -- Parked steps with what the processor needs: their results or failures and how they were parked. Without `steps`,
 -- those parked longer than `older_ms` (their message was lost). p_args: {steps: [uuid...]} or {older_ms, limit}.
--- Answer: {items: [{step, task, token, template, ordinal, name, attempt, kind, delay_ms, result}]}, in order of steps.
+-- Answer: {items: [{step, task, token, template, ordinal, name, attempt, kind, delay_ms, result}], in order of steps,
+--   unknown: [steps that do not exist]}.
 create or replace function tasker.parked_v1(p_args jsonb) returns jsonb
 language sql stable as $$
   select jsonb_build_object('items', coalesce(jsonb_agg(jsonb_build_object('step', s.workflow_step_uuid,
       'task', s.task_uuid, 'token', s.claim_token, 'template', s.template_id, 'ordinal', s.ordinal, 'name', s.name,
       'attempt', s.attempts, 'kind', l.metadata->>'kind', 'delay_ms', l.metadata->'delay_ms',
       'result', (select r.result from tasker.step_results r where r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
-        and r.workflow_step_uuid = s.workflow_step_uuid)) order by s.workflow_step_uuid), '[]'))
+        and r.workflow_step_uuid = s.workflow_step_uuid)) order by s.workflow_step_uuid), '[]'),
+    'unknown', (select jsonb_agg(g.step) from (select jsonb_array_elements_text(p_args->'steps')::uuid as step) g
+      where not exists (select from tasker.workflow_steps x where x.workflow_step_uuid = g.step)))
   from tasker.workflow_steps s
   cross join lateral (select l.metadata from tasker.step_transition_log l where l.task_uuid = s.task_uuid
     and l.workflow_step_uuid = s.workflow_step_uuid and l.sort_key = s.sort_key) l

@@ -1,8 +1,8 @@
--- The invariants of the engine as a query: every row is a broken promise. Run by the tests after every step and by
--- `doctor`; an empty answer is health. p_args: {tasks: [uuid...]} or {} for all. Time grows with the number of steps:
--- the newest rows of the history come from one sorted pass (a `limit 1` for each subject tempts the planner to walk the
--- primary key backwards each time), and what a step must know of its task comes along with it. No SET clauses: they
--- would keep it from being planned with the query around it, once.
+-- The invariants of the engine as a query: every row is a broken promise, an empty answer is health. Run by the tests after
+-- every step, and by whoever looks after a database. p_args: {tasks: [uuid...]} or {} for all. Time grows with the number of
+-- steps: the newest rows of the history come from one sorted pass (a `limit 1` for each subject tempts the planner to walk
+-- the primary key backwards each time), what a step must know of its task comes along with it, and of paths, which are few
+-- different ones, each is judged once. No SET clauses: they would keep it from being planned with the query around it, once.
 create or replace function tasker.violations_v1(p_args jsonb) returns table (rule text, subject uuid, detail text)
 language sql stable
 as $$
@@ -36,7 +36,8 @@ as $$
   where s.unmet <> p.unmet
   union all
   select 'started before its parents', s.workflow_step_uuid, s.name from steps s
-  where s.unmet > 0 and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration', 'waiting_for_retry')
+  where s.unmet > 0 and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
+    'enqueued_as_error_for_orchestration', 'waiting_for_retry')
   union all
   select 'final task with open steps', s.task_uuid, s.name || ' ' || s.state from steps s
   where s.of_complete and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
@@ -77,6 +78,18 @@ as $$
     window w as (partition by l.workflow_step_uuid order by l.id)) l
   where tasker.path_end(coalesce(l.before, 'pending')) <> split_part(l.path, '>', 1)
     or l.sort_key <> coalesce(l.key_before, 1) + tasker.path_length(l.path)
+  union all
+  select 'illegal transition', l.workflow_step_uuid, l.path
+  from (select p.path from (select distinct l.path from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid) p
+    where not tasker.path_is_legal('step', p.path)) p
+  join (select l.workflow_step_uuid, l.path from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid) l
+    on l.path = p.path
+  union all
+  select 'illegal transition of the task', l.task_uuid, l.path
+  from (select p.path from (select distinct l.path from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid) p
+    where not tasker.path_is_legal('task', p.path)) p
+  join (select l.task_uuid, l.path from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid) l
+    on l.path = p.path
   union all
   select 'complete without exactly one accepted result', s.workflow_step_uuid, s.name
   from steps s left join (select l.workflow_step_uuid, count(*) as accepted

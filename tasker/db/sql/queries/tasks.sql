@@ -141,6 +141,19 @@ select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s:
 -- Those of the tasks that exist.
 select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[])
 
+-- name: of_identity
+-- The tasks that have these identities.
+select d.identity_hash, d.task_uuid::text from tasker.task_details d where d.identity_hash = any (%(identities)s)
+
+-- name: still_parked
+-- Parked steps whose messages are known to be there; those that somebody has locked are passed over.
+update tasker.workflow_steps s set hinted_at = tasker.now()
+where s.workflow_step_uuid = any (array(
+  select p.workflow_step_uuid from tasker.workflow_steps p
+  where p.workflow_step_uuid = any (%(steps)s::uuid[])
+    and p.state in ('enqueued_for_orchestration', 'enqueued_as_error_for_orchestration')
+  order by p.workflow_step_uuid for no key update skip locked))
+
 -- name: refused
 -- Messages that nobody could use, the newest first.
 select p.moved_at, p.queue_name, p.reason, p.message from tasker.poison_messages p

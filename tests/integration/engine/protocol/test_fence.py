@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from tests.support.engine_fixture import Item, Lab, change, fail, ok, operator, retry, verdict
@@ -131,6 +133,16 @@ def test_a_checkpoint_needs_the_current_token(lab: Lab) -> None:
     assert (before.state, before.attempts, second["attempt"]) == ("in_progress", 1, 1)
 
 
+def test_a_checkpoint_keeps_its_last_twenty_positions(lab: Lab) -> None:
+    _, claims = lab.running(lab.chain(1))
+    args = {"step": claims["s0"]["step"], "token": claims["s0"]["token"]}
+
+    saved = [lab.one.core("checkpoint", {**args, "cursor": cursor})["checkpoint"] for cursor in range(25)]
+
+    kept = [[position["cursor"] for position in checkpoint["history"]] for checkpoint in saved]
+    assert kept == [list(range(max(0, cursor - 19), cursor + 1)) for cursor in range(25)]
+
+
 def test_a_checkpoint_moves_the_deadline(lab: Lab) -> None:
     task, claims = lab.running(lab.chain(1))
     before = lab.steps(task)["s0"].deadline_at
@@ -139,6 +151,23 @@ def test_a_checkpoint_moves_the_deadline(lab: Lab) -> None:
     lab.one.core("checkpoint", {"step": claims["s0"]["step"], "token": claims["s0"]["token"], "cursor": 1})
 
     assert lab.steps(task)["s0"].deadline_at > before
+
+
+def test_a_step_whose_handler_begins_late_has_its_whole_time_from_then_on(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain(1))
+    before = lab.steps(task)["s0"]
+    lab.one.set_time(seconds=20)
+    step = str(before.workflow_step_uuid)
+    args = {"step": step, "token": before.claim_token, "timeout_ms": 3000, "grace_ms": 2000}
+
+    assert lab.one.core("begin", args) == {}
+    after = lab.steps(task)["s0"]
+    assert after.deadline_at == after.updated_at + timedelta(seconds=5)
+    assert after.started_at == before.started_at, "that is when it was claimed"
+
+    lab.one.advance(change("release", claims["s0"]))
+    lab.two.claim()
+    assert lab.one.core("begin", args) == {"lost": True}
 
 
 def test_the_beat_names_the_tokens_that_are_no_longer_valid(lab: Lab) -> None:

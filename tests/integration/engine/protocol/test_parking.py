@@ -60,6 +60,21 @@ def test_a_result_of_a_cancelled_step_cannot_be_parked_and_is_kept_as_evidence(l
     assert (evidence.verdict, evidence.detail["result"]) == ("cancelled", {"late": True})
 
 
+def test_a_late_result_of_a_lost_step_cannot_be_parked_and_is_kept_as_evidence(lab: Lab) -> None:
+    """A worker that was frozen past its lease, and brings what it has."""
+    task, claims = lab.running(lab.chain())
+    lab.two.advance(retry(claims["s0"], n={"lost": True}))
+    before = lab.steps(task)["s0"]
+
+    answer = park(lab, ok(claims["s0"], {"late": True}))
+
+    assert verdict(answer, claims["s0"]) == "stale"
+    assert "parked" not in answer
+    assert lab.steps(task)["s0"] == before
+    (evidence,) = lab.refused(task)
+    assert (evidence.verdict, evidence.detail["result"]) == ("stale", {"late": True})
+
+
 def test_a_parked_step_has_no_lease_to_lose(lab: Lab) -> None:
     task, claims = lab.running(lab.chain())
     park(lab, ok(claims["s0"]))

@@ -129,12 +129,12 @@ async def test_the_list_tells_how_each_process_is(orchestra: Orchestra) -> None:
     assert (await entry(orchestra, lab.one.worker, stopped=True))["state"] == "stopped"
 
 
-async def test_a_process_that_went_silent_is_expired_and_forgotten_after_a_time(orchestra: Orchestra) -> None:
+async def test_a_process_that_went_silent_is_lost_and_forgotten_after_a_time(orchestra: Orchestra) -> None:
     lab = orchestra.lab
     lab.one.start_worker(lease_ms=0)
-    assert (await entry(orchestra, lab.one.worker))["state"] == "expired"
+    assert (await entry(orchestra, lab.one.worker))["state"] == "lost"
     await orchestra.sweep()
-    assert (await entry(orchestra, lab.one.worker))["state"] == "expired", "kept for a day"
+    assert (await entry(orchestra, lab.one.worker))["state"] == "lost", "kept for a day"
 
     patient = replace(AT_ONCE, forget_ms=0)
     plans = PlanStore(orchestra.engine.connection)

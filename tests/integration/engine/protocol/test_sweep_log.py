@@ -41,3 +41,33 @@ async def test_a_sweep_that_takes_an_overdue_step_says_so(
     await orchestra.sweep()
 
     assert "steps=1 reason='overdue steps'" in caplog.text
+
+
+async def test_a_worker_that_is_silent_for_two_thirds_of_its_lease_is_named_once(
+    orchestra: Orchestra, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before its steps are taken away, and again when it was heard of meanwhile; not one that has stopped."""
+    lab = orchestra.lab
+    lab.one.start_worker(lease_ms=30_000)
+    lab.two.start_worker(lease_ms=30_000)
+    lab.two.core("worker", {"action": "stop", "worker": lab.two.worker, "lease_ms": 0})
+
+    async def heard_of(seconds_ago: int) -> list[str]:
+        """What a sweep says when the worker's last beat was so long ago."""
+        lab.observer.execute(
+            "update tasker.workers set beat_at = clock_timestamp() - make_interval(secs => %s), "
+            "lease_until = clock_timestamp() + make_interval(secs => 3600 - %s)",
+            *(seconds_ago, seconds_ago),
+        )
+        caplog.clear()
+        await orchestra.sweep()
+        return caplog.messages
+
+    assert await heard_of(2300) == []
+    (line,) = await heard_of(2500)
+    assert line.startswith(f"worker_silent worker={lab.one.worker} host=here pid=1 since=20")
+    assert line.endswith(" s")
+    assert await heard_of(2600) == []
+    assert await heard_of(10) == []
+    assert len(await heard_of(2500)) == 1
+    assert await heard_of(3700) == [], "it is lost, which is said when steps are taken from it"

@@ -334,6 +334,21 @@ def test_the_invariants_query_names_what_is_broken(lone_lab: Lab) -> None:
             "update tasker.workflow_steps set unmet = unmet - 1",
             "unmet differs",
         ),
+        (
+            "update tasker.workflow_steps set state = 'enqueued_as_error_for_orchestration' where unmet > 0",
+            "update tasker.workflow_steps set state = 'pending' where unmet > 0",
+            "started before its parents",
+        ),
+        (
+            "update tasker.step_transition_log set path = replace(path, 'enqueued>', 'waiting_for_retry>')",
+            "update tasker.step_transition_log set path = replace(path, 'waiting_for_retry>', 'enqueued>')",
+            "illegal transition",
+        ),
+        (
+            "update tasker.task_transition_log set path = replace(path, 'initializing>', 'evaluating_results>')",
+            "update tasker.task_transition_log set path = replace(path, 'evaluating_results>', 'initializing>')",
+            "illegal transition of the task",
+        ),
     ):
         lab.one.execute(bend)
         found = {row.rule for row in lab.one.rows("select rule from tasker.violations_v1('{}')")}

@@ -121,6 +121,27 @@ async def test_a_request_that_comes_twice_is_one_task(desk: Desk) -> None:
     assert (desk.refused(), await desk.waiting()) == ([], 0)
 
 
+async def test_a_request_for_a_task_that_exists_names_that_task_in_the_log(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever asked knows an identifier that will never exist: in one batch with the first, and later."""
+    plan = await registered(desk)
+    first, second, third = (asking(plan, options={"idempotency_key": "order-7"}) for _ in range(3))
+    await desk.send(first, second)
+    with caplog.at_level("INFO", "tasker.orchestration"):
+        await desk.receive()
+        await desk.send(third)
+        await desk.receive()
+
+    (task,) = desk.tasks()
+    other = ({first["request_id"], second["request_id"]} - {task}).pop()
+    assert caplog.messages == [
+        f"task_requested_again request={request} task={task} template={plan.name}"
+        for request in (other, third["request_id"])
+    ]
+    assert (desk.refused(), await desk.waiting()) == ([], 0)
+
+
 async def test_two_orchestrators_that_get_the_same_request_make_one_task(desk: Desk) -> None:
     plan = await registered(desk)
     message = asking(plan)
@@ -231,6 +252,36 @@ async def test_requests_for_a_full_namespace_wait_however_long_it_takes_and_are_
     assert desk.lab.observer.value(deliveries) == 0
     assert await desk.receive() == 2
     assert len(desk.tasks()) == 4
+
+
+async def test_of_the_requests_for_a_full_namespace_the_urgent_ones_are_met(desk: Desk) -> None:
+    plan = await registered(desk)
+    await desk.send(asking(plan))
+    await desk.receive()
+    usual, urgent = asking(plan), asking(plan, options={"priority": 1})
+    await desk.send(usual, urgent)
+    clock = _Settable()
+    inbox = desk.requests(Admission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
+
+    assert await desk.receive(inbox) == 2
+
+    assert urgent["request_id"] in desk.tasks()
+    assert usual["request_id"] not in desk.tasks()
+    assert await desk.waiting() == 1
+
+
+async def test_a_request_for_a_template_of_a_newer_version_waits_for_a_newer_orchestrator(desk: Desk) -> None:
+    plan = await registered(desk)
+    desk.lab.observer.execute("update tasker.templates set plan = jsonb_set(plan, '{steps,0,moon_phase}', '1')")
+    await desk.send(asking(plan))
+    older = Desk(desk.lab, desk.engine, PlanStore(desk.engine.connection))
+    await older.receive()
+    assert (desk.tasks(), desk.refused(), await desk.waiting()) == ([], [], 1)
+
+    desk.lab.observer.execute("update tasker.templates set plan = plan #- '{steps,0,moon_phase}'")
+    newer = Desk(desk.lab, desk.engine, PlanStore(desk.engine.connection))
+    assert await newer.receive() == 1
+    assert len(desk.tasks()) == 1
 
 
 async def test_requests_for_other_namespaces_are_met_beside_those_that_are_put_off(desk: Desk) -> None:

@@ -1,0 +1,133 @@
+"""Ending parked steps: each goes where it was parked for; one that cannot holds up no other (rule 5)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.contracts.execution import Verdict
+from tasker.contracts.plan import EXPANDING, Plan
+from tasker.db.connection import DataRefused
+from tasker.errors import PlanUnreadable
+from tasker.lifecycle.outcomes import OutcomeError
+from tasker.orchestration.changes import Change, simple_change, with_growth
+from tasker.orchestration.halving import halved, refusal
+from tasker.orchestration.results import MAX_REPLANS, Processor
+from tasker.services.engine import Answer, Engine
+from tasker.services.exchange import Advanced, Caller
+from tasker.services.graph import plan_growth
+from tasker.services.plans import PlanStore
+
+Row = Mapping[str, Any]
+_log = logging.getLogger("tasker.orchestration")
+
+
+@dataclass(slots=True)
+class Ended:
+    """What became of parked steps, by their identifiers; one in no set had moved on before."""
+
+    advanced: Advanced = field(default_factory=Advanced)
+    done: set[str] = field(default_factory=set)
+    later: set[str] = field(default_factory=set)
+    """Still parked: somebody keeps the task, its graph keeps changing, or its template cannot be read here."""
+    unknown: set[str] = field(default_factory=set)
+    """This database has never had them."""
+
+    def take(self, changes: Sequence[Change], answer: Answer) -> None:
+        """Take in the engine's answer to these changes."""
+        self.advanced.add(answer)
+        verdicts: Mapping[str, str] = answer.get("verdicts") or {}
+        for change in changes:
+            verdict = verdicts.get(change.step_uuid)
+            if verdict is None:
+                self.done.add(change.step_uuid)
+            elif verdict in (Verdict.BUSY, Verdict.REPLAN):
+                self.later.add(change.step_uuid)
+
+
+class Ending:
+    """Ends one batch of parked steps for `caller`.
+
+    `repairs` is the kind of repair that it counts as; with `wait` False, tasks that somebody changes are passed over.
+    """
+
+    def __init__(
+        self, engine: Engine, processor: Processor, plans: PlanStore, caller: Caller, repairs: str | None, wait: bool
+    ) -> None:
+        self._engine, self._processor, self._plans = engine, processor, plans
+        self._caller, self._repairs, self._wait = caller, repairs, wait
+        self._ended = Ended()
+
+    async def end(self, steps: Sequence[str]) -> Ended:
+        """Complete, retry or fail them; those that are not parked any more are left alone."""
+        found = await self._engine.read("parked", {"steps": list(steps)})
+        self._ended.unknown |= set(found.get("unknown") or ())
+        plain: list[Row] = []
+        expanding: list[Row] = []
+        for row in found["items"]:
+            if (plan := await self._plan_of(row)) is not None:
+                (expanding if _expands(row, plan) else plain).append(row)
+        await halved(plain, self._move, self._refuse)
+        for row in expanding:
+            await halved([row], self._expand, self._refuse)
+        return self._ended
+
+    async def _plan_of(self, row: Row) -> Plan | None:
+        """None where a newer release has stored what this one cannot read: others may (rule 24)."""
+        try:
+            return await self._plans.get(row["template"])
+        except PlanUnreadable as error:
+            _log.warning("parked_result_put_off step=%s reason=%s", row["step"], error)
+            self._ended.later.add(row["step"])
+            return None
+
+    async def _move(self, rows: Sequence[Row]) -> None:
+        changes = [_parked_change(row) for row in rows]
+        self._ended.take(changes, await self._bring(changes))
+
+    async def _bring(self, changes: Sequence[Change]) -> Answer:
+        return await self._processor.bring(changes, self._caller, wait=self._wait, repairs=self._repairs)
+
+    async def _expand(self, rows: Sequence[Row]) -> None:
+        """Planned again while the graph changes; in the end the step stays parked, and its turn comes again."""
+        (row,) = rows
+        for _ in range(MAX_REPLANS):
+            change = await self._expansion(row)
+            answer = await self._bring([change])
+            if Verdict.REPLAN not in (answer.get("verdicts") or {}).values():
+                break
+        self._ended.take([change], answer)
+
+    async def _expansion(self, row: Row) -> Change:
+        plan = await self._plans.get(row["template"])
+        result = row["result"] if isinstance(row["result"], Mapping) else {}
+        try:
+            growth = await plan_growth(self._engine, plan, row["task"], row["name"], result)
+        except OutcomeError as error:
+            return _failed(row, str(error), "invalid_outcome")
+        return with_growth(_parked_change(row), growth)
+
+    async def _refuse(self, row: Row, error: DataRefused) -> None:
+        """The step fails with what the database said. Where that is refused, too, it stays parked for a person."""
+        _log.warning("parked_result_refused step=%s task=%s reason=%s", row["step"], row["task"], error)
+        change = _failed(row, refusal(error), Verdict.NOT_STORABLE)
+        try:
+            self._ended.take([change], await self._bring([change]))
+        except DataRefused as again:
+            _log.error("parked_result_stuck step=%s task=%s reason=%s", row["step"], row["task"], again)
+
+
+def _expands(row: Row, plan: Plan) -> bool:
+    return row["kind"] == "ok" and plan.steps[row["ordinal"]].type in EXPANDING
+
+
+def _parked_change(row: Row) -> Change:
+    delay = {"d": row["delay_ms"]} if row["kind"] == "retry" else {}
+    return simple_change(row["kind"], row["step"], row["task"], row["token"], **delay)
+
+
+def _failed(row: Row, message: str, error_type: str) -> Change:
+    failure = {"message": message, "error_type": error_type, "retryable": False}
+    return simple_change("fail", row["step"], row["task"], row["token"], e=failure)

@@ -1,0 +1,260 @@
+"""Parked results in batches: one that cannot be stored or ended holds up no other, and none is forgotten (rule 5)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tasker.contracts.execution import Failure, Verdict
+from tasker.db.channel import DatabaseChannel
+from tasker.db.connection import Connection
+from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.parking import LATER_SECONDS, ParkedResults, Parking
+from tasker.orchestration.results import Processor
+from tasker.orchestration.sweep import Sweeper
+from tasker.services.engine import Engine, Rules
+from tasker.services.plans import PlanStore
+from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
+from tests.support.engine_fixture import Item, Lab, ok
+from tests.support.random_plans import Spec, StepType, create_steps
+
+REFUSED = '{"a":"x\\u0000y"}'
+"""JSON that PostgreSQL does not store."""
+
+
+@dataclass(frozen=True)
+class Queued(Orchestra):
+    """The path `queued`: a worker that parks, and an orchestrator that ends what it finds in its queue."""
+
+    results: ParkedResults
+
+    async def park(self, *results: object) -> object:
+        return await Parking(self.engine, random.Random(1)).process(results, self.caller())  # type: ignore[arg-type]
+
+    async def receive(self) -> int:
+        return (await self.results.receive(self.caller(), 100))[0]
+
+    def due(self, when: str) -> None:
+        """Messages that were put off are due then."""
+        self.lab.observer.execute(
+            "update pgmq.q_orchestration_step_results set vt = clock_timestamp() + %s::interval", when
+        )
+
+    def refuse(self, *steps: str, to: str = ">complete$") -> None:
+        """From now on the database takes no transitions of these steps whose path matches `to`."""
+        for number, step in enumerate(steps):
+            self.lab.observer.execute(
+                f"alter table tasker.step_transition_log add constraint refused_{number} "
+                f"check (workflow_step_uuid <> '{step}' or path !~ '{to}') not valid"
+            )
+
+
+@pytest.fixture
+async def queued(lone_lab: Lab) -> AsyncIterator[Queued]:
+    connection = Connection(lone_lab.url)
+    messaging = MessagingService(load_backend("pgmq", {"channel": DatabaseChannel(lone_lab.url)}))
+    await messaging.open()
+    await messaging.ensure_orchestration_queues()
+    engine = Engine(connection, messaging, Rules(hidden_seconds=36_000))
+    processor, plans = Processor(engine, random.Random(1)), PlanStore(connection)
+    sweeper = Sweeper(engine, processor, plans, random.Random(2), AT_ONCE)
+    yield Queued(lone_lab, engine, processor, sweeper, ParkedResults(engine, processor, plans))
+    await messaging.close()
+    await connection.close()
+
+
+def parked_tasks(queued: Queued, count: int) -> list[Item]:
+    """Tasks of one step, which is claimed."""
+    queued.lab.submit(queued.lab.chain(1), *({} for _ in range(count)))
+    return queued.lab.one.claim()
+
+
+async def waiting(queued: Queued) -> int:
+    return (await queued.engine.messaging.queue_stats("orchestration_step_results")).depth
+
+
+async def test_a_result_that_the_database_refuses_is_parked_as_a_failure_and_the_others_as_they_are(
+    queued: Queued,
+) -> None:
+    lab = queued.lab
+    plan = lab.chain(1)
+    claims = parked_tasks(queued, 7)
+    results = [result_of(plan, claim) for claim in claims]
+    results[2], results[5] = replace(results[2], text=REFUSED), replace(results[5], text="{no json")
+
+    advanced = await queued.park(*results)
+    assert await queued.receive() == 7
+
+    culprits = {claims[2]["step"], claims[5]["step"]}
+    assert advanced.refused == dict.fromkeys(culprits, Verdict.NOT_STORABLE)  # type: ignore[attr-defined]
+    states = {claim["step"]: lab.task(claim["task"]).state for claim in claims}
+    assert {step for step, state in states.items() if state == "error"} == culprits
+    assert list(states.values()).count("complete") == 5
+    error = lab.observer.value("select error from tasker.step_failures where task_uuid = %s", claims[2]["task"])
+    assert (error["error_type"], "cannot be stored" in error["message"]) == ("not_storable", True)
+    lab.check()
+
+
+async def test_the_shortest_delay_of_parked_retries_is_answered_also_after_halving(queued: Queued) -> None:
+    plan = queued.lab.plan(Spec("soon"), Spec("bad"))
+    _, claims = queued.lab.running(plan)
+    failure = Failure("try later", "X", retryable=True)
+
+    advanced = await queued.park(
+        result_of(plan, claims["soon"], failure=failure), replace(result_of(plan, claims["bad"]), text=REFUSED)
+    )
+
+    assert advanced.retry_in_ms is not None  # type: ignore[attr-defined]
+
+
+async def test_a_parked_result_that_cannot_be_ended_fails_alone(
+    queued: Queued, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab = queued.lab
+    claims = parked_tasks(queued, 5)
+    await queued.park(*(result_of(lab.chain(1), claim) for claim in claims))
+    queued.refuse(claims[3]["step"])
+
+    assert await queued.receive() == 5
+
+    states = [lab.task(claim["task"]).state for claim in claims]
+    assert states == ["complete"] * 3 + ["error"] + ["complete"]
+    assert await waiting(queued) == 0
+    assert [line.split(" reason")[0] for line in caplog.messages] == [
+        f"parked_result_refused step={claims[3]['step']} task={claims[3]['task']}"
+    ]
+
+
+async def test_an_expansion_that_cannot_be_written_fails_alone(queued: Queued) -> None:
+    lab = queued.lab
+    plan = lab.plan(Spec("choice", StepType.DECISION), Spec("a", depends_on=("choice",)))
+    lab.submit(plan, {}, {})
+    bad, good = lab.one.claim()
+    await queued.park(*(result_of(plan, claim, create_steps("a")) for claim in (bad, good)))
+    queued.refuse(bad["step"])
+
+    assert await queued.receive() == 2
+
+    assert lab.states(bad["task"]) == {"choice": "error"}
+    assert lab.states(good["task"]) == {"choice": "complete", "a": "enqueued"}
+
+
+async def test_a_parked_result_that_cannot_even_fail_is_said_and_the_others_are_ended(
+    queued: Queued, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab = queued.lab
+    claims = parked_tasks(queued, 3)
+    await queued.park(*(result_of(lab.chain(1), claim) for claim in claims))
+    queued.refuse(claims[1]["step"], to=">")
+
+    assert await queued.receive() == 3
+
+    assert [lab.task(claim["task"]).state for claim in claims] == ["complete", "steps_in_process", "complete"]
+    assert caplog.messages[-1].startswith(f"parked_result_stuck step={claims[1]['step']}")
+
+
+async def test_a_sweep_goes_on_after_rows_that_the_database_refuses(
+    queued: Queued, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A lost worker, a parked step and, after both, another lost worker."""
+    lab = queued.lab
+    parked, *orphans = sorted(parked_tasks(queued, 4), key=lambda claim: str(claim["task"]))
+    lab.one.core("park", {"worker": lab.one.worker, "items": [ok(parked)]})
+    queued.refuse(orphans[0]["step"], parked["step"], to=">")
+
+    repairs = await queued.sweep()
+
+    assert repairs == {"lost_worker": 2}
+    assert {lab.states(orphan["task"])["s0"] for orphan in orphans[1:]} == {"waiting_for_retry"}
+    said = [line.split(" reason")[0] for line in caplog.messages]
+    assert f"sweep_refused step={orphans[0]['step']} task={orphans[0]['task']}" in said
+    assert f"parked_result_stuck step={parked['step']} task={parked['task']}" in said
+
+
+async def test_a_sweep_settles_the_others_when_the_database_refuses_one_task(
+    queued: Queued, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab = queued.lab
+    tasks = lab.submit(lab.chain(1), {}, {}, {})
+    lab.one.run_all()
+    lab.observer.execute("update tasker.tasks set state = 'evaluating_results', complete = false, completed_at = null")
+    lab.observer.execute(
+        "alter table tasker.task_transition_log add constraint refused "
+        f"check (task_uuid <> '{tasks[1]}' or path !~ '>complete$') not valid"
+    )
+
+    assert await queued.sweep() == {"not_finished": 2}
+
+    assert [lab.task(task).complete for task in tasks] == [True, False, True]
+    assert f"sweep_refused task={tasks[1]} reason=" in caplog.text
+    lab.observer.execute("alter table tasker.task_transition_log drop constraint refused")
+    assert await queued.sweep() == {"not_finished": 1}
+
+
+async def test_a_template_of_a_newer_release_holds_up_neither_the_queue_nor_a_sweep(
+    queued: Queued, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab = queued.lab
+    (old,) = lab.submit(lab.chain(1), {})
+    (newer,) = lab.submit(lab.chain(1, name="newer"), {})
+    lost = lab.submit(lab.chain(1, name="newer"), {})[0]
+    claims = {claim["task"]: claim for claim in lab.one.claim()}
+    await queued.park(result_of(lab.chain(1), claims[old]), result_of(lab.chain(1, name="newer"), claims[newer]))
+    lab.observer.execute(
+        """update tasker.templates set plan = plan || '{"of": "tomorrow"}'
+        where template_id = (select template_id from tasker.tasks where task_uuid = %s)""",
+        newer,
+    )
+
+    assert await queued.receive() == 2
+    assert (lab.task(old).state, lab.states(newer)["s0"]) == ("complete", "enqueued_for_orchestration")
+    assert await waiting(queued) == 1, "somebody else may be able to"
+
+    assert not await queued.sweep()
+    assert lab.states(lost)["s0"] == "in_progress"
+    assert {line.split()[0] for line in caplog.messages} == {"parked_result_put_off", "sweep_passed_over"}
+
+
+async def test_the_message_of_a_task_that_somebody_keeps_comes_again_and_counts_as_no_repair(queued: Queued) -> None:
+    lab = queued.lab
+    held, free = parked_tasks(queued, 2)
+    await queued.park(*(result_of(lab.chain(1), claim) for claim in (held, free)))
+    await queued.engine.connection.execute("set lock_timeout = '50ms'")
+
+    with lab.transaction(lab.one):
+        lab.one.execute("select from tasker.tasks where task_uuid = %s for update", held["task"])
+        assert await queued.receive() == 2
+        assert [lab.task(claim["task"]).state for claim in (held, free)] == ["steps_in_process", "complete"]
+        assert await waiting(queued) == 1
+        assert queued.results.longest_pause() == LATER_SECONDS, "nobody announces it"
+        assert not await queued.sweep(), "passed over, and not counted"
+    queued.due("1 hour")
+    assert await queued.receive() == 0, "not yet"
+    assert queued.results.longest_pause() == LATER_SECONDS
+
+    queued.due("0 seconds")
+    assert await queued.receive() == 1
+
+    assert lab.task(held["task"]).state == "complete"
+    assert (await waiting(queued), queued.results.longest_pause()) == (0, 36_000)
+    assert not await queued.sweep()
+
+
+async def test_a_sweep_is_patient_with_a_step_whose_message_was_put_off(queued: Queued) -> None:
+    lab = queued.lab
+    (claim,) = parked_tasks(queued, 1)
+    await queued.park(result_of(lab.chain(1), claim))
+    lab.observer.execute("update tasker.workflow_steps set hinted_at = hinted_at - interval '1 hour'")
+    await queued.engine.connection.execute("set lock_timeout = '50ms'")
+    found = {"limit": 10, "park_grace_ms": 60_000}
+    assert lab.one.core("find", found).get("parked")
+
+    with lab.transaction(lab.one):
+        lab.one.execute("select from tasker.tasks where task_uuid = %s for update", claim["task"])
+        await queued.receive()
+
+    assert not lab.one.core("find", found).get("parked")
