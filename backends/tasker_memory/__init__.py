@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from tasker.contracts.messaging import BackendSettings
+from tasker.errors import MessagingError
 from tasker_memory.backend import DEFAULT_MAX_DEPTH, MemoryBackend, SystemClock
 
 __all__ = ["MemoryBackend", "create"]
 
 
 def create(settings: BackendSettings) -> MemoryBackend:
-    """A new set of queues. `clock` has a `monotonic()` in seconds; `max_depth` bounds the messages of each queue."""
-    return MemoryBackend(settings.get("clock") or SystemClock(), int(settings.get("max_depth", DEFAULT_MAX_DEPTH)))
+    """A new set of queues. `clock` has a `monotonic()` in seconds; `max_depth` bounds the messages of each queue.
+
+    Raises `MessagingError` for unknown settings; `channel`, the engine's database, is of no use here.
+    """
+    if unknown := sorted({*settings} - {"channel", "clock", "max_depth"}):
+        hint = "there are: clock, max_depth"
+        raise MessagingError(f"memory has no setting {', '.join(unknown)}", retryable=False, hint=hint)
+    max_depth = settings.get("max_depth", DEFAULT_MAX_DEPTH)
+    if type(max_depth) is not int or max_depth < 1:  # True is no number here
+        raise MessagingError("memory needs a whole number from 1 as max_depth", retryable=False)
+    return MemoryBackend(settings.get("clock") or SystemClock(), max_depth)

@@ -11,7 +11,7 @@ from typing import Any, cast
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError, RedisError, TimeoutError
+from redis.exceptions import AuthenticationError, ConnectionError, RedisError, TimeoutError
 
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_redis.settings import RedisSettings
@@ -93,7 +93,8 @@ class Link:
             yield
         except (ConnectionError, TimeoutError, OSError) as error:
             hint = "check the server's address and that it is running; an open backend connects again by itself"
-            raise BackendUnavailable(f"Redis does not answer: {error}", hint=hint) from error
+            mends = not isinstance(error, AuthenticationError)
+            raise BackendUnavailable(f"Redis does not answer: {error}", retryable=mends, hint=hint) from error
         except RedisError as error:
             raise MessagingError(f"Redis refused a call: {error}") from error
 

@@ -7,8 +7,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from tasker.app.configured import UNCONFIGURED, Configured
+from tasker.app.faults import with_faults
 from tasker.app.system import new_task_uuid
-from tasker.contracts.messaging import BackendSettings
+from tasker.contracts.messaging import BackendSettings, Capabilities
 from tasker.db.channel import DatabaseChannel
 from tasker.errors import UsageError
 from tasker.lifecycle.storable import encode
@@ -41,8 +42,9 @@ class TaskRequester:
         if url is not None:
             settings["channel"] = DatabaseChannel(url)
         self._limit = configuration.context_limit_bytes
-        self._messaging = MessagingService(load_backend(name, settings), configuration.queue_names)
-        _require_reachable(name, self._messaging, url)
+        chosen = load_backend(name, settings)
+        _require_reachable(name, chosen.capabilities, url)
+        self._messaging = MessagingService(with_faults(chosen), configuration.queue_names)
 
     async def __aenter__(self) -> Self:
         """Connect. Raises `MessagingError`."""
@@ -78,8 +80,8 @@ class TaskRequester:
         await self._messaging.send_task_finalization({"task_uuid": checked(task_uuid)})
 
 
-def _require_reachable(name: str, messaging: MessagingService, url: str | None) -> None:
-    if messaging.capabilities.transactional and url is None:
+def _require_reachable(name: str, capabilities: Capabilities, url: str | None) -> None:
+    if capabilities.transactional and url is None:
         raise UsageError(
             f"the queues of the {name} backend are in the database, and no database is named",
             hint="give its URL, or choose a broker: --backend rabbitmq",

@@ -52,7 +52,6 @@ class Capabilities:
     """Messages live in the engine's database and are sent in the transaction that makes them true."""
     native_delay: bool = False
     """`send_message_with_delay` keeps a message invisible until it is due."""
-    native_priority: bool = False
     ack_extend: bool = False
     """`extend_visibility` keeps a received message hidden for longer."""
     fetch_by_id: bool = False

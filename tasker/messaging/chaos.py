@@ -2,7 +2,8 @@
 
 Chosen with `TASKER_CHAOS=drop:0.01,dup:0.01,delay:0.05` (shares of the messages sent) and optional `seed:7`,
 `delay_ms:200`. A wrapped backend is never transactional: its messages are sent after the commit, where faults happen.
-The engine must not care, because a message is only a hint.
+The engine must not care, because a message is only a hint. A request for a task is more: one that is dropped is gone
+until it is asked for again.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -20,12 +22,18 @@ from tasker.errors import MessagingError, UsageError
 from tasker.messaging.forwarding import ForwardingBackend
 
 VARIABLE = "TASKER_CHAOS"
+SHARES = ("drop", "dup", "delay")
+LATEST_MS = 60_000.0
+"""Late messages wait in the process, so lateness has a bound."""
 _log = logging.getLogger("tasker.chaos")
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How often what goes wrong: shares from 0.0 to 1.0; `delay_ms` is how late a delayed message is sent."""
+    """How often what goes wrong: shares from 0.0 to 1.0, together at most 1.0, for a message has one fault.
+
+    `delay_ms` is how late a delayed message is sent, up to a minute; with a `seed` the same sends get the same faults.
+    """
 
     drop: float = 0.0
     dup: float = 0.0
@@ -39,25 +47,60 @@ class Faults:
         values: dict[str, Any] = {}
         for part in filter(None, (piece.strip() for piece in text.split(","))):
             name, _, value = part.partition(":")
-            if name not in cls.__slots__:
-                raise UsageError(f"{VARIABLE}: {name!r} is no fault", hint=f"expected {', '.join(cls.__slots__)}")
-            values[name] = _number(name, value)
-        seed = values.pop("seed", None)
-        return replace(cls(**values), seed=None if seed is None else int(seed))
+            if name in values:
+                raise _refused(f"{name} is named twice", "each name once")
+            values[name] = _value(name, value.strip())
+        faults = cls(**values)
+        if faults.total > 1:
+            raise _refused(
+                f"the shares add up to {faults.total:g}", "at most 1 for all of them: a message has one fault"
+            )
+        return faults
+
+    @property
+    def total(self) -> float:
+        """The share of messages that have a fault."""
+        return self.drop + self.dup + self.delay
+
+    def __str__(self) -> str:
+        late = f"{self.delay:.2%} are sent {self.delay_ms:g} ms late"
+        seed = "no seed" if self.seed is None else f"seed {self.seed}"
+        return f"{self.drop:.2%} are dropped, {self.dup:.2%} are sent twice, {late} ({seed})"
 
 
-def _number(name: str, value: str) -> float:
+def _value(name: str, text: str) -> float | int:
+    if name in SHARES:
+        return _number(name, text, 1.0, "a share from 0 to 1")
+    if name == "delay_ms":
+        return _number(name, text, LATEST_MS, f"milliseconds from 0 to {LATEST_MS:g}")
+    if name != "seed":
+        raise _refused(f"{name!r} is no fault", f"one of {', '.join(field.name for field in fields(Faults))}")
     try:
-        number = float(value)
+        return int(text)
+    except ValueError:
+        raise _refused(f"seed is {text!r}", "a whole number") from None
+
+
+def _number(name: str, text: str, most: float, expected: str) -> float:
+    try:
+        number = float(text)
     except ValueError:
         number = -1.0
-    if number < 0 or (name in ("drop", "dup", "delay") and number > 1):
-        raise UsageError(f"{VARIABLE}: {name} is {value!r}", hint="expected a share from 0 to 1, as in drop:0.01")
+    if not 0 <= number <= most:  # nan is neither
+        raise _refused(f"{name} is {text!r}", expected)
     return number
 
 
+def _refused(found: str, expected: str) -> UsageError:
+    hint = f"expected {expected}, as in {VARIABLE}=drop:0.01,dup:0.01,delay:0.05,delay_ms:200,seed:7; or unset it"
+    return UsageError(f"{VARIABLE}: {found}", hint=hint)
+
+
 class ChaosBackend(ForwardingBackend):
-    """A backend whose sends sometimes go wrong. `faults_done` counts what was done."""
+    """A backend whose sends sometimes go wrong.
+
+    Each fault is counted in `faults_done` and logged when it is done, so that a killed process has told of it.
+    """
 
     def __init__(self, backend: Backend, faults: Faults) -> None:
         super().__init__(backend)
@@ -66,6 +109,19 @@ class ChaosBackend(ForwardingBackend):
         self._late: set[asyncio.Task[None]] = set()
         self.capabilities = replace(backend.capabilities, transactional=False)
         self.faults_done: Counter[str] = Counter()
+        self._told = False
+
+    async def open(self) -> None:
+        """Connect, and say once what is done to messages: nobody should search for faults that were asked for."""
+        if not self._told:
+            _log.warning(
+                "%s is set: of the messages that this process sends %s, requests for tasks among them; unset it where"
+                " work must not be lost",
+                VARIABLE,
+                self._faults,
+            )
+        self._told = True
+        await self._backend.open()
 
     async def close(self) -> None:
         """Send what is late, release connections."""
@@ -78,36 +134,39 @@ class ChaosBackend(ForwardingBackend):
 
     async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
         """Send each, or not, or twice, or later; a message that was not sent has the identifier 0."""
-        ids = []
-        for payload in payloads:
-            ids.append(await self._one(queue, payload))
-        return ids
+        return [await self._one(queue, partial(self._backend.send_message, queue, payload)) for payload in payloads]
 
-    async def _one(self, queue: str, payload: bytes) -> int:
+    async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
+        """Send with the delay, or not, or twice, or later still."""
+        return await self._one(queue, partial(self._backend.send_message_with_delay, queue, payload, delay_seconds))
+
+    async def _one(self, queue: str, send: Callable[[], Awaitable[int]]) -> int:
         fault = self._draw()
         self.faults_done[fault] += 1
+        if fault != "none":
+            _log.info("fault_done %s %s", fault, queue)
         if fault == "drop":
             return 0
         if fault == "delay":
-            task = asyncio.create_task(self._send_late(queue, payload))
+            task = asyncio.create_task(self._send_late(send))
             self._late.add(task)
             task.add_done_callback(self._late.discard)
             return 0
         if fault == "dup":
-            await self._backend.send_message(queue, payload)
-        return await self._backend.send_message(queue, payload)
+            await send()
+        return await send()
 
     def _draw(self) -> str:
         number, edge = self._random.random(), 0.0
-        for fault in ("drop", "dup", "delay"):
+        for fault in SHARES:
             edge += getattr(self._faults, fault)
             if number < edge:
                 return fault
         return "none"
 
-    async def _send_late(self, queue: str, payload: bytes) -> None:
+    async def _send_late(self, send: Callable[[], Awaitable[int]]) -> None:
         await asyncio.sleep(self._faults.delay_ms / 1000)
         try:
-            await self._backend.send_message(queue, payload)
+            await send()
         except MessagingError as error:
             _log.info("a delayed message was lost: %s", error)

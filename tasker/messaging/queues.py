@@ -38,10 +38,6 @@ class QueueNames:
         """The queue of a namespace's workers; raises `InvalidQueueName` for a namespace that cannot have one."""
         return f"worker_{check_namespace(namespace)}_queue"
 
-    def is_task_finalizations(self, queue: str) -> bool:
-        """True for the configured name and for the older one without the plural s (D-6)."""
-        return queue in (self.task_finalizations, "orchestration_task_finalization")
-
 
 def namespace_of(queue: str) -> str:
     """The namespace that a queue's name carries (B-15, F-73); the backends' SQL follows the same rules.

@@ -55,10 +55,15 @@ def install(dsn: str) -> None:
             connection.execute(script.encode())
 
 
+def remove_queues(dsn: str) -> None:
+    """Leave no queues, poison or steps."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("select tasker_pgmq.drop_queue(queue_name) from pgmq.meta")
+        connection.execute("truncate tasker.poison_messages, tasker.steps")
+
+
 @pytest.fixture
 def empty_pgmq(pgmq_dsn: str) -> str:
     """The database without queues, poison or steps."""
-    with psycopg.connect(pgmq_dsn, autocommit=True) as connection:
-        connection.execute("select tasker_pgmq.drop_queue(queue_name) from pgmq.meta")
-        connection.execute("truncate tasker.poison_messages, tasker.steps")
+    remove_queues(pgmq_dsn)
     return pgmq_dsn

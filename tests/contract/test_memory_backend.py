@@ -39,6 +39,12 @@ class TestMemory(MessagingContract):
     async def advance(self, backend: Backend, seconds: float) -> None:
         self.clock.seconds += seconds
 
+    async def another(self, backend: Backend) -> Backend:
+        pytest.skip("memory is one process: nobody else has its messages, and they end with it")
+
+    async def restart(self, backend: Backend) -> None:
+        pytest.skip("memory has no server")
+
 
 @pytest.fixture
 def small(clock: HandClock) -> MemoryBackend:
@@ -84,3 +90,9 @@ async def test_a_delayed_message_is_announced_when_it_is_due() -> None:
 async def test_subscribing_to_a_missing_queue_is_an_error(small: MemoryBackend) -> None:
     with pytest.raises(MessagingError, match="'q' does not exist"):
         await anext(small.subscribe_many(["q"]))
+
+
+@pytest.mark.parametrize("depth", [0, "many", True, None])
+def test_a_depth_that_makes_no_sense_is_refused(depth: object) -> None:
+    with pytest.raises(MessagingError, match="max_depth"):
+        create({"max_depth": depth})

@@ -47,13 +47,14 @@ def private_broker() -> Iterator[brokers.PrivateServer]:
 class Rig:
     """A backend under a prefix of its own, and the time of all backends made here."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, ack_wait_seconds: float = 3600) -> None:
         self.url, self.prefix, self.seconds = url, f"tasker_test_{uuid4().hex[:8]}", 0.0
+        self.ack_wait_seconds = ack_wait_seconds
         self.put_off: list[tuple[float, str]] = []
         self.backend = self.another()
 
     def another(self, **settings: object) -> Shifted:
-        made = create({"url": self.url, "prefix": self.prefix, "ack_wait_seconds": 3600, **settings})
+        made = create({"url": self.url, "prefix": self.prefix, "ack_wait_seconds": self.ack_wait_seconds, **settings})
         made.__class__ = Shifted
         assert isinstance(made, Shifted)
         made.rig = self
@@ -79,10 +80,14 @@ class Rig:
 
 @pytest_asyncio.fixture
 async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
-    """On the shared server; on one of our own where the test restarts it."""
-    own = request.node.name.startswith("test_after_a_restart")
+    """On the shared server; on one of our own where the test restarts it.
+
+    When the server takes back what a dead process held is its own clock's matter: there it does so quickly.
+    """
+    name = request.node.name
+    own = name.startswith("test_after_a_restart")
     url = request.getfixturevalue("private_broker").url if own else brokers.shared_url(brokers.NATS)
-    rig = Rig(url)
+    rig = Rig(url, ack_wait_seconds=2) if name.startswith("test_what_a_dead_process_held") else Rig(url)
     await rig.backend.open()
     yield rig
     await rig.clean()
@@ -96,6 +101,11 @@ class TestNats(MessagingContract):
 
     async def advance(self, backend: Backend, seconds: float) -> None:
         await self.rig.advance(seconds)
+
+    async def another(self, backend: Backend) -> Backend:
+        rival = self.rig.another()
+        await rival.open()
+        return rival
 
     async def restart(self, backend: Backend) -> None:
         server: brokers.PrivateServer = self.request.getfixturevalue("private_broker")
@@ -127,13 +137,6 @@ async def test_a_message_that_came_back_and_went_to_a_rival_is_no_longer_ours(
     assert await backend.extend_visibility("q", message_id, 60.0) is False
     assert await backend.ack_message("q", message_id) is False
     assert await rival.ack_message("q", message_id) is True
-
-
-async def test_two_processes_get_disjoint_messages(backend: NatsBackend, rival: NatsBackend) -> None:
-    await backend.create_queue("q")
-    ids = await backend.send_messages("q", [b"{}"] * 60)
-    batches = await asyncio.gather(*(one.receive_messages("q", 10, 60.0) for one in (backend, rival) * 3))
-    assert sorted(message.message_id for batch in batches for message in batch) == ids
 
 
 async def test_an_overdue_message_is_given_back_while_nobody_asks(rig: Rig, rival: NatsBackend) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 
 import psycopg
@@ -10,10 +10,13 @@ import pytest_asyncio
 from psycopg import sql
 
 from tasker.contracts.messaging import Available, Backend
+from tasker.db.channel import DatabaseChannel
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker.testing.messaging_contract import MessagingContract
 from tasker_pgmq import PgmqBackend, create
 from tasker_pgmq.held import HeldMessages
+from tests.contract.conftest import install, remove_queues
+from tests.support.private_postgres import PrivatePostgres, private_server
 from tests.support.sql_channel import PsycopgChannel
 
 
@@ -32,11 +35,31 @@ async def rival(empty_pgmq: str) -> AsyncIterator[PgmqBackend]:
     await backend.close()
 
 
+@pytest.fixture(scope="module")
+def private_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivatePostgres]:
+    with private_server(tmp_path_factory.mktemp("postgres")) as server:
+        install(server.url)
+        yield server
+
+
 class TestPgmq(MessagingContract):
+    """Over the engine's own channel, which outlives the server."""
+
     @pytest_asyncio.fixture
-    async def backend(self, pgmq: PgmqBackend, empty_pgmq: str) -> Backend:
-        self.dsn = empty_pgmq
-        return pgmq
+    async def backend(self, empty_pgmq: str, request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
+        """On the tests' server; on one of our own where the test restarts it."""
+        self.dsn, self.request = empty_pgmq, request
+        if request.node.name.startswith("test_after_a_restart"):
+            self.dsn = request.getfixturevalue("private_postgres").url
+            remove_queues(self.dsn)
+        backend = await self.another()
+        yield backend
+        await backend.close()
+
+    async def another(self, backend: Backend | None = None) -> Backend:
+        made = create({"channel": DatabaseChannel(self.dsn)})
+        await made.open()
+        return made
 
     async def advance(self, backend: Backend, seconds: float) -> None:
         async with await psycopg.AsyncConnection.connect(self.dsn, autocommit=True) as connection:
@@ -46,6 +69,10 @@ class TestPgmq(MessagingContract):
                     "enqueued_at = enqueued_at - make_interval(secs => %s)"
                 ).format(sql.Identifier("pgmq", f"q_{queue.lower()}"))
                 await connection.execute(statement, (seconds, seconds))
+
+    async def restart(self, backend: Backend) -> None:
+        server: PrivatePostgres = self.request.getfixturevalue("private_postgres")
+        await asyncio.to_thread(server.restart)
 
 
 async def test_a_message_that_came_back_and_went_to_a_rival_is_no_longer_ours(
@@ -59,13 +86,6 @@ async def test_a_message_that_came_back_and_went_to_a_rival_is_no_longer_ours(
     assert await pgmq.extend_visibility("q", message_id, 60.0) is False
     assert await pgmq.ack_message("q", message_id) is False
     assert await rival.ack_message("q", message_id) is True
-
-
-async def test_two_connections_get_disjoint_messages(pgmq: PgmqBackend, rival: PgmqBackend) -> None:
-    await pgmq.create_queue("q")
-    ids = await pgmq.send_messages("q", [b"{}"] * 60)
-    batches = await asyncio.gather(*(backend.receive_messages("q", 10, 60.0) for backend in (pgmq, rival) * 3))
-    assert sorted(message.message_id for batch in batches for message in batch) == ids
 
 
 async def test_a_name_that_differs_only_in_case_is_refused(pgmq: PgmqBackend) -> None:

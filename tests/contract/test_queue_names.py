@@ -9,6 +9,7 @@ from tasker.contracts.messaging import check_queue_name
 from tasker.errors import InvalidQueueName
 from tasker.messaging import QueueNames, check_namespace, namespace_of, ready_channel
 from tasker.messaging.queues import CHANNEL_MAX_BYTES, NAMESPACE_MAX
+from tasker.template import compile_text
 
 NAMESPACES_OF_QUEUES = [
     ("orchestration_task_requests", "orchestration"),
@@ -89,18 +90,23 @@ def test_the_orchestration_has_a_channel_of_its_own() -> None:
         ready_channel("orchestration; listen x")
 
 
-def test_both_spellings_of_the_finalization_queue_are_known() -> None:
-    names = QueueNames()
-    assert names.orchestration() == (
+def test_orchestrators_read_three_queues() -> None:
+    assert QueueNames().orchestration() == (
         "orchestration_task_requests",
         "orchestration_step_results",
         "orchestration_task_finalizations",
     )
-    assert names.is_task_finalizations("orchestration_task_finalizations")
-    assert names.is_task_finalizations("orchestration_task_finalization")
-    assert not names.is_task_finalizations("orchestration_step_results")
 
 
 def test_a_configured_queue_name_is_checked_at_once() -> None:
     with pytest.raises(InvalidQueueName, match="'step results'"):
         QueueNames(step_results="step results")
+
+
+@given(st.from_regex(r"(orchestration|worker)?[A-Za-z0-9_-]{0,20}", fullmatch=True))
+def test_a_namespace_that_the_compiler_accepts_can_have_a_queue(namespace: str) -> None:
+    result = compile_text(f'name: a\nnamespace_name: "{namespace}"\nversion: 1.0.0\nsteps: [{{name: a, handler: h}}]\n')
+    if result.ok:
+        assert check_namespace(namespace) == namespace
+    if namespace.startswith("orchestration"):
+        assert [problem.code for problem in result.errors] == ["T026"]
