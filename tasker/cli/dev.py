@@ -74,6 +74,10 @@ class _Child:
             self._process.send_signal(signal.SIGTERM)
         self._process.wait()
 
+    def was_killed(self) -> bool:
+        """True when it ended by a signal that it did not get from here: no change of a file will bring it back."""
+        return (self._process.poll() or 0) < 0 and self._told is not self._process
+
     def restart(self) -> None:
         """Another one."""
         self.stop()
@@ -89,6 +93,9 @@ def _watch(watched: Sequence[Path], child: _Child) -> None:
             changed = sorted(path.name for path in now.keys() | seen.keys() if now.get(path) != seen.get(path))
             seen = now
             click.echo(f"changed: {', '.join(changed[:5])}; starting again", err=True)
+            child.restart()
+        elif child.was_killed():
+            click.echo("the worker was killed; starting another", err=True)
             child.restart()
 
 

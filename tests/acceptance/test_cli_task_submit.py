@@ -75,8 +75,20 @@ def test_the_end_is_shown_and_told_by_the_exit_code(
 ) -> None:
     fleet.worker("worker", str(LINEAR))
     given = json.dumps({"value": 3, "divisor": divisor})
-    result = invoke("task", "submit", TARGET, "--input", given, "--wait", "--format", "json", database=registered)
-    assert result.exit_code == code, result.output
+    result = invoke(
+        "task",
+        "submit",
+        TARGET,
+        "--input",
+        given,
+        "--wait",
+        "--timeout",
+        "120",
+        "--format",
+        "json",
+        database=registered,
+    )
+    assert result.exit_code == code, (result.output, fleet.log("worker"))
     report = json.loads(result.stdout)
     assert report["status"] == status
     oracle.check({report["task_uuid"]: status})

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.served import served_namespaces
+from tasker.app.served import register_served
 from tasker.db.connection import Connection
-from tasker.errors import HandlerNotFound, UsageError
+from tasker.errors import HandlerNotFound, InvalidQueueName, UsageError
 from tasker.services.handlers import load_handlers
 from tasker.services.plans import PlanStore
 
@@ -47,7 +47,8 @@ async def served(url: str, configuration: Configured, *namespaces: str, workflow
     try:
         plans = PlanStore(connection)
         options = {"workflows": workflows, "namespaces": namespaces}
-        return await served_namespaces(configuration, load_handlers([]), plans, **options)  # type: ignore[arg-type]
+        found = await register_served(configuration, load_handlers([]), plans, **options)  # type: ignore[arg-type]
+        return found.namespaces
     finally:
         await connection.close()
 
@@ -93,3 +94,11 @@ async def test_a_template_without_its_handlers_stops_the_start(database_url: str
 async def test_nothing_to_serve_is_an_error_that_names_the_paths(database_url: str) -> None:
     with pytest.raises(UsageError, match=r"config/tasks/\*\*/\*\.\{yml,yaml\}"):
         await served(database_url, UNCONFIGURED)
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+async def test_a_namespace_that_can_have_no_queue_stops_the_start(database_url: str, by_option: bool) -> None:
+    asked = ("orchestration_x",)
+    configuration = Configured(search_paths=(), namespaces=() if by_option else asked)
+    with pytest.raises(InvalidQueueName, match="'orchestration_x' begins with 'orchestration', which is reserved"):
+        await served(database_url, configuration, *(asked if by_option else ()))

@@ -94,4 +94,4 @@ def test_the_list_of_workers_tells_where_they_are_and_what_they_have(
     assert "0/3" in text
 
     fleet.kill("one")
-    until(lambda: "expired" in invoke("worker", "list", database=database_url).output, "its lease is over")
+    until(lambda: "lost" in invoke("worker", "list", database=database_url).output, "its lease is over")

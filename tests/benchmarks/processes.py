@@ -64,6 +64,13 @@ class Bench:
         assert self.value(f"select bool_and(state = 'complete') {mine}", tasks), "not every task completed"
         return float(self.value(f"select extract(epoch from max(completed_at) - min(created_at)) {mine}", tasks))
 
+    def end(self, name: str) -> None:
+        """Stop one process of the fleet, for good."""
+        process = self.fleet.processes[name]
+        process.terminate()
+        process.wait()
+        del self.fleet.processes[name]
+
     def cpu(self) -> dict[str, float]:
         """CPU seconds so far: of the fleet's processes, of the database, of the broker. 0: not seen from here."""
         used = {

@@ -9,11 +9,13 @@ from typing import Any
 
 from tasker.execution.settings import WorkerSettings
 from tests.benchmarks.ground import Figure, Ground
-from tests.benchmarks.processes import WORKFLOWS, Bench, bench
+from tests.benchmarks.processes import WORKFLOWS, Bench, bench, broker_of
 from tests.support.waiting import until
 
 NAMES = ("recovery-worker", "recovery-orchestrator")
 SHORT_LEASE, DEFAULT_LEASE = 3.0, WorkerSettings().lease_ms / 1000
+OUTSIDE = "rabbitmq"
+"""Where messages are not in the database."""
 CASES = ("beside another", "started again", "none left")
 RUNS = 3
 TASKS, NAP_SECONDS = 60, 4.0
@@ -27,25 +29,28 @@ MOVED = """select l.workflow_step_uuid, extract(epoch from min(l.created_at) - %
 def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """Seconds until the last of the lost steps moved."""
     if "recovery-worker" in names:
-        yield _of_worker(ground, SHORT_LEASE, tell)
+        yield _of_worker(ground, "pgmq", SHORT_LEASE, tell)
         if not ground.quick:
-            yield _of_worker(ground, DEFAULT_LEASE, tell)
+            yield _of_worker(ground, "pgmq", DEFAULT_LEASE, tell)
+        yield _of_worker(ground, OUTSIDE, SHORT_LEASE, tell)
     if "recovery-orchestrator" in names:
         for case in CASES[:1] if ground.size > 1 else CASES[:2] if ground.quick else CASES:
-            yield _of_orchestrator(ground, case, tell)
+            yield _of_orchestrator(ground, "pgmq", case, tell)
+        yield _of_orchestrator(ground, OUTSIDE, CASES[0], tell)
 
 
-def _of_worker(ground: Ground, lease: float, tell: Callable[[str], None]) -> Figure:
+def _of_worker(ground: Ground, backend: str, lease: float, tell: Callable[[str], None]) -> Figure:
     """Two workers, one is killed while it runs steps; until the other one runs them."""
     runs = 1 if ground.quick or lease > SHORT_LEASE else RUNS
     times: list[float] = []
-    with bench(ground, f"worker_{lease:.0f}", "pgmq", None) as fleet:
+    name = f"worker_{backend}_{lease:.0f}"
+    with broker_of(backend) as broker, bench(ground, name, backend, broker) as fleet:
         for number in range(runs + 1):
             fleet.fleet.worker(f"worker{number}", str(WORKFLOWS / "naps"), lease=lease)
         for number in range(runs):
-            tell(f"worker killed, lease {lease:g} s: {number + 1} of {runs}")
+            tell(f"{backend}, worker killed, lease {lease:g} s: {number + 1} of {runs}")
             times += _kill_worker(ground, fleet)
-    return _figure(f"worker, lease {lease:g} s", times, runs)
+    return _figure(f"{backend}, worker, {lease:g} s", times, runs)
 
 
 def _kill_worker(ground: Ground, bench: Bench) -> list[float]:
@@ -63,15 +68,15 @@ def _kill_worker(ground: Ground, bench: Bench) -> list[float]:
     return times
 
 
-def _of_orchestrator(ground: Ground, case: str, tell: Callable[[str], None]) -> Figure:
+def _of_orchestrator(ground: Ground, backend: str, case: str, tell: Callable[[str], None]) -> Figure:
     """It is frozen until results are parked, then killed; until these have moved on."""
-    tell(f"orchestrator killed, {case}")
-    name = f"orchestrator_{case.replace(' ', '_')}"
-    with bench(ground, name, "pgmq", None) as fleet:
+    tell(f"{backend}, orchestrator killed, {case}")
+    name = f"orchestrator_{backend}_{case.replace(' ', '_')}"
+    with broker_of(backend) as broker, bench(ground, name, backend, broker) as fleet:
         fleet.fleet.worker("worker", str(WORKFLOWS / "linear"), "--result-path", "queued", lease=DEFAULT_LEASE)
         for number in range(2 if case == "beside another" else 1):
             fleet.fleet.orchestrator(f"orchestrator{number}")
-        return _figure(f"orchestrator, {case}", _kill_orchestrator(ground, fleet, case), 1)
+        return _figure(f"{backend}, orch., {case}", _kill_orchestrator(ground, fleet, case), 1)
 
 
 def _kill_orchestrator(ground: Ground, bench: Bench, case: str) -> list[float]:

@@ -41,6 +41,11 @@ def _grow(ground: Ground, bench: Bench, path: str, tell: Callable[[str], None]) 
         figure = _throughput(ground, bench, path, workers)
         first = first or figure.value
         yield replace(figure, ratio=figure.value / first)
+    if path == "queued" and ground.size == 1:
+        tell(f"{bench.backend}, {path}, workers: {workers}, one orchestrator")
+        bench.end("orchestrator1")
+        figure = _throughput(ground, bench, path, workers)
+        yield replace(figure, name=f"{figure.name}, 1 orchestrator", ratio=figure.value / (first or figure.value))
 
 
 def _counts(ground: Ground) -> tuple[int, ...]:

@@ -3,11 +3,11 @@
 | block | what is done with it |
 |---|---|
 | yaml, python with a first line `# path/file` | written to that file; a template is compiled, too |
-| yaml | compiled as a template; with a first line `# fragment` it must be YAML |
+| yaml | compiled as a template; with a first line `# fragment` or `# compose.yaml` it must be YAML |
 | python | run; all blocks of a page share their names; `await` is allowed at the top level, as in a notebook |
 | console | each `$ tasker ...` and `$ python ...` is run and must exit with 0, or with N after a comment `# exit N` |
 | sql | run |
-| json, toml | read |
+| json, toml, ini | read |
 | sh, text, mermaid, no language | nothing |
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import configparser
 import inspect
 import json
 import re
@@ -64,6 +65,15 @@ def snippets(page: str) -> list[Snippet]:
     ]
 
 
+def read_ini(text: str) -> list[tuple[str, str, str]]:
+    """Section, key and value of each line; keys may be repeated, as systemd has it. Raises `configparser.Error`."""
+    numbered = re.sub(r"^(\w+)=", lambda found: f"{found[1]}.{found.start()}=", text, flags=re.MULTILINE)
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # keep upper case
+    parser.read_string(numbered)
+    return [(name, key.rpartition(".")[0], value) for name in parser.sections() for key, value in parser[name].items()]
+
+
 @dataclass
 class Reader:
     """Somebody who follows a page in a folder of their own, on that database."""
@@ -92,6 +102,7 @@ class Reader:
             "sql": self._sql,
             "json": lambda block: json.loads(block.text),
             "toml": lambda block: tomllib.loads(block.text) and None,
+            "ini": lambda block: read_ini(block.text) and None,
             **dict.fromkeys(SHOWN_ONLY, lambda block: None),
         }
         assert snippet.language in ways, f"nobody knows what to do with a {snippet.language} block"
@@ -109,7 +120,7 @@ class Reader:
         path.write_text(snippet.text, encoding="utf-8")
 
     def _yaml(self, snippet: Snippet) -> None:
-        if snippet.text.startswith("# fragment\n"):
+        if snippet.text.startswith(("# fragment\n", "# compose.yaml\n")):
             assert yaml.safe_load(snippet.text)
             return
         result = compile_text(snippet.text)

@@ -82,7 +82,7 @@ def folder(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setenv("TASKER_TEMPLATE_PATH", "none")  # a page may set it
     yield folder
     for left in folder.iterdir():
-        if left.is_symlink():
+        if left.is_symlink() or left.is_file():
             left.unlink()
         elif left.name != DEFAULT_DATA_DIR.parts[0]:
             shutil.rmtree(left)

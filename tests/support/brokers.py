@@ -266,12 +266,12 @@ def free_port() -> int:
 
 ENGINE_BACKENDS = [name for name in ("pgmq", "memory", "rabbitmq", "redis", "nats") if name in installed_backends()]
 """The backends on which the engine's own tests run."""
-_KIND_OF = {"rabbitmq": RABBITMQ, "redis": REDIS, "nats": NATS}
+KIND_OF = {"rabbitmq": RABBITMQ, "redis": REDIS, "nats": NATS}
 
 
 def engine_settings(backend: str) -> dict[str, Any]:
     """Settings for one engine: what it sends stays apart from all others on the server. Skips without a server."""
-    kind = _KIND_OF.get(backend)
+    kind = KIND_OF.get(backend)
     return {} if kind is None else {"url": shared_url(kind), "prefix": f"tasker_test_{uuid4().hex[:12]}_"}
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,8 +26,8 @@ OUTLIVED = 20.0
 class Fleet:
     """Processes by name. Leave it with `stop`, which ends whatever still runs.
 
-    `broker` is the URL of the messaging backend, `chaos` what goes wrong with messages, `environment` is added to that
-    of every process.
+    `broker` is the URL of the messaging backend, `environment` is added to that of every process. `chaos` is what goes
+    wrong with messages: by `seed`, and differently in each process.
     """
 
     def __init__(
@@ -35,11 +38,13 @@ class Fleet:
         backend: str = "pgmq",
         broker: str = "",
         chaos: str = "",
+        seed: int = 1,
         environment: Mapping[str, str] = {},
     ) -> None:
         self._folder = folder
         self._common = ["--database-url", database_url, "--backend", backend]
-        self._environment = {**os.environ, **environment, **({"TASKER_CHAOS": chaos} if chaos else {})}
+        self._environment = {**os.environ, **environment}
+        self._chaos, self._seeds = chaos, itertools.count(1000 * seed)
         if broker:
             self._environment[URL_VARIABLES[backend]] = broker
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -102,6 +107,11 @@ class Fleet:
         """What the process has printed."""
         return (self._folder / f"{name}.log").read_text()
 
+    def faults(self, fault: str = r"\w+") -> Counter[tuple[str, str]]:
+        """What TASKER_CHAOS has done so far by (fault, queue), in processes that were killed as well."""
+        logs = "".join(log.read_text() for log in self._folder.glob("*.log"))
+        return Counter(re.findall(rf"fault_done ({fault}) (\S+)", logs))
+
     def _start(self, name: str, arguments: list[str], environment: Mapping[str, str]) -> None:
         self._commands[name] = [sys.executable, "-m", "tasker", *arguments, *self._common], environment
         self._launch(name)
@@ -109,11 +119,12 @@ class Fleet:
 
     def _launch(self, name: str) -> None:
         command, environment = self._commands[name]
+        chaos = {"TASKER_CHAOS": f"{self._chaos},seed:{next(self._seeds)}"} if self._chaos else {}
         with (self._folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env={**self._environment, **environment},
+                env={**self._environment, **environment, **chaos},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -130,6 +141,14 @@ def _end_with_the_tests() -> None:
     """On Linux: be killed when the tests are, who then cannot stop what they have started."""
     if _LIBC is not None:
         _LIBC.prctl(1, signal.SIGKILL)
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that it has started, where that can be known."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
 
 
 def is_gone(pid: int) -> bool:

@@ -1,41 +1,56 @@
-"""A worker that is frozen past its lease and thawed."""
+"""Workers that are frozen past their lease and thawed."""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
+from contextlib import suppress
 
 from tests.support.fleet import Fleet
+from tests.support.holding import drop_writes, held, waiting
 from tests.support.oracle import Oracle
 from tests.support.waiting import until
 
-TRIES = 6
+RESULTS, TRIES = "tasker.step_results", 6
 
 
 def busiest(fleet: Fleet, oracle: Oracle) -> str:
     """The worker that runs the most steps at this moment."""
-    found: list[int | None] = []
+    found: list[int] = []
 
     def is_found() -> bool:
-        found.append(oracle.busiest_pid())
-        return found[-1] is not None
+        found[:] = oracle.busy_pids()
+        return bool(found)
 
     until(is_found, "a worker runs steps")
-    return fleet.name_of(found[-1] or 0)
+    return fleet.name_of(found[0])
 
 
-def freeze_until_lost(fleet: Fleet, oracle: Oracle) -> None:
-    """Freeze a worker until its lease has ended and its steps are taken away, then thaw it.
+def freeze_with_results(fleet: Fleet, oracle: Oracle, url: str, names: Sequence[str]) -> int:
+    """Freeze these workers while they write results, until their steps have been taken away, and thaw them.
 
-    Again with another one, when it had ended its steps just before.
+    What they were writing is dropped, so that they have it still, and bring it late; until some of it was refused.
+    Again when a thawed worker gave up what it had before it brought it, as it may. Somebody else must sweep. Returns
+    how many workers were frozen.
     """
-    for _ in range(TRIES):
-        frozen = busiest(fleet, oracle)
-        fleet.signal(frozen, signal.SIGSTOP)
-        try:
-            until(lambda: oracle.failures("worker_lost") > 0, "its lease has ended", limit=20)
-            return
-        except AssertionError:
-            continue
-        finally:
-            fleet.signal(frozen, signal.SIGCONT)
-    raise AssertionError("no frozen worker lost a step")
+    refused = oracle.refused()
+    for times in range(1, TRIES + 1):
+        _freeze(fleet, oracle, url, names)
+        with suppress(AssertionError):
+            until(lambda: oracle.refused() > refused, "what they bring late is refused", limit=10)
+            return times * len(names)
+    raise AssertionError(f"no result was refused of workers that were frozen {TRIES} times")
+
+
+def _freeze(fleet: Fleet, oracle: Oracle, url: str, names: Sequence[str]) -> None:
+    lost = oracle.failures("worker_lost")
+    with held(url, RESULTS):
+        until(lambda: bool(waiting(oracle, RESULTS)), "results are being written")
+        for name in names:
+            fleet.signal(name, signal.SIGSTOP)
+        drop_writes(oracle, waiting(oracle, RESULTS))
+    try:
+        until(lambda: oracle.failures("worker_lost") > lost, "their leases have ended")
+    finally:
+        for name in names:
+            fleet.signal(name, signal.SIGCONT)

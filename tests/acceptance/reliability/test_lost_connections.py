@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from random import Random
+from typing import Any
 
 import psycopg
 
@@ -13,31 +15,44 @@ from tasker.services.submission import Request, Submitted
 from tests.acceptance.workflow_case import WORKFLOWS, load_input
 from tests.support.oracle import Oracle
 
-TASKS = 60
+TASKS, LOST = 60, 10
+HELD = "lock table tasker.workflow_step_edges in share mode"
+WAITING = """select pid from pg_locks join pg_stat_activity using (pid)
+  where relation = 'tasker.workflow_step_edges'::regclass and not granted and datname = current_database()"""
+OTHERS = "select pid from pg_stat_activity where datname = current_database() and application_name like 'tasker %'"
 
 
-def end_connections(url: str, share: float, random: Random) -> int:
-    """End some connections of this database's clients, as a server that restarts would; how many."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        rows = connection.execute(
-            "select pid from pg_stat_activity where datname = current_database() and application_name like 'tasker %'"
-        ).fetchall()
-        chosen = [pid for (pid,) in rows if random.random() < share]
-        connection.execute("select pg_terminate_backend(pid) from unnest(%s::int[]) pid", (chosen,))
-        return len(chosen)
+async def interrupted(url: str, random: Random, submission: Coroutine[Any, Any, bool]) -> bool:
+    """What a submission answers whose connection is ended in the middle, with some of the other clients'."""
+    async with (
+        await psycopg.AsyncConnection.connect(url) as holder,
+        await psycopg.AsyncConnection.connect(url, autocommit=True) as observer,
+    ):
+        await holder.execute(HELD)
+        submitting = asyncio.create_task(submission)
+        async with asyncio.timeout(60):
+            while not (held := await (await observer.execute(WAITING)).fetchall()):
+                await asyncio.sleep(0.005)
+        others = await (await observer.execute(OTHERS)).fetchall()
+        chosen = [pid for (pid,) in held] + [pid for (pid,) in others if random.random() < 0.5]
+        await observer.execute("select pg_terminate_backend(pid) from unnest(%s::int[]) pid", (chosen,))
+        answer = await submitting
+        await holder.rollback()
+        return answer
 
 
 def test_a_submission_whose_connection_is_lost_is_repeated_without_a_second_task(
     database_url: str, oracle: Oracle
 ) -> None:
     random, folder = Random(1), "linear_math"
+    lost: list[str] = []
 
     async def run() -> None:
         async with tasker.App(database_url) as app:
             for number in range(TASKS):
-                if number % 3 == 0:
-                    assert end_connections(database_url, 0.5, random) >= 0
                 request = Request(load_input(folder), idempotency_key=str(number))
+                if number % (TASKS // LOST) == 0:
+                    assert not await interrupted(database_url, random, submitted(app, request))
                 while not await submitted(app, request):
                     pass
             for (task,) in oracle.rows("select task_uuid::text from tasker.tasks"):
@@ -46,12 +61,14 @@ def test_a_submission_whose_connection_is_lost_is_repeated_without_a_second_task
     async def submitted(app: tasker.App, request: Request) -> bool:
         try:
             (answer,) = await app.submit_many(WORKFLOWS / folder, [request])
-        except DatabaseError:
+        except DatabaseError as error:
+            lost.append(str(error))
             return False
         return isinstance(answer, Submitted | DuplicateTask)
 
     asyncio.run(run())
 
     tasks = [task for (task,) in oracle.rows("select task_uuid::text from tasker.tasks")]
+    assert len(lost) >= LOST
     assert len(tasks) == TASKS
     oracle.check(dict.fromkeys(tasks, "complete"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,19 +22,39 @@ def oracle(database_url: str) -> Iterator[Oracle]:
     judge.close()
 
 
+def start(fleet: Fleet, oracle: Oracle, kind: str) -> list[int]:
+    """A command with workers of its own; their processes."""
+    if kind == "dev":
+        fleet.dev("parent", str(SLOW))
+    else:
+        fleet.worker("parent", str(SLOW), "--processes", "2")
+    children = 1 if kind == "dev" else 2
+    until(lambda: len(oracle.pids()) == children, "all work", show=lambda: fleet.log("parent"))
+    return oracle.pids()
+
+
+@pytest.mark.parametrize("kind", ["dev", "worker"])
+def test_a_worker_that_is_killed_is_replaced_by_the_command_that_started_it(
+    database_url: str, tmp_path: Path, oracle: Oracle, kind: str
+) -> None:
+    fleet = Fleet(database_url, tmp_path)
+    try:
+        pids = start(fleet, oracle, kind)
+        os.kill(pids[0], signal.SIGKILL)
+        until(lambda: bool({*oracle.pids()} - {*pids}), "another works", show=lambda: fleet.log("parent"))
+        assert fleet.processes["parent"].poll() is None
+        assert "starting another" in fleet.log("parent")
+    finally:
+        fleet.stop()
+
+
 @pytest.mark.parametrize("kind", ["dev", "worker"])
 def test_workers_end_gracefully_when_the_command_that_started_them_is_killed(
     database_url: str, tmp_path: Path, oracle: Oracle, kind: str
 ) -> None:
     fleet = Fleet(database_url, tmp_path)
     try:
-        if kind == "dev":
-            fleet.dev("parent", str(SLOW))
-        else:
-            fleet.worker("parent", str(SLOW), "--processes", "2")
-            until(lambda: oracle.value("select count(*) from tasker.workers") == 2, "both work")
-        pids = [pid for (pid,) in oracle.rows("select pid from tasker.workers")]
-        assert pids
+        pids = start(fleet, oracle, kind)
         assert fleet.processes["parent"].pid not in pids
 
         fleet.kill("parent")

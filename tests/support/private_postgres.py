@@ -1,0 +1,48 @@
+"""A PostgreSQL server of a test's own, which the test may kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tasker.db.database import ensure_database
+from tasker.db.embedded import EmbeddedServer, watch
+from tests.support.waiting import until
+
+
+class PrivatePostgres:
+    """A server in a folder, on the server's own socket. Use `private_server`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._server = EmbeddedServer.start(folder, linger_seconds=1)
+        self._left: list[EmbeddedServer] = []
+        self.url = self._server.url
+        ensure_database(self.url)
+
+    def restart(self) -> None:
+        """`kill -9` of the server's first process, and a new server on the same data."""
+        pid = watch.postmaster_pid(str(self._folder / "data" / "postmaster.pid"))
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not watch.is_running(pid), "the server is gone")
+        self._left.append(self._server)
+        self._server = EmbeddedServer.start(self._folder, linger_seconds=1)
+
+    def stop(self) -> None:
+        """Stop it; its data stay."""
+        for server in (*self._left, self._server):
+            server.stop()
+
+
+@contextmanager
+def private_server(folder: Path) -> Iterator[PrivatePostgres]:
+    """A running server with an empty database, stopped at the end."""
+    server = PrivatePostgres(folder)
+    try:
+        yield server
+    finally:
+        server.stop()
