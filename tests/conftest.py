@@ -16,6 +16,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import hypothesis
 import psycopg
 import pytest
 
@@ -26,6 +27,11 @@ from tests.support import brokers
 VARIABLE = "TASKER_TEST_DATABASE_URL"
 LOCAL_URL = "postgresql://postgres@127.0.0.1:5432/postgres"
 _numbers = itertools.count(1)
+
+hypothesis.settings.register_profile(  # how fast a machine is, is not what these tests are about
+    "tasker", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("tasker")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: the processes of tests inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasker.app.faults import with_faults
 from tasker.app.system import SystemClock
 from tasker.contracts.messaging import Backend, BackendSettings, TransactionalBackend
 from tasker.db.channel import DatabaseChannel
@@ -74,7 +74,7 @@ def prepare(
     database_url = with_statement_timeout(database_url, database.statement_timeout_ms)
     chosen = load_backend(backend, {"channel": DatabaseChannel(database_url), **(backend_settings or {})})
     _upgrade(database_url, _scripts(chosen), database.connect_wait_seconds if waits else 0.0)
-    return Ground(database_url, MessagingService(_guarded(_with_chaos(chosen), breakers), names), server)
+    return Ground(database_url, MessagingService(_guarded(with_faults(chosen), breakers), names), server)
 
 
 def _upgrade(url: str, scripts: Sequence[tuple[str, str]], wait_seconds: float) -> None:
@@ -87,15 +87,6 @@ def _upgrade(url: str, scripts: Sequence[tuple[str, str]], wait_seconds: float) 
 
         await_database(url, wait_seconds)
         upgrade(url, scripts)
-
-
-def _with_chaos(backend: Backend) -> Backend:
-    """The backend with the faults that `TASKER_CHAOS` asks for."""
-    if not (asked := os.environ.get("TASKER_CHAOS")):
-        return backend
-    from tasker.messaging.chaos import ChaosBackend, Faults
-
-    return ChaosBackend(backend, Faults.parse(asked))
 
 
 def _guarded(backend: Backend, breakers: Breakers | None) -> Backend:

@@ -223,11 +223,11 @@ class App:
     ) -> Callable[[CallerTransaction, float], Submitted]:
         """All of `submit_in` but the writing: the template is registered, in a transaction of its own."""
         plan = await self.plan(target, template=template, environment=environment)
-        await self.admission.require(plan)
+        request = Request(context or {}, **options)
+        await self.admission.require(plan, priority=request.priority)
         await self.plans.register(plan, force=True)
         if self._engine.transactional:  # made in the caller's transaction, others would wait for the queue
             await self.messaging.ensure_namespace(plan.namespace)
-        request = Request(context or {}, **options)
         send = None if self._engine.transactional else self._after_commit.send
         submission = CallerSubmission(self._submitter.drafts, self._ground.messaging.backend, send=send)
         return lambda transaction, lock_timeout: submission.submit(

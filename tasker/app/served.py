@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tasker.app.configured import Configured
 from tasker.contracts.plan import Plan
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
+from tasker.messaging.queues import check_namespace
 from tasker.services.handlers import add_handlers_beside, require_handlers
 from tasker.services.plans import PlanStore
 from tasker.services.template_search import search
 from tasker.services.templates import load_plans
 
 
-async def served_namespaces(
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a process serves."""
+
+    namespaces: list[str]
+    """Sorted."""
+    plans: list[Plan]
+    """The templates that were found and registered; its namespaces may have others."""
+
+
+async def register_served(
     configuration: Configured,
     registry: HandlerRegistry,
     plans: PlanStore,
@@ -23,27 +35,29 @@ async def served_namespaces(
     workflows: Sequence[Path] = (),
     namespaces: Sequence[str] = (),
     force: bool = False,
-) -> list[str]:
-    """Register the templates of `workflows`, load the handlers beside them; the namespaces to serve, sorted.
+) -> Served:
+    """Register the templates of `workflows`, load the handlers beside them; what to serve.
 
     Where no workflow is named, the templates are those that the configuration's search paths find: of the namespaces
     that are named here or by the configuration, else all of them. Raises `UsageError` when there is nothing to serve,
-    `TemplateError` and `HandlerNotFound`.
+    `InvalidQueueName` for a namespace that can have no queue (RT-47), `TemplateError` and `HandlerNotFound`.
     """
     asked = {*namespaces} or (set() if workflows else {*configuration.namespaces})
+    for namespace in sorted(asked):
+        check_namespace(namespace)
     only = set() if workflows else asked
-    served = set(asked)
-    for path in workflows or search(configuration.search_paths):
-        for plan in _plans(path, configuration, registry, only):
-            await plans.register(plan, force=force)
-            served.add(plan.namespace)
-    if not served:
+    paths = workflows or search(configuration.search_paths)
+    found = [plan for path in paths for plan in _plans(path, configuration, registry, only)]
+    for plan in found:
+        await plans.register(plan, force=force)
+    found_in = asked | {plan.namespace for plan in found}
+    if not found_in:
         raise UsageError(
             "the worker serves nothing: no template is found by common.task_templates.search_paths "
             f"({', '.join(configuration.search_paths)})",
             hint="name workflows (tasker worker workflows/orders) or --namespace NAME",
         )
-    return sorted(served)
+    return Served(sorted(found_in), found)
 
 
 def _plans(path: Path, configuration: Configured, registry: HandlerRegistry, only: Collection[str]) -> list[Plan]:

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from tasker.app.awaited_broker import open_broker
 from tasker.app.bootstrap import Ground, prepare
 from tasker.app.capacity import ORCHESTRATOR, PROCESSES_VARIABLE, WORKER, purposes_of, tell_capacity
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.orchestrator import Orchestrator
 from tasker.app.reloading import Reloading, at_hangup
 from tasker.app.runtime import Runtime
-from tasker.app.served import served_namespaces
-from tasker.app.stopping import Stop, grace_of
+from tasker.app.served import register_served
+from tasker.app.stopping import Stop, grace_of, tell_short_grace
 from tasker.app.system import SystemClock
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
@@ -84,8 +85,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
         async def stop() -> None:
             await _stop_worker(runtime, grace_of(service.stop_limit))
 
-    served = ", ".join(runtime.namespaces)
-    title = f"worker {runtime.worker.identity} serves {served}"
+    title = f"worker {runtime.worker.identity} serves {', '.join(runtime.namespaces)}"
 
     def change(found: Configured) -> None:
         runtime.events.change(found.worker.events)
@@ -159,7 +159,7 @@ async def _worker(service: Service, ground: Ground, breakers: Breakers) -> Runti
     registry = load_handlers(service.handlers)
     connection = Connection(ground.url, name="tasker register")
     plans = PlanStore(connection)
-    namespaces = await served_namespaces(
+    found = await register_served(
         service.configuration,
         registry,
         plans,
@@ -168,12 +168,15 @@ async def _worker(service: Service, ground: Ground, breakers: Breakers) -> Runti
         force=service.force,
     )
     await connection.close()
+    settings = service.configuration.worker
+    if not service.force:  # templates that are being developed: each change restarts the worker, and may cut off steps
+        tell_short_grace(found.plans, service.stop_limit)
     return Runtime(
         ground.url,
         ground.messaging,
         registry,
-        namespaces,
-        settings=service.configuration.worker,
+        found.namespaces,
+        settings=settings,
         sweeps=service.configuration.sweeps,
         breakers=breakers,
         consume=False,
@@ -192,8 +195,10 @@ async def _serve(
 ) -> None:
     stop = Stop(service.stop_limit)
     at_hangup(Reloading(service.configuration, service.reread, change))
-    await ground.messaging.open()
     try:
+        wait_seconds = service.configuration.database.connect_wait_seconds
+        if await stop.interrupted(open_broker(ground.messaging, wait_seconds)):
+            return
         await server.start()
         ready(title)
         together = int(os.environ.get(PROCESSES_VARIABLE, "1"))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from tasker.contracts.plan import Plan
 
 _log = logging.getLogger("tasker.process")
 GIVE_BACK_SECONDS = 7.0
@@ -19,6 +23,26 @@ GIVE_BACK_SECONDS = 7.0
 def grace_of(limit_seconds: float) -> float:
     """How long running steps may go on when the whole stop has this limit."""
     return limit_seconds - min(GIVE_BACK_SECONDS, limit_seconds / 2)
+
+
+def tell_short_grace(plans: Iterable[Plan], limit_seconds: float) -> None:
+    """Warn when an orderly stop with this limit leaves a step less time than its own `timeout_seconds` (H-66).
+
+    The timeout of all others only bounds what hangs: it says nothing about how long they take.
+    """
+    steps = ((step.timeout_seconds or 0.0, f"{p.namespace}/{p.name}/{step.name}") for p in plans for step in p.steps)
+    seconds, name = max(steps, default=(0.0, ""))
+    if seconds <= (grace := grace_of(limit_seconds)):
+        return
+    _log.warning(
+        "an orderly stop leaves running steps %g seconds, and the step %s may take %g: what does not end in time is"
+        " given back and begins anew elsewhere; set orchestration.shutdown_timeout_ms to %d or more, and let what"
+        " supervises this process wait longer than that, or give the step a shorter timeout_seconds",
+        grace,
+        name,
+        seconds,
+        math.ceil((seconds + min(GIVE_BACK_SECONDS, seconds)) * 1000),
+    )
 
 
 def stopping_signals() -> tuple[signal.Signals, ...]:
@@ -44,6 +68,18 @@ class Stop:
     async def asked(self) -> None:
         """Return at the first signal."""
         await self._asked.wait()
+
+    async def interrupted(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Do this, and return when it has ended; True when a signal came first, at which it is cancelled."""
+        asked, working = asyncio.ensure_future(self.asked()), asyncio.ensure_future(work)
+        await asyncio.wait([asked, working], return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            working.cancel()
+            await asyncio.wait([working])
+            return True
+        asked.cancel()
+        working.result()
+        return False
 
     def _signalled(self, number: int) -> None:
         self._signals += 1

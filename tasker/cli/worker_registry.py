@@ -13,7 +13,7 @@ from tasker.cli.render_values import clock_time, duration
 from tasker.cli.worker import worker as start
 
 Row = Mapping[str, Any]
-COLOURS = {"live": "green", "draining": "yellow", "expired": "red", "stopped": None}
+COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None}
 
 
 class WorkerGroup(click.Group):
@@ -32,7 +32,8 @@ class WorkerGroup(click.Group):
 def list_(stopped: bool, callables: bool, form: str, database: Database) -> None:
     """List the workers and orchestrators of this database: where they run, what they serve, how they are.
 
-    An expired one went silent: its steps run elsewhere. The number of steps in hand is that of its last beat.
+    A lost one went silent: its lease is over, for as long as is shown, and its steps run elsewhere. The number of steps
+    in hand is that of its last beat.
 
     \b
     Examples:

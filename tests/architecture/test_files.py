@@ -13,7 +13,6 @@ TEST_LIMIT = 400
 LONGER: dict[str, str] = {
     "tasker/batch_processing/batchable.py": "one published class of many short methods",
     "tasker/db/sql/migrations/0001_initial.up.sql": "read table by table; a migration is not split after its release",
-    "tasker/testing/messaging_contract.py": "one class that a backend inherits: the whole contract in one place",
 }
 """Files that were looked at again and may be longer: path -> why."""
 
