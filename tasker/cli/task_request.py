@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from tasker.cli.connection import FORMAT, configured_for, connected, print_as
 from tasker.cli.options import Database, database_options
 from tasker.cli.render_values import date_time, echo, one_line
+from tasker.cli.task_options import task_input, task_options
 
 if TYPE_CHECKING:
     from tasker.app.requesting import TaskRequester
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("target", metavar="NAMESPACE/NAME[:VERSION]")
-@click.option("--input", "given", metavar="JSON|@FILE|-", help="The task's input; - is standard input.  [default: {}]")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable.")
-@click.option("--priority", type=int, default=0, show_default=True, help="Higher runs sooner.")
-@click.option("--idempotency-key", metavar="K", help="Requests with the same key are one task.")
+@task_options
 @click.option(
     "--task", "task_uuid", metavar="UUID", help="Ask again for this task, when it is unknown what became of it."
 )
@@ -36,10 +33,7 @@ def request(target: str, given: str | None, settings: tuple[str, ...], database:
     Example:
       RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
     """
-    from tasker.cli.run_input import read_input
-
-    values = read_input(given, settings, folder=None, read_stdin=sys.stdin.read).values
-    echo(asyncio.run(_ask(_requester(database), target, values, options)))
+    echo(asyncio.run(_ask(_requester(database), target, task_input(given, settings), options)))
 
 
 def _requester(database: Database) -> TaskRequester:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from tasker.cli.connection import FORMAT, actor, connected, print_as
 from tasker.cli.options import Database, database_options
 from tasker.cli.render_values import echo
+from tasker.cli.task_options import task_input, task_options
 
 if TYPE_CHECKING:
     from tasker.app import App
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("target", metavar="NAMESPACE/NAME[:VERSION]")
-@click.option("--input", "given", metavar="JSON|@FILE|-", help="The task's input; - is standard input.  [default: {}]")
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable.")
-@click.option("--priority", type=int, default=0, show_default=True, help="Higher runs sooner.")
-@click.option("--idempotency-key", metavar="K", help="Refuse to submit if a task with this key exists.")
+@task_options
 @click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Kept with the task; repeatable.")
 @click.option("--wait", is_flag=True, help="Wait until it has ended, and show it.")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="With --wait: at most.")
@@ -57,11 +54,9 @@ def submit(target: str, database: Database, form: str, wait: bool, timeout: floa
 
 
 def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Request:
-    from tasker.cli.run_input import read_input
     from tasker.services.submission import Request
 
-    values = read_input(given, settings, folder=None, read_stdin=sys.stdin.read).values
-    return Request(values, initiator=actor(), source_system="tasker task submit", **options)
+    return Request(task_input(given, settings), initiator=actor(), source_system="tasker task submit", **options)
 
 
 async def _submit(app: App, *, target: str, request: Request) -> Submitted:

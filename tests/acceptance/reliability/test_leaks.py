@@ -60,7 +60,12 @@ def test_a_program_that_stops_its_app_is_as_it_was_before(database_url: str, bac
     for _ in range(ROUNDS):
         asyncio.run(use("order_fulfillment"))
 
-    assert threading.active_count() <= threads, threading.enumerate()
+    until(  # an idle thread that was told to end does so in a moment
+        lambda: threading.active_count() <= threads,
+        "the threads have ended",
+        limit=30,
+        show=lambda: str(threading.enumerate()),
+    )
     assert open_files() <= files
     assert children() <= processes
     until(lambda: sessions(database_url) == 0, "the server has seen every connection end")
