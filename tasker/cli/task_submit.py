@@ -9,7 +9,6 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, connected, print_as
 from tasker.cli.options import Database, database_options
-from tasker.cli.render_values import echo
 from tasker.cli.task_options import task_input, task_options
 
 if TYPE_CHECKING:
@@ -40,7 +39,8 @@ def submit(target: str, database: Database, form: str, wait: bool, timeout: floa
     \b
     Exit codes:
       0  submitted; with --wait: complete
-      1  with --wait: failed, cancelled, or not ended within --timeout
+      1  not submitted (no database, too much waits already); with --wait also:
+         failed, cancelled, or not ended within --timeout
       2  a mistake in the command or the input
     """
     if timeout is not None and not wait:
@@ -50,6 +50,7 @@ def submit(target: str, database: Database, form: str, wait: bool, timeout: floa
     if not wait:
         print_as(form, {"task_uuid": submitted.task_uuid, "steps": submitted.step_count}, lambda row: row["task_uuid"])
         return
+    click.echo(f"submitted {submitted.task_uuid}", err=True)
     raise SystemExit(_wait(database, submitted.task_uuid, timeout, form))
 
 
@@ -76,8 +77,8 @@ def _wait(database: Database, task_uuid: str, timeout: float | None, form: str) 
     try:
         report = connected(database, ended)
     except TimeoutError:
-        click.echo(f"not ended after {timeout:g} s; see: tasker task show {task_uuid}", err=True)
-        echo(task_uuid)
+        click.echo(f"not ended after {timeout or 0:g} s; see: tasker task show {task_uuid}", err=True)
+        print_as(form, {"task_uuid": task_uuid, "status": "not ended"}, lambda row: row["task_uuid"])
         return 1
     print_as(form, report_object(report), lambda _: report_text(report))
     return 0 if report.status == "complete" else 1

@@ -78,8 +78,7 @@ class Ending:
         """None where a newer release has stored what this one cannot read: others may (rule 24)."""
         try:
             return await self._plans.get(row["template"])
-        except PlanUnreadable as error:
-            _log.warning("parked_result_put_off step=%s reason=%s", row["step"], error)
+        except PlanUnreadable:
             self._ended.later.add(row["step"])
             return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ from tasker.db.connection import DataRefused
 from tasker.services.exchange import Result
 
 Item = TypeVar("Item")
+_log = logging.getLogger("tasker.orchestration")
 
 
 async def halved(
@@ -31,11 +33,14 @@ async def halved(
         await halved(items[middle:], write, refuse)
 
 
-def not_storable(result: Result, error: DataRefused) -> Result:
-    """The failure in place of a result that cannot be stored. Raises `error` when this is such a failure already."""
+def not_storable(result: Result, error: DataRefused) -> Result | None:
+    """The failure in place of a result that cannot be stored. None when this is such a failure already: its step is
+    left to its deadline, and to a person."""
     outcome = result.outcome
     if outcome.failure is not None and outcome.failure.error_type == Verdict.NOT_STORABLE:
-        raise error
+        claim = outcome.claim
+        _log.error("result_stuck step=%s task=%s reason=%s", claim.name, claim.task_uuid, error)
+        return None
     failure = Failure(message=refusal(error), error_type=Verdict.NOT_STORABLE, retryable=False)
     return Result(Outcome(outcome.claim, outcome.duration_ms, failure=failure), result.plan)
 

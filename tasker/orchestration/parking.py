@@ -56,7 +56,8 @@ class Parking:
 
     async def _refuse(self, result: Result, caller: Caller, advanced: Advanced, error: DataRefused) -> None:
         """What the database does not store is parked as a failure (rule 5)."""
-        await self._park([not_storable(result, error)], caller, advanced)
+        if (failure := not_storable(result, error)) is not None:
+            await self._park([failure], caller, advanced)
         advanced.refused[result.outcome.claim.step_uuid] = Verdict.NOT_STORABLE
 
     def _change(self, result: Result) -> Change:

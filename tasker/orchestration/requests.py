@@ -98,9 +98,9 @@ class TaskRequests:
                 await self._admission.require(template.plan, len(requests), priority=lowest)
         except Overloaded as error:
             await self._put_off(messages, error.retry_after or 1.0)
-        except PlanUnreadable as error:  # an orchestrator of a newer version can
+        except PlanUnreadable as error:
             _log.warning("task_requests_put_off template=%s reason=%s", name[1], error.message)
-            await self._put_off(messages, PUT_OFF_SECONDS)
+            await self._leave_to_newer(messages)
         except DatabaseError:
             raise
         except TaskerError as error:
@@ -150,6 +150,16 @@ class TaskRequests:
         _log.warning("task_request_refused id=%s reason=%s", message.message_id, reason)
         await self._engine.set_aside(message.queue, message.message_id, message.payload, reason)
         await self._engine.messaging.ack_messages([message])
+
+    async def _leave_to_newer(self, messages: Sequence[QueuedMessage]) -> None:
+        """An orchestrator of a newer version can meet them; here those for other templates are not held up."""
+        messaging = self._engine.messaging
+        if not messaging.capabilities.native_delay:
+            await self._put_off(messages, PUT_OFF_SECONDS)
+            return
+        for message in messages:
+            await messaging.send_message_with_delay(message.queue, message.payload, PUT_OFF_SECONDS)
+        await messaging.ack_messages(messages)
 
     async def _put_off(self, messages: Sequence[QueuedMessage], seconds: float) -> None:
         """To the end of the queue, as new messages: given back, they would be buried after so many deliveries.

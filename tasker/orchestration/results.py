@@ -56,7 +56,8 @@ class Processor:
     async def _refuse(self, result: Result, caller: Caller, advanced: Advanced, error: DataRefused) -> None:
         """What the database does not store fails its step (rule 5)."""
         advanced.refused[result.outcome.claim.step_uuid] = Verdict.NOT_STORABLE
-        await self._write([not_storable(result, error)], caller, advanced, True)
+        if (failure := not_storable(result, error)) is not None:
+            await self._write([failure], caller, advanced, True)
 
     def _change(self, result: Result) -> Change:
         step = result.plan.by_name[result.outcome.claim.template_step]

@@ -16,7 +16,7 @@ from typing import Any
 from tasker.contracts.clock import Random
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
-from tasker.errors import MessagingError, PlanUnreadable
+from tasker.errors import LockTimeout, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.orchestration.changes import Change, lost_change, simple_change
 from tasker.orchestration.halving import halved
 from tasker.orchestration.lost_workers import SilentWorkers, log_lost_workers
@@ -152,11 +152,18 @@ class Sweeper:
             if kind == "lost_worker":
                 taken += [orphan for orphan in orphans if orphan["s"] in done]
         if parked := [row["s"] for row in found.get("parked", ())]:
-            ended = await self._parked.end(parked, caller, "result_message_lost", wait=False)
-            _join(advanced, ended.advanced)
-            repairs["result_message_lost"] += len(ended.done)
+            repairs["result_message_lost"] += await self._end_parked(parked, caller, advanced)
         repairs["hint_lost"] += await self._hint(found.get("unhinted", ()), advanced)
         repairs["not_finished"] += await self._settle(found.get("unfinished", ()), advanced)
+
+    async def _end_parked(self, steps: Sequence[str], caller: Caller, advanced: Advanced) -> int:
+        try:
+            ended = await self._parked.end(steps, caller, "result_message_lost", wait=False)
+        except (LockTimeout, StatementTimeout) as error:
+            _log.warning("sweep_passed_over steps=%s reason=%s", len(steps), error)
+            return 0
+        _join(advanced, ended.advanced)
+        return len(ended.done)
 
     async def _settle(self, unfinished: Sequence[str], advanced: Advanced) -> int:
         settled = 0
@@ -174,8 +181,7 @@ class Sweeper:
         """None where a newer release has stored the template: it sweeps, too (rule 24)."""
         try:
             plan = await self._plans.get(orphan["template"])
-        except PlanUnreadable as error:
-            _log.warning("sweep_passed_over step=%s task=%s reason=%s", orphan["s"], orphan["t"], error)
+        except PlanUnreadable:
             return None
         return lost_change(orphan, plan.steps[orphan["ordinal"]], self._random.random())
 
@@ -187,7 +193,11 @@ class Sweeper:
         done: set[str] = set()
 
         async def write(part: Sequence[Change]) -> None:
-            answer = await self._processor.apply(part, caller, wait=False, repairs=repairs)
+            try:
+                answer = await self._processor.apply(part, caller, wait=False, repairs=repairs)
+            except (LockTimeout, StatementTimeout) as error:
+                _log.warning("sweep_passed_over steps=%s reason=%s", len(part), error)
+                return
             advanced.add(answer)
             done.update({change.step_uuid for change in part} - set(answer.get("verdicts") or ()))
 

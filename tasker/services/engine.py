@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,7 +162,8 @@ class Engine:
         try:
             await self.set_aside(message.queue, message.message_id, message.payload, UNKNOWN_STEP)
         except DatabaseError:
-            await self.give_back([message])
+            with suppress(MessagingError):
+                await self.give_back([message])
             return False
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from tasker.db.queries import query
 from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, UsageError
 
 CACHED_PLANS = 256
+_log = logging.getLogger("tasker.templates")
 
 FIND = """select t.template_id, t.plan from tasker.named_tasks n join tasker.task_namespaces s using (namespace_id)
   join tasker.templates t using (template_id) where s.name = %s and n.name = %s and (%s::text is null or n.version = %s)
@@ -46,6 +48,7 @@ class PlanStore:
         self._connection = connection
         self._plans: OrderedDict[int, Plan] = OrderedDict()
         self._ids: dict[str, int] = {}
+        self._unreadable: dict[int, PlanUnreadable] = {}
 
     async def register(self, plan: Plan, *, force: bool = False) -> Registered:
         """Store the plan and make it the current one of its name and version.
@@ -69,13 +72,15 @@ class PlanStore:
     async def get(self, template_id: int) -> Plan:
         """The plan of that identifier. Raises `TaskNotFound` when there is none, `PlanUnreadable`."""
         plan = self._plans.get(template_id)
+        if (known := self._unreadable.get(template_id)) is not None:
+            raise PlanUnreadable(known.message, hint=known.hint)
         if plan is None:
             rows = await self._connection.execute(
                 "select plan from tasker.templates where template_id = %s", (template_id,)
             )
             if not rows:
                 raise TaskNotFound(f"no template {template_id} in this database")
-            plan = stored_plan(rows[0][0])
+            plan = self._read(template_id, rows[0][0])
         self._keep(template_id, plan)
         return plan
 
@@ -99,6 +104,17 @@ class PlanStore:
         columns = ("namespace", "name", "version", "description", "steps", "updated_at")
         rows = await self._connection.execute(query("templates", "registered"))
         return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def _read(self, template_id: int, data: Mapping[str, Any]) -> Plan:
+        """The plan; of one that cannot be read this is said, and read, once."""
+        try:
+            return stored_plan(data)
+        except PlanUnreadable as error:
+            _log.warning("template_unreadable id=%s what uses it is left to newer processes: %s", template_id, error)
+            if len(self._unreadable) == CACHED_PLANS:
+                self._unreadable.clear()
+            self._unreadable[template_id] = error
+            raise
 
     def _keep(self, template_id: int, plan: Plan) -> None:
         self._plans[template_id] = plan

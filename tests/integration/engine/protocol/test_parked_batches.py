@@ -216,7 +216,7 @@ async def test_a_template_of_a_newer_release_holds_up_neither_the_queue_nor_a_sw
 
     assert not await queued.sweep()
     assert lab.states(lost)["s0"] == "in_progress"
-    assert {line.split()[0] for line in caplog.messages} == {"parked_result_put_off", "sweep_passed_over"}
+    assert [line.split()[0] for line in caplog.messages] == ["template_unreadable"], "said once"
 
 
 async def test_the_message_of_a_task_that_somebody_keeps_comes_again_and_counts_as_no_repair(queued: Queued) -> None:
@@ -242,6 +242,33 @@ async def test_the_message_of_a_task_that_somebody_keeps_comes_again_and_counts_
     assert lab.task(held["task"]).state == "complete"
     assert (await waiting(queued), queued.results.longest_pause()) == (0, 36_000)
     assert not await queued.sweep()
+
+
+async def test_a_sweep_goes_on_beside_a_row_that_somebody_locks(
+    queued: Queued, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A person's transaction in a console holds a step; a slice is a task."""
+    lab = queued.lab
+    held, free = sorted(parked_tasks(queued, 2), key=lambda claim: str(claim["task"]))
+    await queued.engine.connection.execute("set lock_timeout = '50ms'")
+    one_by_one = replace(
+        queued,
+        sweeper=Sweeper(
+            queued.engine,
+            queued.processor,
+            PlanStore(queued.engine.connection),
+            random.Random(2),
+            replace(AT_ONCE, slice=1),
+        ),
+    )
+    lab.observer.execute("update tasker.workers set lease_until = '-infinity'")
+
+    with lab.transaction(lab.two):
+        lab.two.execute("select from tasker.workflow_steps where workflow_step_uuid = %s for update", held["step"])
+        assert await one_by_one.sweep() == {"lost_worker": 1}
+    assert lab.states(free["task"])["s0"] == "waiting_for_retry"
+    assert any(line.startswith("sweep_passed_over steps=1") for line in caplog.messages)
+    assert await one_by_one.sweep() == {"lost_worker": 1}
 
 
 async def test_a_sweep_is_patient_with_a_step_whose_message_was_put_off(queued: Queued) -> None:

@@ -34,6 +34,24 @@ async def test_a_result_that_the_database_refuses_fails_alone(orchestra: Orchest
     assert "cannot be stored" in error["message"]
 
 
+async def test_a_result_of_which_not_even_the_failure_is_taken_stops_no_other(
+    orchestra: Orchestra, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab = orchestra.lab
+    plan = lab.chain(1)
+    lab.submit(plan, *({} for _ in range(5)))
+    claims = lab.one.claim()
+    stuck = claims[1]["step"]
+    lab.observer.execute(
+        f"alter table tasker.step_transition_log add constraint stuck check (workflow_step_uuid <> '{stuck}') not valid"
+    )
+    advanced = await orchestra.process(*(result_of(plan, claim) for claim in claims))
+
+    assert advanced.refused == {stuck: Verdict.NOT_STORABLE}
+    assert sum(lab.task(claim["task"]).state == "complete" for claim in claims) == 4
+    assert any("result_stuck" in line for line in caplog.messages), "a person is told"
+
+
 async def test_several_culprits_are_each_found(orchestra: Orchestra) -> None:
     lab = orchestra.lab
     plan = lab.chain(1)

@@ -279,6 +279,7 @@ async def test_a_request_for_a_template_of_a_newer_version_waits_for_a_newer_orc
     assert (desk.tasks(), desk.refused(), await desk.waiting()) == ([], [], 1)
 
     desk.lab.observer.execute("update tasker.templates set plan = plan #- '{steps,0,moon_phase}'")
+    desk.lab.observer.execute("update pgmq.q_orchestration_task_requests set vt = clock_timestamp()")
     newer = Desk(desk.lab, desk.engine, PlanStore(desk.engine.connection))
     assert await newer.receive() == 1
     assert len(desk.tasks()) == 1
