@@ -12,6 +12,7 @@ from tasker.app.parts import Parts
 from tasker.app.presence import Registration
 from tasker.contracts.clock import Clock
 from tasker.db.connection import SyncConnection
+from tasker.errors import DatabaseUnavailable
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.worker import Worker
 from tasker.services.engine import Engine
@@ -46,7 +47,8 @@ async def give_up(worker: Worker, parts: Parts, lease: LeaseKeeper, engine: Engi
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(GIVE_UP_SECONDS):
             await worker.drain()
-    await parts.stop()
+    if not await parts.stop():
+        raise DatabaseUnavailable(f"worker {worker.identity} cannot begin anew while a part of it hangs")
     await asyncio.to_thread(lease.stop)
     worker.inputs.clear()
     await engine.read("worker", Registration(worker.identity, 0).args("stop"))

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.app.parts import is_cancelled
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError, TaskerError
 from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, notice
@@ -52,17 +53,20 @@ class Listener:
     def change(self, settings: EventSettings, wanted: bool) -> None:
         """Go on in this way (B-9)."""
         self._settings, self.wanted = settings, wanted
-        if self._unchanged is not None:
-            self._unchanged.reschedule(0)
+        unchanged, self._unchanged = self._unchanged, None  # the source may take a while to close: once is enough
+        if unchanged is not None:
+            unchanged.reschedule(0)
 
     async def run(self) -> None:
         """Listen or rest, as it is wanted, until cancelled."""
         while True:
+            unchanged = asyncio.timeout(None)
             try:
-                async with asyncio.timeout(None) as self._unchanged:
+                async with unchanged:
+                    self._unchanged = unchanged
                     await (self._listen() if self.wanted else asyncio.Event().wait())
-            except TimeoutError:
-                if self._unchanged is None or not self._unchanged.expired():
+            except (TimeoutError, DatabaseError, MessagingError):
+                if not unchanged.expired():
                     raise
             finally:  # also when it crashed, and is started again
                 self._unchanged = None
@@ -81,6 +85,8 @@ class Listener:
             try:
                 await self._follow()
             except (DatabaseError, MessagingError) as error:
+                if is_cancelled():  # what its client made of being told to stop
+                    raise
                 problem = error
             self._step(self.state.lost(), problem)
             await asyncio.sleep(self._settings.retry_interval_seconds * (0.75 + 0.5 * self._random.random()))

@@ -38,18 +38,22 @@ class Parts:
         """Run these parts."""
         self._tasks += [asyncio.create_task(self._supervise(part), name=part.__qualname__) for part in parts]
 
-    async def stop(self) -> None:
-        """End them in reverse order of their start, waiting a bounded time for each.
+    async def stop(self) -> bool:
+        """End them in reverse order of their start, waiting a bounded time for each; False when one hangs.
 
-        May be called twice, and by one of the parts, which goes on and stays one.
+        May be called twice, and by one of the parts, which goes on and stays one. One that hangs stays one, too.
         """
         current = asyncio.current_task()
-        tasks, self._tasks = self._tasks, [task for task in self._tasks if task is current]
-        for task in reversed([task for task in tasks if task is not current]):
+        ended = True
+        for task in reversed([task for task in self._tasks if task is not current]):
             task.cancel()
             _, hanging = await asyncio.wait([task], timeout=STOP_SECONDS)
             if hanging:
                 _log.error("part_hangs part=%s: it was told to stop and did not", task.get_name())
+                ended = False
+            elif task in self._tasks:
+                self._tasks.remove(task)
+        return ended
 
     async def _supervise(self, part: Part) -> None:
         while True:
@@ -57,12 +61,12 @@ class Parts:
                 await part()
                 return
             except asyncio.CancelledError:
-                if _is_cancelled():
+                if is_cancelled():
                     raise
                 self._crashed(part)  # a library has cancelled what it was waiting for, and nobody this part
             except Exception:
                 self._crashed(part)
-                if _is_cancelled():  # its clean-up failed: it has ended all the same
+                if is_cancelled():  # its clean-up failed: it has ended all the same
                     return
             await asyncio.sleep(RESTART_SECONDS)
 
@@ -73,6 +77,7 @@ class Parts:
         self._on_crash()
 
 
-def _is_cancelled() -> bool:
+def is_cancelled() -> bool:
+    """True when somebody has told the running task to stop, and not a library what it was waiting for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
+from tasker.db.connection import DataRefused
 from tasker.execution.held import GivenBack
 from tasker.orchestration.changes import released_change
+from tasker.orchestration.halving import halved
 from tasker.orchestration.results import Processor
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Caller
 
+_log = logging.getLogger("tasker.worker")
+
 
 async def give_back(processor: Processor, caller: Caller, given_back: Sequence[GivenBack]) -> int | None:
-    """Release the claims; milliseconds until the first of those that wait is due."""
-    await processor.apply([released_change(each.claim, each.note, each.delay_ms) for each in given_back], caller)
+    """Release the claims; milliseconds until the first of those that wait is due.
+
+    A claim whose note the database refuses is released without it (rule 5).
+    """
+
+    async def release(part: Sequence[GivenBack]) -> None:
+        await processor.apply([released_change(each.claim, each.note, each.delay_ms) for each in part], caller)
+
+    async def without_note(each: GivenBack, error: DataRefused) -> None:
+        _log.warning("note_refused step=%s task=%s reason=%s", each.claim.name, each.claim.task_uuid, error)
+        await processor.apply([released_change(each.claim, {}, each.delay_ms)], caller)
+
+    await halved(given_back, release, without_note)
     return min((each.delay_ms for each in given_back if each.delay_ms is not None), default=None)
 
 

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Callable, Iterator
+from types import FrameType
 
 from tasker.app.configured import Configured
 from tasker.app.stopping import stopping_signals
@@ -41,8 +42,8 @@ class Reloading:
             return
         taken_over = [path for path in _changes(self._current, found) if is_live(path)]
         waiting = [path for path in _changes(self._started, found) if not is_live(path)]
-        self._current = found
         self._apply(found)
+        self._current = found
         _log.info("configuration_reloaded changed=%s", ",".join(taken_over) or "nothing")
         if waiting:
             _log.warning("configuration_needs_restart changed=%s", ",".join(waiting))
@@ -63,11 +64,30 @@ def _changed_tables(before: Configured, after: Configured, modelled: object) -> 
             yield f"common.queues.{name}"
 
 
-def at_hangup(reload: Callable[[], None]) -> None:
-    """Call `reload` in the event loop at every SIGHUP. In a terminal SIGHUP stops the process instead."""
-    loop = asyncio.get_running_loop()
-    if signal.SIGHUP not in stopping_signals():
-        signal.signal(signal.SIGHUP, lambda number, frame: _soon(loop, reload))
+class Hangups:
+    """SIGHUP, except in a terminal, where it stops the process.
+
+    `listen` as soon as the process starts: what arrives before `answer` is answered then.
+    """
+
+    def __init__(self) -> None:
+        self._early = False
+
+    def listen(self) -> None:
+        """Keep SIGHUP from ending the process."""
+        self._handle(lambda number, frame: setattr(self, "_early", True))
+
+    def answer(self, reload: Callable[[], None]) -> None:
+        """Call `reload` in the running event loop at every SIGHUP."""
+        loop = asyncio.get_running_loop()
+        self._handle(lambda number, frame: _soon(loop, reload))
+        if self._early:
+            _soon(loop, reload)
+
+    @staticmethod
+    def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
+        if signal.SIGHUP not in stopping_signals():
+            signal.signal(signal.SIGHUP, handler)
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from tasker.app.bootstrap import Ground, prepare
 from tasker.app.capacity import ORCHESTRATOR, PROCESSES_VARIABLE, WORKER, purposes_of, tell_capacity
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.orchestrator import Orchestrator
-from tasker.app.reloading import Reloading, at_hangup
+from tasker.app.reloading import Hangups, Reloading
 from tasker.app.runtime import Runtime
 from tasker.app.served import register_served
 from tasker.app.stopping import Stop, grace_of, tell_short_grace
@@ -47,6 +47,7 @@ class Service:
     """Take the newest content of a template whose version is registered already."""
     reread: Callable[[], Configured] = lambda: UNCONFIGURED
     """Reads the configuration again."""
+    hangups: Hangups = field(default_factory=Hangups)
 
     @property
     def stop_limit(self) -> float:
@@ -169,7 +170,7 @@ async def _worker(service: Service, ground: Ground, breakers: Breakers) -> Runti
     )
     await connection.close()
     settings = service.configuration.worker
-    if not service.force:  # templates that are being developed: each change restarts the worker, and may cut off steps
+    if service.shutdown_seconds is None:  # who gives it by hand knows what it cuts off
         tell_short_grace(found.plans, service.stop_limit)
     return Runtime(
         ground.url,
@@ -194,7 +195,7 @@ async def _serve(
     connections: Sequence[str],
 ) -> None:
     stop = Stop(service.stop_limit)
-    at_hangup(Reloading(service.configuration, service.reread, change))
+    service.hangups.answer(Reloading(service.configuration, service.reread, change))
     try:
         wait_seconds = service.configuration.database.connect_wait_seconds
         if await stop.interrupted(open_broker(ground.messaging, wait_seconds)):
@@ -224,5 +225,6 @@ Serve = Callable[[Service, Callable[[str], None]], Coroutine[Any, Any, None]]
 
 def run(serve: Serve, service: Service, ready: Callable[[str], None]) -> None:
     """Serve in an event loop of its own."""
+    service.hangups.listen()
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve(service, ready))

@@ -162,7 +162,7 @@ class Collector:
                 guard.record_failure(permit, error) if isinstance(error, DatabaseError) else guard.abandoned(permit)
             raise
         if permit is not None:
-            self._breaker.record_success(permit, (self._breaker.now() - began) / self._writing)
+            self._breaker.record_success(permit, (self._breaker.now() - began) / (len(batch) + len(again)))
         return advanced
 
     async def _process(self, worker: Worker, batch: list[Result], again: list[Result], slots: int) -> Advanced:

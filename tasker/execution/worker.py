@@ -75,6 +75,7 @@ class Worker:
         self._runner = runner
         self._on_ended, self._on_given_back = on_ended, on_given_back
         self._held: dict[str, Running] = {}
+        self._left_to_others: asyncio.TimerHandle | None = None
 
     def caller(self, slots: int = 0) -> Caller:
         """This worker as the engine wants to know it."""
@@ -155,7 +156,7 @@ class Worker:
         running = Running(claim, f"{row['template']}:{row['ordinal']}", name, ended=True)
         self._held[claim.step_uuid] = running
         self.unserved.add(running.key)
-        self._on_given_back(GivenBack(claim, {"reason": error.message, "unserved": name}))
+        self._on_given_back(GivenBack(claim, {"reason": error.message}))
 
     async def _prepare(self, answer: Answer, rows: Sequence[Mapping[str, Any]], plans: Mapping[int, Plan]) -> None:
         """Have everything in the cache that the handlers of these claims read."""
@@ -189,7 +190,6 @@ class Worker:
             priority=data.priority,
         )
         running = Running(claim, f"{row['template']}:{row['ordinal']}", step.handler.callable)
-        self._held[claim.step_uuid] = running
         results = self.inputs.dependency_results(data, plan, step)
         writes = FencedWrites(self._engine, self.settings, claim, step)
         attempt = Attempt(
@@ -203,6 +203,7 @@ class Worker:
             writes.begin,
             self.settings.result_limit_bytes,
         )
+        self._held[claim.step_uuid] = running  # not before: nobody would give up a claim without an attempt
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
 
     async def _run(self, running: Running, attempt: Attempt) -> None:
@@ -214,8 +215,8 @@ class Worker:
             end = Finished(Outcome(attempt.claim, 0, failure=failure))
         running.ended = True
         self.slots.finish()
-        if self.slots.is_held(NO_PLACE) and not self._runner.crowded:
-            self.slots.lift(NO_PLACE)
+        if not self._runner.crowded:
+            self._lift_no_place()
         self._report(running, end, attempt)
 
     def _report(self, running: Running, end: AttemptEnd, attempt: Attempt) -> None:
@@ -245,7 +246,14 @@ class Worker:
         """Take on nothing beyond what runs, for a moment or until a place is free: the step would come right back."""
         if not self.slots.is_held(NO_PLACE):
             self.slots.hold(NO_PLACE, at_most=max(0, self.slots.running - self._runner.waiting))
-            asyncio.get_running_loop().call_later(LEFT_TO_OTHERS_SECONDS, self.slots.lift, NO_PLACE)
+            loop = asyncio.get_running_loop()
+            self._left_to_others = loop.call_later(LEFT_TO_OTHERS_SECONDS, self._lift_no_place)
+
+    def _lift_no_place(self) -> None:
+        if self._left_to_others is not None:
+            self._left_to_others.cancel()
+            self._left_to_others = None
+            self.slots.lift(NO_PLACE)
 
     def let_go(self, claims: Sequence[Claim]) -> None:
         """These claims are over: their results are stored, or they were taken away. The next attempt may run here."""

@@ -104,3 +104,18 @@ def test_an_orchestrator_without_a_file_says_so_and_goes_on(database_url: str, t
         assert not fleet.ended("orchestrator")
     finally:
         fleet.stop()
+
+
+def test_a_process_that_waits_for_its_database_is_not_ended_by_a_reload(tmp_path: Path, file: Path) -> None:
+    fleet = Fleet("postgresql://127.0.0.1:1/none", tmp_path)
+    try:
+        worker = Reloaded(
+            fleet, file, "worker", "worker", "--namespace", "x", "--database-url", "postgresql://127.0.0.1:1/none"
+        )
+        worker.ready("127.0.0.1")
+        lines = worker.log.count("\n")
+        fleet.signal("worker", signal.SIGHUP)
+        until(lambda: worker.log.count("\n") > lines, "it tries again", show=lambda: worker.log)
+        assert not fleet.ended("worker")
+    finally:
+        fleet.stop()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -10,6 +14,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
+import tasker
 from tasker.cli.main import cli
 from tasker.db import migrate
 from tasker.db.release import release_order
@@ -163,3 +168,22 @@ def test_releases_are_ordered_by_number_and_stage() -> None:
 
     assert sorted(sorted(names, reverse=True), key=release_order) == names
     assert release_order("nonsense") == release_order(None)
+    assert release_order("1.0") == release_order("1.0.0") < release_order("1.0.1")
+    assert release_order("1") == release_order("1.0") < release_order("1.10")
+
+
+def test_the_release_is_that_of_the_tree_which_runs_and_not_that_of_an_installation(tmp_path: Path) -> None:
+    shutil.copytree(Path(tasker.__file__).parent, tmp_path / "tasker", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "tasker" / "version.py").write_text('VERSION = "99.1.0"\n')
+    code = (
+        "import tasker; from tasker.db.schema import read_schema; from tasker.app.presence import Registration; "
+        "print(tasker.__version__, read_schema().release, Registration('one', 1000).args('start')['version'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+    )
+    assert done.stdout == "99.1.0 99.1.0 99.1.0\n", done.stderr

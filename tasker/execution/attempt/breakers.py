@@ -36,6 +36,12 @@ def ask(breakers: Breakers, attempt: Attempt) -> Allowed | Deferred | None:
     return Deferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
 
 
+def abandon(allowed: Allowed | None) -> None:
+    """The attempt has come to nothing."""
+    if allowed is not None:
+        allowed.breaker.abandoned(allowed.permit)
+
+
 def tell(allowed: Allowed | None, end: AttemptEnd) -> AttemptEnd:
     """Let the breaker know what became of the attempt; returns `end`."""
     if allowed is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tasker.execution.attempt import log
 from tasker.execution.attempt.slots import Slots
-from tasker.execution.attempt.values import Attempt, Lost, Unplaced
+from tasker.execution.attempt.values import Attempt, Lost, Released, Unplaced
 
 LONGEST_WAIT_SECONDS = 60.0
 """A step with a long timeout does not wait longer than this either: another worker may be idle."""
@@ -110,7 +110,7 @@ async def _begins(attempt: Attempt) -> bool:
         async with asyncio.timeout(WRITE_SECONDS):
             ours = await attempt.begin()
     except Exception as error:
-        attempt.cancel.set(Unplaced, f"the start of its handler could not be told: {str(error) or 'no answer'}")
+        attempt.cancel.set(Released, f"the start of its handler could not be told: {str(error) or 'no answer'}")
         return False
     if not ours:
         attempt.cancel.set(Lost, "it was taken away while it waited")

@@ -114,6 +114,9 @@ class AttemptRunner:
         self._running.add(attempt)
         try:
             return handler_breakers.tell(asked, await self._run(attempt))
+        except BaseException:
+            handler_breakers.abandon(asked)
+            raise
         finally:
             self._running.discard(attempt)
             if not self._running:

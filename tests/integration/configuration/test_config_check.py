@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def generated(context: str, environment: str = "development") -> str:
 @pytest.mark.parametrize("command", [["generate"], ["validate"], ["show", "--environment", "test"], ["diff", "a", "b"]])
 def test_where_nothing_is_configured_it_is_said_what_to_write(command: list[str], run: Run) -> None:
     done = run(*command)
-    assert done.exit_code == 1
+    assert done.exit_code == (2 if command[0] == "diff" else 1)
     assert done.output == (
         "Error: there is no configuration in config/tasker: no folder config/tasker/base\n"
         "Hint: write one to begin with: tasker config init\n"
@@ -79,6 +80,27 @@ def test_nothing_is_written_when_one_file_exists(run: Run, write: Write, tmp_pat
     assert not (tmp_path / "c" / "base").exists()
 
 
+def test_an_init_that_failed_half_way_can_be_repeated(run: Run, write: Write, tmp_path: Path) -> None:
+    in_the_way = write("c/environments", "")
+    failed = run("init", "--source-dir", "c")
+    assert failed.exit_code == 2
+    assert "c/environments/development cannot be written: Not a directory" in failed.output
+    assert sorted((tmp_path / "c").iterdir()) == [in_the_way]
+    in_the_way.unlink()
+    assert run("init", "--source-dir", "c").exit_code == 0
+
+
+def test_a_file_that_could_be_written_in_part_is_named_and_removed(run: Run, tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        failed = run("init", "--source-dir", "c")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "c/base/common.toml cannot be written: File too large" in failed.output
+    assert not (tmp_path / "c").exists()
+
+
 def test_the_starting_files_are_those_of_the_repository(tmp_path: Path) -> None:
     written = {file.relative_to(tmp_path): file.read_text() for file in write_configuration(tmp_path)}
     shipped = [file for part in ("base", "environments") for file in (SHIPPED / part).rglob("*.toml")]
@@ -115,6 +137,7 @@ def test_validate_checks_the_files_below_the_root(run: Run, write: Write, tmp_pa
         ("worker", "test", "worker", ""),
         ("complete", "test", "worker", ""),
         ("worker", "test", "complete", ""),
+        ("foo", "test", "complete", "was generated for the context foo and is read for complete"),
     ],
 )
 def test_a_file_that_was_made_for_others_is_told(
@@ -133,6 +156,16 @@ def test_a_file_that_was_made_for_others_is_told(
     for told in (warned(caplog), *(each.stderr for each in commands)):
         assert (warning in told) if warning else not told
     assert [each.exit_code for each in commands] == [0, 0]
+
+
+def test_a_context_that_there_is_not_is_checked_as_all_of_them_and_told(run: Run, write: Write) -> None:
+    file = write("m.toml", generated("foo"))
+    done = run("validate", "--file", file)
+    assert (done.exit_code, "Context:           complete\n" in done.stdout) == (0, True)
+    assert "Warning: " in done.stderr
+    assert "was generated for the context foo and is read for complete" in done.stderr
+    file.write_text(generated("foo") + "[worker.lease]\nlease_ms = 1\n")
+    assert run("validate", "--file", file).exit_code == 1
 
 
 def test_an_environment_that_nobody_says_is_the_files_own(write: Write, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
 
+from tasker.app.listener import Listener, Source
 from tasker.contracts.plan import BreakerPolicy
+from tasker.errors import MessagingError
 from tasker.lifecycle.breaker import BreakerState
-from tasker.lifecycle.deployment import DeploymentMode
+from tasker.lifecycle.deployment import DeploymentMode, EventSettings
 from tasker.resilience.guard import Guard
 from tasker.resilience.registry import BreakerPolicies
 from tests.integration.deployment.ears import (
@@ -96,3 +101,49 @@ async def test_breakers_take_over_thresholds_and_keep_what_they_counted(database
         assert breaker.state is BreakerState.OPEN
         assert runtime_of(app).breakers.completion.slow_seconds == 0.007
         runtime_of(app).breakers.task_readiness.force_closed()
+
+
+class SlowSource:
+    """It takes its time to close."""
+
+    def __init__(self, on_close: Exception | None = None) -> None:
+        self.opened, self.may_close = 0, asyncio.Event()
+        self._on_close = on_close
+
+    async def news(self, settings: EventSettings) -> AsyncGenerator[None, None]:
+        self.opened += 1
+        try:
+            yield None
+            await asyncio.Event().wait()
+        finally:
+            await self.may_close.wait()
+            if self._on_close is not None:
+                raise self._on_close
+
+
+@pytest.mark.parametrize("on_close", [None, MessagingError("the client was told to stop")])
+async def test_what_changes_twice_while_a_source_is_closing_counts_as_it_was_said_last(
+    on_close: Exception | None,
+) -> None:
+    source = SlowSource(on_close)
+    listener = Listener(
+        Source("slow", source.news, lambda item: None),
+        QUICK,
+        random,
+        wanted=True,
+        changed=lambda: None,
+        pause=lambda: None,
+    )
+    running = asyncio.create_task(listener.run())
+    await eventually(lambda: listener.state.hears, "it hears")
+    listener.change(QUICK, wanted=True)
+    await asyncio.sleep(0)
+    listener.change(replace(QUICK, poll_ms=7), wanted=False)
+    source.may_close.set()
+    await eventually(lambda: not listener.state.hears, "it rests")
+    assert source.opened == 1
+    listener.change(QUICK, wanted=True)
+    await eventually(lambda: listener.state.hears, "it hears again")
+    assert source.opened == 2
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

@@ -207,3 +207,32 @@ async def test_a_start_that_fails_leaves_nobody_registered_and_no_lease_kept(
     async with submitting(database_url) as program:
         assert await program._engine.connection.execute("select count(*) from tasker.workers") == [(0,)]
     assert not [thread.name for thread in threading.enumerate() if "lease" in thread.name]
+
+
+async def test_a_stop_that_is_cut_off_forgets_no_part() -> None:
+    ended, release = list[str](), asyncio.Event()
+
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await release.wait()
+            ended.append("slow")
+
+    async def first() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("first")
+
+    parts = Parts()
+    parts.start([first, slow])
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(parts.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    await asyncio.gather(stopping, return_exceptions=True)
+    release.set()
+    assert await asyncio.wait_for(parts.stop(), 30)
+    assert ended == ["slow", "first"]
+    assert not parts.running

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from tasker.contracts.plan import StepBreaker
 from tasker.errors import PermanentError, RetryableError
-from tasker.execution.attempt import AttemptEnd, Finished
+from tasker.execution.attempt import Attempt, AttemptEnd, Finished
 from tasker.execution.attempt.values import Deferred
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -113,3 +115,24 @@ async def test_an_attempt_that_began_before_the_breaker_opened_is_no_trial(bench
     await early
 
     assert bench.breakers.health().status == "degraded", "half-open: nothing was tried yet"
+
+
+async def test_a_trial_that_came_to_nothing_leaves_its_place_to_the_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = Remote()
+    handler.error = RetryableError("no answer")
+    await run(bench, handler, 2)
+    handler.error = None
+    bench.clock.seconds += 30
+
+    async def no_thread(attempt: Attempt) -> AttemptEnd:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(bench.runner, "_run", no_thread)
+        with pytest.raises(RuntimeError, match="new thread"):
+            await run(bench, handler)
+
+    (end,) = await run(bench, handler)
+    assert isinstance(end, Finished)

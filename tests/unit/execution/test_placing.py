@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.attempt import Attempt, Finished, Lost, Unplaced, Waits
+from tasker.execution.attempt import Attempt, Finished, Lost, Released, Unplaced, Waits
 from tasker.execution.attempt.placing import LONGEST_WAIT_SECONDS
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -103,7 +103,7 @@ async def test_a_short_wait_costs_no_write(blocks: Blocks) -> None:
     ("answer", "end", "reason"),
     [
         (False, Lost, "it was taken away while it waited"),
-        (DatabaseUnavailable("gone"), Unplaced, "the start of its handler could not be told: gone"),
+        (DatabaseUnavailable("gone"), Released, "the start of its handler could not be told: gone"),
     ],
 )
 async def test_a_handler_is_not_called_unless_the_engine_knows_that_it_begins(
@@ -114,7 +114,7 @@ async def test_a_handler_is_not_called_unless_the_engine_knows_that_it_begins(
     blocks.let_go.set()
 
     ended = await second
-    assert isinstance(ended, end)
+    assert type(ended) is end
     assert ended.reason == reason
     assert isinstance(await bench.run(Quick, callable="again"), Finished), "its place is free again"
 

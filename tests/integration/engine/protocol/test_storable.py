@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from tasker.app.releasing import give_back
 from tasker.contracts.execution import Failure, Verdict
+from tasker.execution.held import GivenBack
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import ok
 from tests.support.random_plans import RetryPolicy, Spec, StepType, create_steps
@@ -50,6 +52,23 @@ async def test_a_result_of_which_not_even_the_failure_is_taken_stops_no_other(
     assert advanced.refused == {stuck: Verdict.NOT_STORABLE}
     assert sum(lab.task(claim["task"]).state == "complete" for claim in claims) == 4
     assert any("result_stuck" in line for line in caplog.messages), "a person is told"
+
+
+async def test_a_claim_whose_note_the_database_refuses_is_given_back_without_it(orchestra: Orchestra) -> None:
+    """A reason may hold what a stranger's import error says."""
+    lab = orchestra.lab
+    plan = lab.chain(1)
+    lab.submit(plan, *({} for _ in range(3)))
+    claims = lab.one.claim()
+    reasons = ("closing", "cannot import \0", "closing")
+    given = [
+        GivenBack(result_of(plan, claim).outcome.claim, {"reason": reason})
+        for claim, reason in zip(claims, reasons, strict=True)
+    ]
+    await give_back(orchestra.processor, orchestra.caller(), given)
+
+    assert [lab.steps(claim["task"])["s0"].state for claim in claims] == ["enqueued"] * 3
+    assert [lab.steps(claim["task"])["s0"].attempts for claim in claims] == [0] * 3
 
 
 async def test_several_culprits_are_each_found(orchestra: Orchestra) -> None:

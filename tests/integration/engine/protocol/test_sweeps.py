@@ -342,7 +342,7 @@ def test_the_invariants_query_names_what_is_broken(lone_lab: Lab) -> None:
         (
             "update tasker.step_transition_log set path = replace(path, 'enqueued>', 'waiting_for_retry>')",
             "update tasker.step_transition_log set path = replace(path, 'waiting_for_retry>', 'enqueued>')",
-            "illegal transition",
+            "illegal transition of the step",
         ),
         (
             "update tasker.task_transition_log set path = replace(path, 'initializing>', 'evaluating_results>')",
