@@ -54,9 +54,8 @@ if TYPE_CHECKING:
     from tasker.types import LogContext as LogContext
     from tasker.types import StepContext as StepContext
     from tasker.types import StepHandlerResult as StepHandlerResult
+    from tasker.version import __version__ as __version__
     from tasker.worker import Worker as Worker
-
-__version__ = "0.1.0"
 
 _PUBLIC = {
     "tasker.app": ("App", "SyncApp", "TaskRequester", "submit_in", "submit_in_async"),
@@ -101,6 +100,7 @@ _PUBLIC = {
         "StepContext",
         "StepHandlerResult",
     ),
+    "tasker.version": ("__version__",),
     "tasker.worker": ("Worker",),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.messaging import BackendSettings
+from tasker.contracts.messaging import BackendSettings, known_settings
 from tasker.errors import MessagingError
 from tasker_memory.backend import DEFAULT_MAX_DEPTH, MemoryBackend, SystemClock
 
@@ -14,9 +14,7 @@ def create(settings: BackendSettings) -> MemoryBackend:
 
     Raises `MessagingError` for unknown settings; `channel`, the engine's database, is of no use here.
     """
-    if unknown := sorted({*settings} - {"channel", "clock", "max_depth"}):
-        hint = "there are: clock, max_depth"
-        raise MessagingError(f"memory has no setting {', '.join(unknown)}", retryable=False, hint=hint)
+    settings = known_settings("memory", settings, ["clock", "max_depth"])
     max_depth = settings.get("max_depth", DEFAULT_MAX_DEPTH)
     if type(max_depth) is not int or max_depth < 1:  # True is no number here
         raise MessagingError("memory needs a whole number from 1 as max_depth", retryable=False)

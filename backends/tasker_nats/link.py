@@ -46,7 +46,7 @@ class Link:
                 )
                 await asyncio.wait_for(connecting, self._settings.connection_timeout_seconds)
             except (OSError, Error, ValueError) as error:
-                with suppress(AttributeError):  # older clients cannot close what was never open
+                with suppress(AttributeError, AssertionError):  # clients cannot close what was never open
                     await client.close()
                 raise self._unavailable(f"cannot be made: {self._trouble or error!r}") from error
             self._client = client

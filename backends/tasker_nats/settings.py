@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from tasker.contracts.messaging import check_url, known_settings
 from tasker.errors import MessagingError
 
 
@@ -27,17 +28,16 @@ class NatsSettings:
     """How often a message may be received before it is moved to the dead letters."""
     replicas: int = 1
     """Servers of a cluster that keep each new queue, 1 to 5."""
-    channel: object = None
-    """The engine's database, lent to every backend; not used here."""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> NatsSettings:
-        """The settings in a mapping. Raises `MessagingError` for unknown keys and a prefix that names cannot hold."""
-        known = [item.name for item in fields(cls)]
-        if unknown := sorted({*given} - {*known}):
-            hint = f"there are: {', '.join(known)}"
-            raise MessagingError(f"nats has no setting {', '.join(unknown)}", retryable=False, hint=hint)
-        settings = cls(**given)
+        """The settings in a mapping.
+
+        Raises `MessagingError` for unknown keys, a URL that cannot be taken apart and a prefix that names cannot hold.
+        """
+        settings = cls(**known_settings("nats", given, [item.name for item in fields(cls)]))
+        for url in settings.url.split(","):
+            check_url("nats", url)
         if not re.fullmatch(r"[A-Za-z0-9_]+", settings.prefix, re.ASCII):
             raise MessagingError(f"nats refuses prefix {settings.prefix!r}", retryable=False, hint="use A-Z a-z 0-9 _")
         return settings

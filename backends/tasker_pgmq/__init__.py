@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.messaging import BackendSettings
-from tasker.errors import MessagingError
+from tasker.contracts.messaging import BackendSettings, known_settings
 from tasker_pgmq.backend import PgmqBackend
 
 __all__ = ["PgmqBackend", "create"]
@@ -14,7 +13,5 @@ def create(settings: BackendSettings) -> PgmqBackend:
 
     Raises `MessagingError` for any other setting.
     """
-    if unknown := sorted({*settings} - {"channel"}):
-        hint = "there is: channel"
-        raise MessagingError(f"pgmq has no setting {', '.join(unknown)}", retryable=False, hint=hint)
+    known_settings("pgmq", settings, ())
     return PgmqBackend(settings.get("channel"))

@@ -189,12 +189,11 @@ class RabbitmqBackend:
         if receipt is None:
             return False
         delay = max(delay_seconds, forced_delay(receipt.reads))
-        if receipt.reads >= self._settings.delivery_limit:
-            await receipt.give_back(self._link, requeue=False)
-        elif delay > 0:
+        requeue = receipt.reads < self._settings.delivery_limit
+        if requeue and delay > 0:
             await self._give_back_later(queue, receipt, delay)
         else:
-            await receipt.give_back(self._link)
+            await receipt.give_back(self._link, requeue=requeue)
         return True
 
     async def _give_back_later(self, queue: str, receipt: Receipt, delay: float) -> None:
@@ -257,8 +256,7 @@ class RabbitmqBackend:
             async with self._link.alone() as channel:
                 found = await channel.basic_get(self._topology.name(queue), timeout=REPLY_SECONDS)
                 if found.delivery_tag is not None:
-                    receipt = receipt_of(found, self._ids)
-                    sent_at = receipt.sent_at
+                    sent_at = (receipt := receipt_of(found, self._ids)).sent_at
                     await receipt.give_back(self._link)
             self._looks[queue] = (self._clock.monotonic(), sent_at)
         return sent_at

@@ -76,8 +76,8 @@ class Link:
             found = self._channels.get(purpose)
             if found is None or found.is_closed:
                 async with self.answered():
-                    confirms = purpose == PUBLISH  # refuses what cannot be delivered, too
-                    made = await self._transport().channel(publisher_confirms=confirms, timeout=REPLY_SECONDS)
+                    # confirming, it refuses what cannot be delivered, too
+                    made = await self._transport().channel(publisher_confirms=purpose == PUBLISH, timeout=REPLY_SECONDS)
                 assert isinstance(made, Channel)
                 self._channels[purpose] = found = made
             return found

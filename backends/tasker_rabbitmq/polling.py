@@ -35,11 +35,12 @@ async def poll(link: Link, name: str, ids: Iterator[int], limit: int) -> list[Re
 async def _burst(feed: Feed, count: int) -> list[Receipt]:
     news = asyncio.Event()
     feed.listeners.add(news)
-    await feed.start(min(count, 65535))
-    with suppress(TimeoutError):
-        while feed.running and len(feed.waiting) < count:
-            await asyncio.wait_for(news.wait(), STRAGGLER_SECONDS)
-            news.clear()
-    receipts = feed.take(count)
-    await feed.stop()
-    return receipts
+    try:
+        await feed.start(min(count, 65535))
+        with suppress(TimeoutError):
+            while feed.running and len(feed.waiting) < count:
+                await asyncio.wait_for(news.wait(), STRAGGLER_SECONDS)
+                news.clear()
+        return feed.take(count)
+    finally:
+        await feed.stop()

@@ -25,7 +25,7 @@ SILENCE_SECONDS = 5.0
 FREE_RETURNS = 5
 """A message that was received more often is not given back at once but with a growing delay (E-17)."""
 LINGER_SECONDS = 0.5
-"""How long a pushed message may lie here before all that do go back for others."""
+"""How long a pushed message may lie here before those that nobody asks for go back for others."""
 
 
 def new_ids() -> Iterator[int]:
@@ -67,8 +67,7 @@ def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
     """The receipt of a delivery; what a stranger has sent gets an id of ours."""
     found = delivered.header.properties
     headers = found.headers or {}
-    counts = [headers.get(READS), headers.get("x-delivery-count")]
-    reads = 1 + sum(count for count in counts if isinstance(count, int))
+    reads = 1 + sum(count for key in (READS, "x-delivery-count") if isinstance(count := headers.get(key), int))
     text = found.message_id or ""
     message_id = int(text) if text.isdecimal() else next(ids)
     return Receipt(message_id, delivered.body, reads, found.timestamp, delivered.channel, delivered.delivery_tag or 0)
@@ -129,8 +128,8 @@ class Feed:
         self._link, self._name, self._ids = link, name, ids
         self._channel: Channel | None = None
         self._tag = ""
-        self._heard = 0.0
-        self.prefetch = 0
+        self._heard = self._asked_at = 0.0
+        self.prefetch = self._asked = 0
         self.waiting: deque[Receipt] = deque()
         self.listeners: set[asyncio.Event] = set()
 
@@ -154,17 +153,18 @@ class Feed:
 
     async def start(self, prefetch: int) -> None:
         """Let the broker push up to `prefetch` unsettled messages, unless it does so already. The queue must exist."""
-        if self.running and prefetch <= self.prefetch:
-            return
         channel = await self._link.channel(RECEIVE)
         async with self._link.answered(channel), self._link.consuming:
-            former = self._tag if self.running else None
+            if self.running and prefetch <= self.prefetch:
+                return
+            if self.running:
+                await channel.basic_cancel(self._tag, timeout=REPLY_SECONDS)
             # the limit holds for the consumer that is made after it
             await channel.basic_qos(prefetch_count=prefetch, timeout=REPLY_SECONDS)
             reply = await channel.basic_consume(self._name, self._arrived, timeout=REPLY_SECONDS)
             self._channel, self._tag, self.prefetch = channel, reply.consumer_tag or "", prefetch
-            if former is not None:
-                await channel.basic_cancel(former, timeout=REPLY_SECONDS)
+        if not self.listeners:  # they have gone meanwhile: nobody would take what is pushed, or stop it
+            await self.stop()
 
     async def _arrived(self, delivered: DeliveredMessage) -> None:
         self._heard = time.monotonic()
@@ -179,21 +179,27 @@ class Feed:
 
     def take(self, limit: int) -> list[Receipt]:
         """Up to `limit` of what waits, the oldest first."""
+        self._asked, self._asked_at = limit, time.monotonic()
         taken = [self.waiting.popleft() for _ in range(min(limit, len(self.waiting)))]
         return [receipt for receipt in taken if not receipt.void]
 
     async def tend(self) -> None:
-        """Give back what lies here for too long, more came than was asked for; tell of the end of the channel."""
+        """Give back what lies here for too long: more came than is asked for now. Tell of the end of the channel."""
+        now = time.monotonic()
         if self.lost:
             self._tell()
-        elif self.waiting and time.monotonic() >= self.waiting[0].deadline:
-            await self.stop()
+        elif self.waiting and now >= self.waiting[0].deadline:
+            asked = self._asked if self.running and now - self._asked_at < LINGER_SECONDS else 0
+            if not asked or asked < self.prefetch:
+                await self.stop(asked)
+                if asked:
+                    await self.start(asked)
 
-    async def stop(self) -> None:
-        """No more pushes; what was not taken goes back."""
+    async def stop(self, keep: int = 0) -> None:
+        """No more pushes; what was not taken goes back, but for the oldest `keep`."""
         channel, self._channel, self.prefetch = self._channel, None, 0
         async with self._link.answered(channel):
             if channel is not None and not channel.is_closed and self._tag in channel.consumers:
                 await channel.basic_cancel(self._tag, timeout=REPLY_SECONDS)
-            while self.waiting:
+            while len(self.waiting) > keep:
                 await self.waiting.pop().give_back(self._link)

@@ -10,9 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasker.contracts.clock import Clock
-from tasker.errors import MessagingError
-
-LOCAL_URL = "amqp://guest:guest@localhost:5672/%2F"
+from tasker.contracts.messaging import check_url, known_settings
 
 
 class SystemClock:
@@ -31,7 +29,7 @@ class SystemClock:
 class RabbitmqSettings:
     """Where the broker is and how it is used."""
 
-    url: str = field(default_factory=lambda: os.environ.get("RABBITMQ_URL") or LOCAL_URL)
+    url: str = field(default_factory=lambda: os.environ.get("RABBITMQ_URL") or "amqp://guest:guest@localhost:5672/%2F")
     """AMQP address; the virtual host `/` is written `%2F` (A-70)."""
     prefix: str = ""
     """Put before every name on the broker, so that several databases can share one virtual host."""
@@ -48,13 +46,7 @@ class RabbitmqSettings:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> RabbitmqSettings:
-        """The settings in a mapping; `channel`, the engine's database, is of no use here.
-
-        Raises `MessagingError` for unknown keys.
-        """
-        known = [item.name for item in fields(cls)]
-        given = {key: value for key, value in given.items() if key != "channel"}
-        if unknown := sorted({*given} - {*known}):
-            hint = f"there are: {', '.join(known)}"
-            raise MessagingError(f"rabbitmq has no setting {', '.join(unknown)}", retryable=False, hint=hint)
-        return cls(**given)
+        """The settings in a mapping. Raises `MessagingError` for unknown keys and a URL that cannot be taken apart."""
+        settings = cls(**known_settings("rabbitmq", given, [item.name for item in fields(cls)]))
+        check_url("rabbitmq", settings.url)
+        return settings

@@ -81,9 +81,9 @@ class Link:
                 socket_timeout=REPLY_SECONDS,
                 retry=Retry(NoBackoff(), 1),  # once: the connection may have been lost while nobody looked
             )
-        except ValueError as error:
+        except ValueError:  # it may quote a part of the password
             hint = "it should look like redis://localhost:6379/0"
-            raise MessagingError(f"the address of Redis is not usable: {error}", retryable=False, hint=hint) from None
+            raise MessagingError("the address of Redis is not usable", retryable=False, hint=hint) from None
         return Redis.from_pool(cast(Any, pool))
 
     @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tasker.errors import MessagingError
+from tasker.contracts.messaging import check_url, known_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,10 @@ class RedisSettings:
     """How long to wait for a connection."""
     max_connections: int = 10
     """Connections for calls; every subscription has one more of its own."""
-    channel: object = None
-    """The engine's database, lent to every backend; not used here."""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> RedisSettings:
-        """The settings in a mapping. Raises `MessagingError` for unknown keys."""
-        known = [item.name for item in fields(cls)]
-        if unknown := sorted({*given} - {*known}):
-            hint = f"there are: {', '.join(known)}"
-            raise MessagingError(f"redis has no setting {', '.join(unknown)}", retryable=False, hint=hint)
-        return cls(**given)
+        """The settings in a mapping. Raises `MessagingError` for unknown keys and a URL that cannot be taken apart."""
+        settings = cls(**known_settings("redis", given, [item.name for item in fields(cls)]))
+        check_url("redis", settings.url)
+        return settings

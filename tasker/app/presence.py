@@ -8,11 +8,11 @@ import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from tasker.errors import DatabaseError
 from tasker.services.engine import Engine
+from tasker.version import __version__
 
 TELL_SECONDS = 1.0
 """Spent at most on telling the registry of an end: the time of a stop is for results."""
@@ -42,7 +42,7 @@ class Registration:
             "lease_ms": self.lease_ms,
             "host": socket.gethostname(),
             "pid": os.getpid(),
-            "version": version("tasker"),
+            "version": __version__,
             "namespaces": list(self.namespaces),
             "callables": list(self.callables),
             "concurrency": self.concurrency,

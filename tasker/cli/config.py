@@ -125,8 +125,14 @@ def explain(
 @click.option("--source-dir", type=FOLDER, default=SOURCE_DIR, show_default=True)
 @FORMAT
 def diff(one: str, other: str, context: str, source_dir: Path, form: str) -> None:
-    """Compare two environments or merged files, value by value. Exit code 1 when they differ."""
-    left, right = (_named(name, context, source_dir) for name in (one, other))
+    """Compare two environments or merged files, value by value.
+
+    Exit code 1 when they differ, 2 when one of them cannot be read or has problems.
+    """
+    try:
+        left, right = (_named(name, context, source_dir) for name in (one, other))
+    except ConfigurationError as error:
+        raise UsageError(error.message, hint=error.hint) from error
     found = [view.difference(*each) for each in all_differences(left, right)]
     if form == "json":
         click.echo(json.dumps(found, indent=2))

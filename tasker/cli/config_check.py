@@ -78,8 +78,14 @@ def _targets(context: str | None, environment: str | None, source_dir: Path | No
             return _by_convention(context, environment_of(environment))
         file = run_time_file(context or "complete", environment_of(environment), os.environ)
     if file:
-        return [(context or made_for(read_layer(file).text).get("Context", "complete"), file)]
+        return [(context or _made_for(file), file)]
     return [(each, None) for each in ([context] if context else CONTEXTS)]
+
+
+def _made_for(file: Path) -> str:
+    """The context that the header of a generated file names; `complete` when there is no such context."""
+    found = made_for(read_layer(file).text).get("Context")
+    return found if found in CONTEXTS else "complete"
 
 
 def _by_convention(context: str | None, environment: str) -> list[Target]:

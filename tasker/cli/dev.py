@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tasker.cli.children import start_child
+from tasker.cli.children import RESTART_SECONDS, start_child
 from tasker.cli.options import Database, database_options
 
 SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
@@ -73,6 +73,8 @@ class _Child:
             self._told = self._process
             self._process.send_signal(signal.SIGTERM)
         self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
 
     def was_killed(self) -> bool:
         """True when it ended by a signal that it did not get from here: no change of a file will bring it back."""
@@ -96,6 +98,7 @@ def _watch(watched: Sequence[Path], child: _Child) -> None:
             child.restart()
         elif child.was_killed():
             click.echo("the worker was killed; starting another", err=True)
+            time.sleep(RESTART_SECONDS)
             child.restart()
 
 

@@ -15,11 +15,10 @@ from typing import Any
 import click
 
 from tasker.app.stopping import stopping_signals
-from tasker.cli.children import TIED, end_with_parent, start_child
+from tasker.cli.children import RESTART_SECONDS, TIED, end_with_parent, start_child
 from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_option
 from tasker.cli.options import Database, database_options
 
-RESTART_SECONDS = 1.0
 LOOK_SECONDS = 0.2
 
 

@@ -7,12 +7,13 @@ entry-point group `tasker.backends`; its module offers `create(settings: Mapping
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
-from tasker.errors import InvalidQueueName
+from tasker.errors import InvalidQueueName, MessagingError
 
 QUEUE_NAME_MAX = 47
 """Characters of a queue name: what PGMQ's table names leave, kept for every backend so that switching is a setting."""
@@ -244,3 +245,36 @@ class TransactionalBackend(Backend, Protocol):
 
 
 BackendSettings = Mapping[str, Any]
+
+ENCODE_URL = "percent-encode special characters of user and password: % as %25, @ as %40, / as %2F, ? as %3F, # as %23"
+"""What to do about a broker's URL that cannot be taken apart."""
+
+
+def known_settings(provider: str, given: BackendSettings, known: Collection[str]) -> dict[str, Any]:
+    """What is given but `channel`, the engine's database, which is lent to every backend (B-74).
+
+    Raises `MessagingError` when there is anything else than `known`.
+    """
+    if unknown := sorted({*given} - {*known, "channel"}):
+        hint = f"there are: {', '.join(known)}" if known else "there are none"
+        raise MessagingError(f"{provider} has no setting {', '.join(unknown)}", retryable=False, hint=hint)
+    return {key: value for key, value in given.items() if key != "channel"}
+
+
+def is_clear_url(url: str) -> bool:
+    """True for a broker's URL in which no part of a password passes for a host, a port or a path (C-155).
+
+    A raw `/`, `?` or `#` in a password ends the address too early: its port is no number then, or `@` comes later.
+    """
+    try:
+        parts = urlsplit(url if "://" in url else f"//{url}")
+        _ = parts.port
+    except ValueError:
+        return False
+    return parts.scheme == "unix" or "@" not in f"{parts.path}{parts.query}{parts.fragment}"
+
+
+def check_url(provider: str, url: str) -> None:
+    """Raises a `MessagingError` that does not quote the URL unless `is_clear_url`."""
+    if not is_clear_url(url):
+        raise MessagingError(f"the URL of {provider} cannot be taken apart", retryable=False, hint=ENCODE_URL)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.db.database import connect, conninfo
 from tasker.db.limits import MIGRATION
-from tasker.db.release import RELEASE
 from tasker.db.schema import APPLIED, HERE, Difference, Recorded, Schema, Script, read_schema
 from tasker.errors import DatabaseError
+from tasker.version import __version__
 
 if TYPE_CHECKING:
     import alembic.config
@@ -60,7 +60,7 @@ def upgrade(
     *,
     lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
     root: Path = HERE,
-    release: str = RELEASE,
+    release: str = __version__,
 ) -> list[str]:
     """Apply what the database lacks, in one transaction; returns the names of the applied scripts.
 
@@ -83,7 +83,7 @@ def upgrade(
 
 
 def status(
-    url: str, extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE, release: str = RELEASE
+    url: str, extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE, release: str = __version__
 ) -> Status:
     """How the database compares with this version. Changes nothing."""
     with connect(url) as connection:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from importlib.metadata import version
 
-RELEASE = version("tasker")
-"""This one."""
 _PARTS = re.compile(r"(\d+(?:\.\d+)*)[.-]?(dev|a|b|rc|post)?[.-]?(\d*)")
 _STAGES = ("dev", "a", "b", "rc", "", "post")
 Order = tuple[tuple[int, ...], int, int]
@@ -18,4 +15,5 @@ def release_order(release: str | None) -> Order:
     if found is None:
         return ((), 0, 0)
     numbers, stage, count = found.groups(default="")
-    return tuple(int(number) for number in numbers.split(".")), _STAGES.index(stage), int(count or 0)
+    significant = re.sub(r"(\.0+)+$", "", numbers)  # 1.0 is 1.0.0
+    return tuple(int(number) for number in significant.split(".")), _STAGES.index(stage), int(count or 0)

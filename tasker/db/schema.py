@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tasker.db.release import RELEASE, release_order
+from tasker.db.release import release_order
 from tasker.errors import SchemaOutdated
+from tasker.version import __version__
 
 HERE = Path(__file__).parent
 """Holds `sql/` (the files) and `migrations/` (Alembic's side of them)."""
@@ -55,7 +56,7 @@ class Schema:
 
     migrations: tuple[Script, ...]
     replaceable: tuple[Script, ...]
-    release: str = RELEASE
+    release: str = __version__
 
     def difference(self, applied: Mapping[str, Recorded]) -> Difference:
         """Compare with what a database has recorded."""
@@ -127,7 +128,7 @@ class Difference:
             )
 
 
-def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE, release: str = RELEASE) -> Schema:
+def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE, release: str = __version__) -> Schema:
     """The schema of `release` from `root/sql`, and the (name, SQL) scripts that a messaging backend adds to it."""
     migrations = _read(root / "sql" / "migrations", "*.up.sql", ".up.sql")
     functions = _read(root / "sql" / "functions", "*.sql", ".sql")

@@ -30,7 +30,7 @@ class TemplateError(TaskerError):
         return {"diagnostics": [_plain(item) for item in self.diagnostics] or None}
 
 
-class PlanUnreadable(TemplateError):
+class PlanUnreadable(TaskerError):
     """A stored template that this version of Tasker does not understand: a newer one has written it."""
 
     retryable: bool = True

@@ -13,8 +13,8 @@ from tasker.db.connection import DataRefused
 from tasker.errors import PlanUnreadable
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import Change, simple_change, with_growth
-from tasker.orchestration.halving import halved, refusal
-from tasker.orchestration.results import MAX_REPLANS, Processor
+from tasker.orchestration.halving import halved
+from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced, Caller
 from tasker.services.graph import plan_growth

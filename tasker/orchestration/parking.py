@@ -20,8 +20,8 @@ from tasker.db.queries import query
 from tasker.errors import DatabaseError, MessagingError
 from tasker.orchestration.changes import Change, change_of, items_text
 from tasker.orchestration.ending import Ended, Ending
-from tasker.orchestration.halving import halved, not_storable
-from tasker.orchestration.results import Processor
+from tasker.orchestration.halving import halved
+from tasker.orchestration.results import Processor, not_storable
 from tasker.services.engine import UNKNOWN_STEP, Engine, log_unknown
 from tasker.services.exchange import Advanced, Caller, Result
 from tasker.services.plans import PlanStore

@@ -5,17 +5,20 @@ Called by the worker's process itself (result path `inline`) or by an orchestrat
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 from tasker.contracts.clock import Random
-from tasker.contracts.execution import Verdict
+from tasker.contracts.execution import Failure, Outcome, Verdict
 from tasker.db.connection import DataRefused
 from tasker.errors import LockTimeout
 from tasker.orchestration.changes import Change, change_of, items_text
 from tasker.orchestration.expansion import expands, plan_expansion
-from tasker.orchestration.halving import halved, not_storable
+from tasker.orchestration.halving import halved
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced, Caller, Result
+
+_log = logging.getLogger("tasker.orchestration")
 
 MAX_REPLANS = 20
 """How often an expansion is planned again because the graph changed meanwhile, before it waits for the next flush."""
@@ -127,3 +130,20 @@ def _completing(changes: Sequence[Change], results: Sequence[Result], verdicts: 
         if known is None or known[1].outcome.claim.token < result.outcome.claim.token:
             newest[change.step_uuid] = (change, result)
     return [result for step, (change, result) in newest.items() if change.kind == "ok" and step not in verdicts]
+
+
+def not_storable(result: Result, error: DataRefused) -> Result | None:
+    """The failure in place of a result that cannot be stored. None when this is such a failure already: its step is
+    left to its deadline, and to a person."""
+    outcome = result.outcome
+    if outcome.failure is not None and outcome.failure.error_type == Verdict.NOT_STORABLE:
+        claim = outcome.claim
+        _log.error("result_stuck step=%s task=%s reason=%s", claim.name, claim.task_uuid, error)
+        return None
+    failure = Failure(message=refusal(error), error_type=Verdict.NOT_STORABLE, retryable=False)
+    return Result(Outcome(outcome.claim, outcome.duration_ms, failure=failure), result.plan)
+
+
+def refusal(error: DataRefused) -> str:
+    """What the database said, in text that can be stored."""
+    return f"the result cannot be stored: {error.message}".encode("ascii", "backslashreplace").decode()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.services.configuration_sources import Layer
+from tasker.services.configuration_sources import CONTEXTS, Layer
 from tasker.services.template_search import search
 
 if TYPE_CHECKING:
@@ -26,14 +26,16 @@ def made_for(text: str) -> dict[str, str]:
 def made_for_others(layers: Iterable[Layer], context: str, environment: str | None) -> Iterator[str]:
     """Generated files that were made for another context or environment than what reads them.
 
-    A single process (`complete`) reads any file, and any process one for `complete`. `environment` None: it was not
+    A single process (`complete`) reads any file, and any process one for `complete`; other contexts than `CONTEXTS`
+    are told in any case. `environment` None: it was not
     said, so the file's own is meant.
     """
     for layer in layers:
         found = made_for(layer.text)
-        if "complete" not in (context, found.get("Context", context)) and found.get("Context", context) != context:
+        made = found.get("Context", context)
+        if made not in CONTEXTS or ("complete" not in (context, made) and made != context):
             yield (
-                f"{layer.name} was generated for the context {found['Context']} and is read for {context}: "
+                f"{layer.name} was generated for the context {made} and is read for {context}: "
                 f"write one with `tasker config generate --context {context}`"
             )
         if environment and found.get("Environment", environment) != environment:

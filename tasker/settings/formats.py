@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from tasker.contracts.messaging import check_queue_name
+from tasker.contracts.messaging import ENCODE_URL, check_queue_name, is_clear_url
 from tasker.errors import InvalidQueueName
 from tasker.settings.redaction import ENCODE, is_clear
 
@@ -21,6 +22,10 @@ CHANNEL_MAX_BYTES = 63
 
 def _wrong(issue: str, fix: str) -> PydanticCustomError:
     return PydanticCustomError("form", "{issue}", {"issue": issue, "fix": fix})
+
+
+def _unclear(fix: str) -> PydanticCustomError:
+    return _wrong("The parts of this URL cannot be told apart", f"{fix[:1].upper()}{fix[1:]}")
 
 
 def _address(value: str) -> str:
@@ -36,7 +41,7 @@ def _database_url(value: str) -> str:
             "Not the URL of a PostgreSQL database", 'Use format like "postgresql://USER:PASSWORD@HOST:5432/DATABASE"'
         )
     if value and not is_clear(value):
-        raise _wrong("The parts of this URL cannot be told apart", f"{ENCODE[:1].upper()}{ENCODE[1:]}")
+        raise _unclear(ENCODE)
     return value
 
 
@@ -72,17 +77,25 @@ def _name_prefix(value: str) -> str:
     raise _wrong("Holds a character that is not a letter, digit or '_'", "Use A-Z a-z 0-9 _")
 
 
-def _url_of(*schemes: str) -> AfterValidator:
+def _url_of(*schemes: str, separator: str | None = None) -> AfterValidator:
+    """A URL, or several between separators: those after the first one may lack the scheme."""
+
     def check(value: str) -> str:
-        with suppress(ValueError):  # a stray bracket
-            parts = urlsplit(value)
-            if parts.scheme in schemes and (parts.netloc or (parts.scheme == "unix" and parts.path)):
-                return value
-        raise _wrong(
-            f"Not a URL that begins with {' or '.join(f'{name}://' for name in schemes)}", "Write the whole URL"
-        )
+        if not _begins_with(schemes, value):
+            names = " or ".join(f"{name}://" for name in schemes)
+            raise _wrong(f"Not a URL that begins with {names}", "Write the whole URL")
+        if not all(map(is_clear_url, value.split(separator) if separator else [value])):
+            raise _unclear(ENCODE_URL)
+        return value
 
     return AfterValidator(check)
+
+
+def _begins_with(schemes: Sequence[str], value: str) -> bool:
+    with suppress(ValueError):  # a stray bracket
+        parts = urlsplit(value)
+        return parts.scheme in schemes and bool(parts.netloc or (parts.scheme == "unix" and parts.path))
+    return False
 
 
 Address = Annotated[str, AfterValidator(_address)]
@@ -92,6 +105,6 @@ Channel = Annotated[str, AfterValidator(_channel)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 AmqpUrl = Annotated[str, _url_of("amqp", "amqps")]
 RedisUrl = Annotated[str, _url_of("redis", "rediss", "unix")]
-NatsUrls = Annotated[str, _url_of("nats", "tls", "ws", "wss")]
+NatsUrls = Annotated[str, _url_of("nats", "tls", "ws", "wss", separator=",")]
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
 WebUrl = Annotated[str, _url_of("http", "https")]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
+import pytest
 import pytest_asyncio
 
 from tasker.contracts.messaging import QueuedMessage
+from tasker_rabbitmq import polling
 from tasker_rabbitmq.backend import EMPTY_LOOKS, LOOK_SECONDS
+from tasker_rabbitmq.received import Feed, new_ids
 from tests.contract.rabbitmq_rig import Rig
 from tests.support import brokers
 
@@ -58,6 +62,75 @@ async def test_what_was_sent_ahead_goes_back_although_some_of_it_is_taken_now_an
             theirs += await rival.receive_messages("q", 50, 30)
             await asyncio.sleep(0.1)
     await rival.close()
+
+
+async def test_what_was_sent_ahead_falls_to_what_is_asked_for_now_and_ends_when_nobody_asks(rig: Rig) -> None:
+    rival = rig.another()
+    await rival.open()
+    await rig.backend.create_queue("q")
+    async with asyncio.timeout(30), aclosing(rig.backend.subscribe_many(["q"])) as news:
+        await anext(news)
+        assert await rig.backend.receive_messages("q", 50, 30) == []  # as an idle worker asks
+        feed = rig.backend._feeds["q"]
+        feed._asked_at = time.monotonic() + 3600  # it never ceases to ask
+        await rig.backend.send_messages("q", [b"%d" % n for n in range(50)])
+        while len(feed.waiting) < 50:
+            await asyncio.sleep(0.02)
+        mine = await rig.backend.receive_messages("q", 2, 30)
+        feed._asked_at = time.monotonic() + 3600
+        while feed.prefetch != 2 or len(feed.waiting) > 4:
+            await asyncio.sleep(0.02)
+        assert feed.running, "no other consumer is needed for what is asked for next"
+        assert len(feed.waiting) >= 2, "what is asked for next stays"
+
+        feed._asked_at = 0.0
+        theirs: list[QueuedMessage] = []
+        while len(mine) + len(theirs) < 50:
+            theirs += await rival.receive_messages("q", 50, 30)
+        assert not feed.running
+    await rival.close()
+
+
+async def test_a_subscription_that_ends_while_more_is_asked_for_leaves_no_consumer(rig: Rig) -> None:
+    rival = rig.another()
+    await rival.open()
+    await rig.backend.create_queue("q")
+    async with asyncio.timeout(30):
+        async with aclosing(rig.backend.subscribe_many(["q"])) as news:
+            await anext(news)
+            await rig.backend._link.consuming.acquire()  # a consumer is under way
+            asking = asyncio.create_task(rig.backend.receive_messages("q", 50, 30))
+            while not rig.backend._link.consuming._waiters:
+                await asyncio.sleep(0)
+        rig.backend._link.consuming.release()
+        assert await asking == []
+        assert (await rival.queue_stats("q")).consumers == 0
+    await rival.close()
+
+
+async def test_of_two_that_ask_at_once_the_one_that_wants_less_does_not_lower_the_other(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    async with asyncio.timeout(30), aclosing(rig.backend.subscribe_many(["q"])) as news:
+        await anext(news)
+        async with rig.backend._link.consuming:
+            asking = [asyncio.create_task(rig.backend.receive_messages("q", limit, 30)) for limit in (50, 20)]
+            while len(rig.backend._link.consuming._waiters or ()) < 2:
+                await asyncio.sleep(0)
+        await asyncio.gather(*asking)
+        assert rig.backend._feeds["q"].prefetch == 50
+
+
+async def test_polling_that_is_cancelled_leaves_no_consumer(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polling, "STRAGGLER_SECONDS", 60)
+    await rig.backend.create_queue("q")
+    feed = Feed(rig.backend._link, rig.backend._topology.name("q"), new_ids())
+    async with asyncio.timeout(30):
+        burst = asyncio.create_task(polling._burst(feed, 2))
+        while not feed.running:
+            await asyncio.sleep(0.02)
+        burst.cancel()
+        await asyncio.wait([burst])
+        assert (await rig.backend.queue_stats("q")).consumers == 0
 
 
 async def test_stats_allow_for_what_other_consumers_hold_until_the_queue_was_found_empty_some_times(rig: Rig) -> None:

@@ -16,6 +16,7 @@ from tasker.errors import BackendUnavailable, MessagingError
 from tasker.testing.messaging_contract import MessagingContract
 from tasker_redis import RedisBackend, create
 from tasker_redis.held import HeldMessages, Receipt
+from tasker_redis.settings import RedisSettings
 from tests.support import brokers
 
 GROUP = "tasker"
@@ -283,6 +284,21 @@ async def test_a_server_that_is_not_there_is_named_without_the_password() -> Non
     with pytest.raises(BackendUnavailable):
         await backend.open()
     await backend.close()
+
+
+@pytest.mark.parametrize("password", ["hunter2/x", "hunter2?x", "hunter2#x", "1234/hunter2", "/hunter2", "hunter[2"])
+def test_a_url_with_a_raw_character_in_its_password_is_refused_without_it(password: str) -> None:
+    with pytest.raises(MessagingError, match="cannot be taken apart") as caught:
+        create({"url": f"redis://u:{password}@localhost"})
+    assert "percent-encode" in str(caught.value.hint)
+    assert not any(part in repr(caught.value) for part in ("hunter", "1234"))
+
+
+async def test_a_url_that_the_client_refuses_is_not_quoted() -> None:
+    backend = RedisBackend(RedisSettings(url="redis://u:hunter2/x@localhost"))
+    with pytest.raises(MessagingError, match="address of Redis") as caught:
+        await backend.open()
+    assert "hunter2" not in repr(caught.value)
 
 
 async def test_a_backend_that_is_not_open_says_so() -> None:

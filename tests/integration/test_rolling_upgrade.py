@@ -174,7 +174,7 @@ def test_releases_are_ordered_by_number_and_stage() -> None:
 
 def test_the_release_is_that_of_the_tree_which_runs_and_not_that_of_an_installation(tmp_path: Path) -> None:
     shutil.copytree(Path(tasker.__file__).parent, tmp_path / "tasker", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "tasker" / "version.py").write_text('VERSION = "99.1.0"\n')
+    (tmp_path / "tasker" / "version.py").write_text('__version__ = "99.1.0"\n')
     code = (
         "import tasker; from tasker.db.schema import read_schema; from tasker.app.presence import Registration; "
         "print(tasker.__version__, read_schema().release, Registration('one', 1000).args('start')['version'])"

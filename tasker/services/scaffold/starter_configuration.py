@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from tasker.errors import UsageError
@@ -12,7 +13,8 @@ FILES = Path(__file__).parent / "configuration"
 def write_configuration(folder: Path) -> list[Path]:
     """Write `base` and `environments` into the folder; the files.
 
-    Raises `UsageError` when one of them exists, or a folder cannot be made; nothing is ever overwritten.
+    Raises `UsageError` when one of them exists, or one cannot be written; then nothing is left behind. Nothing is ever
+    overwritten.
     """
     sources = sorted(FILES.rglob("*.toml.txt"))
     targets = [folder / source.relative_to(FILES).with_suffix("") for source in sources]
@@ -21,10 +23,26 @@ def write_configuration(folder: Path) -> list[Path]:
             f"there is a configuration already, with {existing[0]}; nothing was written",
             hint="edit its files, or name another folder: tasker config init --source-dir FOLDER",
         )
-    try:
+    with ExitStack() as made:
         for source, target in zip(sources, targets, strict=True):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{error.filename} cannot be written: {error.strerror}") from None
+            try:
+                _write(target, source.read_text(encoding="utf-8"), made)
+            except OSError as error:
+                raise UsageError(f"{error.filename or target} cannot be written: {error.strerror}") from None
+        made.pop_all()
     return targets
+
+
+def _write(target: Path, text: str, made: ExitStack) -> None:
+    """Write one file; `made` takes the file away again, and each folder that had to be made for it."""
+    for folder in reversed([each for each in target.parents if not each.exists()]):
+        folder.mkdir()
+        made.callback(_remove, folder)
+    with target.open("x", encoding="utf-8") as file:
+        made.callback(_remove, target)
+        file.write(text)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # such as a folder in which somebody else has begun to write
+        path.rmdir() if path.is_dir() else path.unlink()

@@ -29,8 +29,8 @@ Write = Callable[[str, str], Path]
 
 KNOWN: list[tuple[str, type[Table], Any, set[str]]] = [
     ("rabbitmq", RabbitMq, RabbitmqSettings, {"clock"}),
-    ("redis", Redis, RedisSettings, {"channel"}),
-    ("nats", Nats, NatsSettings, {"channel"}),
+    ("redis", Redis, RedisSettings, set()),
+    ("nats", Nats, NatsSettings, set()),
 ]
 PIGEON = """
 import tasker_memory

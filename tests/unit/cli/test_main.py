@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tasker import __version__
 from tasker.cli import main
-from tasker.errors import DatabaseUnavailable, TaskerError, UsageError
+from tasker.errors import DatabaseUnavailable, PlanUnreadable, TaskerError, TemplateError, UsageError
 
 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,12 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("error", "exit_code"),
-    [(TaskerError("it broke", hint="mend it"), 1), (UsageError("it broke", hint="mend it"), 2)],
+    [
+        (TaskerError("it broke", hint="mend it"), 1),
+        (PlanUnreadable("it broke", hint="mend it"), 1),
+        (UsageError("it broke", hint="mend it"), 2),
+        (TemplateError("it broke", hint="mend it"), 2),
+    ],
 )
 def test_an_error_is_a_message_with_a_hint(error: TaskerError, exit_code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(error, monkeypatch)

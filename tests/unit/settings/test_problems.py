@@ -240,6 +240,26 @@ def test_a_database_url_that_would_be_taken_apart_wrongly_says_what_to_encode(ur
     assert problem.fix.startswith("Percent-encode special characters of user and password: % as %25, @ as %40")
 
 
+@pytest.mark.parametrize("password", ["a/b", "a?b", "a#b", "1/b", "/b"])
+@pytest.mark.parametrize(("name", "scheme"), [("rabbitmq", "amqp"), ("redis", "redis"), ("nats", "nats")])
+def test_a_brokers_url_that_would_be_taken_apart_wrongly_says_what_to_encode(
+    name: str, scheme: str, password: str
+) -> None:
+    (problem,) = check(nested({f"common.queues.{name}.url": f"{scheme}://u:{password}@h:1/"})).problems
+    assert problem.issue == "The parts of this URL cannot be told apart"
+    assert problem.fix.startswith("Percent-encode special characters of user and password: % as %25, @ as %40, / as")
+
+
+@pytest.mark.parametrize("url", ["nats://a:4222,nats://b:4222", "nats://u:p@a:4222,b:4222,u:p@c:4222", "tls://[::1]:1"])
+def test_a_nats_url_names_one_server_or_many(url: str) -> None:
+    assert not check(nested({"common.queues.nats.url": url})).problems
+
+
+@pytest.mark.parametrize("url", ["amqp://u:p,q@h:1/%2F", "amqps://u:p@q@h", "amqp://u:a%2Fb@h/v"])
+def test_a_rabbitmq_url_may_hold_what_cannot_be_misread(url: str) -> None:
+    assert not check(nested({"common.queues.rabbitmq.url": url})).problems
+
+
 @pytest.mark.parametrize("name", ["rabbitmq", "redis", "nats"])
 def test_a_brokers_url_with_a_stray_bracket_has_the_wrong_form(name: str) -> None:
     (problem,) = check(nested({f"common.queues.{name}.url": "amqp://u:p[x@h"})).problems

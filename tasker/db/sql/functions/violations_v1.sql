@@ -20,6 +20,11 @@ as $$
       count(*) filter (where s.state = 'waiting_for_retry') as retrying,
       count(b.workflow_step_uuid) as held
     from steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid group by s.task_uuid
+  ), history as not materialized (
+    select 'step' as kind, l.workflow_step_uuid as subject, l.path
+    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid
+    union all
+    select 'task', l.task_uuid, l.path from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid
   )
   select 'counters differ from the rows', t.task_uuid, format('row %s, counted %s',
     array[t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held],
@@ -79,17 +84,10 @@ as $$
   where tasker.path_end(coalesce(l.before, 'pending')) <> split_part(l.path, '>', 1)
     or l.sort_key <> coalesce(l.key_before, 1) + tasker.path_length(l.path)
   union all
-  select 'illegal transition', l.workflow_step_uuid, l.path
-  from (select p.path from (select distinct l.path from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid) p
-    where not tasker.path_is_legal('step', p.path)) p
-  join (select l.workflow_step_uuid, l.path from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid) l
-    on l.path = p.path
-  union all
-  select 'illegal transition of the task', l.task_uuid, l.path
-  from (select p.path from (select distinct l.path from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid) p
-    where not tasker.path_is_legal('task', p.path)) p
-  join (select l.task_uuid, l.path from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid) l
-    on l.path = p.path
+  select 'illegal transition of the ' || h.kind, h.subject, h.path
+  from (select p.kind, p.path from (select distinct h.kind, h.path from history h) p
+    where not tasker.path_is_legal(p.kind, p.path)) p
+  join history h using (kind, path)
   union all
   select 'complete without exactly one accepted result', s.workflow_step_uuid, s.name
   from steps s left join (select l.workflow_step_uuid, count(*) as accepted
