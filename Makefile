@@ -22,7 +22,7 @@ test: check  ## run every check and every test (ARGS=... for pytest)
 test-chaos: $(STAMP)  ## kill processes and the database under hundreds of tasks (at most 20 minutes; TASKER_CHAOS_SEED, TASKER_CHAOS_TASKS)
 	@began=$$(date +%s); failed=0; \
 	$(call bounded,900) $(BIN)/pytest -s --timeout 600 -m "long or not long" tests/chaos $(ARGS) || failed=1; \
-	$(call bounded,$$((began + 1140 - $$(date +%s)))) $(BIN)/pytest -m long tests/acceptance $(ARGS) || failed=1; \
+	$(call bounded,$$((began + 1140 - $$(date +%s)))) $(BIN)/pytest -n 2 -m long tests/acceptance $(ARGS) || failed=1; \
 	exit $$failed
 
 check: $(STAMP)  ## lint, formatting, types, import layers
