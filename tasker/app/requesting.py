@@ -84,7 +84,7 @@ def _require_reachable(name: str, capabilities: Capabilities, url: str | None) -
     if capabilities.transactional and url is None:
         raise UsageError(
             f"the queues of the {name} backend are in the database, and no database is named",
-            hint="give its URL, or choose a broker: --backend rabbitmq",
+            hint="give its URL, or choose a broker: --backend rabbitmq; on the embedded database: tasker task submit",
         )
     if name == "memory":
         raise UsageError(

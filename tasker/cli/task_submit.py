@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from tasker.cli.connection import FORMAT, actor, connected, print_as
 from tasker.cli.options import Database, database_options
 from tasker.cli.task_options import task_input, task_options
+from tasker.errors import UsageError
 
 if TYPE_CHECKING:
     from tasker.app import App
@@ -63,7 +65,13 @@ def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Re
 async def _submit(app: App, *, target: str, request: Request) -> Submitted:
     from tasker.services.targets import registered_name
 
-    template = await app.plans.find(*registered_name(target))
+    try:
+        template = await app.plans.find(*registered_name(target))
+    except UsageError as error:
+        if not Path(target).exists():
+            raise
+        hint = f"register it first: tasker template register {target}; or run it here: tasker run {target}"
+        raise UsageError(f"{target} is a file or folder and no registered template", hint=hint) from error
     return await app.submit_request(template.plan, request)
 
 

@@ -20,6 +20,8 @@ from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_opt
 from tasker.cli.options import Database, database_options
 
 LOOK_SECONDS = 0.2
+MISTAKE = 2
+"""Exit code of a worker that was given something it cannot work with."""
 
 
 @click.command()
@@ -103,17 +105,20 @@ def _supervise(processes: int) -> int:
     arrived: list[int] = []
     for each in {*stopping_signals(), signal.SIGHUP}:
         signal.signal(each, lambda number, _: arrived.append(number))
-    stopping = False
+    stopping = mistaken = False
     while not stopping or any(child.poll() is None for child in children):
         if arrived:
             number = arrived.pop(0)
             ends = number in stopping_signals()
             stopping = stopping or ends
             _pass_on(signal.SIGTERM if ends else number, children)  # a closed terminal is this process's, not theirs
+        elif not stopping and any(child.poll() == MISTAKE for child in children):
+            stopping = mistaken = True
+            _pass_on(signal.SIGTERM, children)  # started again, each of them would end with the same
         elif not stopping:
             _replace_the_ended(children, command, arrived)
         time.sleep(LOOK_SECONDS)
-    return max(abs(int(child.returncode or 0)) for child in children)
+    return MISTAKE if mistaken else max(abs(int(child.returncode or 0)) for child in children)
 
 
 def _pass_on(number: int, children: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -106,7 +106,10 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
     environment = environ.get(ENVIRONMENT_VARIABLE) or "development"
     file = run_time_file(context, environment, environ)
     if file is None and context != "complete":
-        raise ConfigurationError(NEITHER_IS_SET)
+        generate = f"tasker config generate --context {context} --environment {environment}"
+        raise ConfigurationError(
+            NEITHER_IS_SET, hint=f"make the file with: {generate}; or start with the defaults: --no-config"
+        )
     found = assemble(context, environment, [read_layer(file)] if file else [], environ)
     for warning in made_for_others(found.layers, context, environ.get(ENVIRONMENT_VARIABLE)):
         _log.warning("%s", warning)

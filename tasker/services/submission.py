@@ -158,7 +158,7 @@ def submitted(draft: Draft, created: Container[str], answer: Mapping[str, Any]) 
         return Submitted(draft.task_uuid, answer["steps"])
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
-        hint="change the input or give a new idempotency key",
+        hint="change the input; where an idempotency key is given only the key counts: give another one",
     )
 
 

@@ -98,4 +98,5 @@ def test_the_folder_is_not_taken_for_a_name(registered: str, monkeypatch: pytest
     """`workflows/linear_math` exists here, and looks like a name."""
     monkeypatch.chdir(Path(WORKFLOWS).parent)
     result = invoke("task", "submit", "workflows/linear_math", database=registered)
-    assert (result.exit_code, "no template workflows/linear_math is registered" in result.output) == (2, True)
+    assert (result.exit_code, "is a file or folder and no registered template" in result.output) == (2, True)
+    assert "tasker template register workflows/linear_math" in result.output

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,3 +154,13 @@ def test_a_stop_while_a_dead_child_is_replaced_is_the_end(fleet: Fleet, tmp_path
     until(lambda: "starting another" in fleet.log("one"), "its death is seen", show=lambda: fleet.log("one"))
     fleet.signal("one", signal.SIGTERM)
     ended(fleet, "one")
+
+
+def test_a_mistake_ends_the_command_and_is_not_tried_again(database_url: str) -> None:
+    command = [sys.executable, "-m", "tasker", "worker", "--no-config", "--namespace", "x", "--processes", "2"]
+    done = subprocess.run(
+        [*command, "--backend", "memory", "--database-url", database_url], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2, done.stderr
+    assert "the memory backend lives inside one process" in done.stderr
+    assert "starting another" not in done.stderr
