@@ -174,8 +174,7 @@ class RabbitmqBackend:
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Done with it. False also when the connection that it came by was lost."""
-        receipt = self._held.take(check_queue_name(queue), message_id)
-        if receipt is not None:
+        if (receipt := self._held.take(check_queue_name(queue), message_id)) is not None:
             await receipt.acknowledge(self._link)
         return receipt is not None
 
@@ -209,8 +208,7 @@ class RabbitmqBackend:
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
         """Move its deadline. The broker's own limit (`consumer_timeout`, 30 minutes) stays."""
-        receipt = self._held.get(check_queue_name(queue), message_id)
-        if receipt is not None:
+        if (receipt := self._held.get(check_queue_name(queue), message_id)) is not None:
             receipt.deadline = self._clock.monotonic() + seconds
         return receipt is not None
 
