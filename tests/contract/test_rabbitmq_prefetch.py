@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 import pytest_asyncio
 
 from tasker.contracts.messaging import QueuedMessage
 from tasker_rabbitmq import polling
-from tasker_rabbitmq.backend import EMPTY_LOOKS, LOOK_SECONDS
+from tasker_rabbitmq.backend import EMPTY_LOOKS, LOOK_SECONDS, RabbitmqBackend
 from tasker_rabbitmq.received import Feed, new_ids
 from tests.contract.rabbitmq_rig import Rig
 from tests.support import brokers
@@ -48,29 +48,31 @@ async def test_the_broker_sends_ahead_no_more_than_is_asked_for(rig: Rig) -> Non
     await rival.close()
 
 
-async def test_what_was_sent_ahead_goes_back_although_some_of_it_is_taken_now_and_then(rig: Rig) -> None:
+@asynccontextmanager
+async def idle_beside_a_rival(rig: Rig) -> AsyncIterator[RabbitmqBackend]:
+    """The rig's backend has asked for 50 messages, as an idle worker does; the other process is yielded."""
     rival = rig.another()
     await rival.open()
     await rig.backend.create_queue("q")
-    async with asyncio.timeout(30), aclosing(rig.backend.subscribe_many(["q"])) as news:
+    async with aclosing(rig.backend.subscribe_many(["q"])) as news:
         await anext(news)
-        assert await rig.backend.receive_messages("q", 50, 30) == []  # as an idle worker asks
+        assert await rig.backend.receive_messages("q", 50, 30) == []
+        yield rival
+    await rival.close()
+
+
+async def test_what_was_sent_ahead_goes_back_although_some_of_it_is_taken_now_and_then(rig: Rig) -> None:
+    async with asyncio.timeout(30), idle_beside_a_rival(rig) as rival:
         await rig.backend.send_messages("q", [b"%d" % n for n in range(50)])
         theirs: list[QueuedMessage] = []
         while len(theirs) < 20:
             await rig.backend.receive_messages("q", 1, 30)
             theirs += await rival.receive_messages("q", 50, 30)
             await asyncio.sleep(0.1)
-    await rival.close()
 
 
 async def test_what_was_sent_ahead_falls_to_what_is_asked_for_now_and_ends_when_nobody_asks(rig: Rig) -> None:
-    rival = rig.another()
-    await rival.open()
-    await rig.backend.create_queue("q")
-    async with asyncio.timeout(30), aclosing(rig.backend.subscribe_many(["q"])) as news:
-        await anext(news)
-        assert await rig.backend.receive_messages("q", 50, 30) == []  # as an idle worker asks
+    async with asyncio.timeout(30), idle_beside_a_rival(rig) as rival:
         feed = rig.backend._feeds["q"]
         feed._asked_at = time.monotonic() + 3600  # it never ceases to ask
         await rig.backend.send_messages("q", [b"%d" % n for n in range(50)])
@@ -88,7 +90,6 @@ async def test_what_was_sent_ahead_falls_to_what_is_asked_for_now_and_ends_when_
         while len(mine) + len(theirs) < 50:
             theirs += await rival.receive_messages("q", 50, 30)
         assert not feed.running
-    await rival.close()
 
 
 async def test_a_subscription_that_ends_while_more_is_asked_for_leaves_no_consumer(rig: Rig) -> None:
