@@ -33,6 +33,9 @@ def submit(target: str, database: Database, form: str, wait: bool, timeout: floa
     Nothing runs in this process; `tasker run` is the command that does. `tasker template list` shows what is
     registered: a worker registers the templates that it serves.
 
+    The template's identity strategy counts: with `strict`, the default, the same input is refused the second time
+    unless an --idempotency-key of its own tells it apart.
+
     \b
     Examples:
       tasker task submit shop/checkout --set order=7
