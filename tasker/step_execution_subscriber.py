@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from tasker.contracts.execution import Failure
+from tasker.contracts.plan import TemplateId
 from tasker.errors import StepExecutionError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
 from tasker.handler import HandlerRegistry
@@ -70,7 +71,7 @@ class StepExecutionSubscriber:
 
     def _run(self, event: FfiStepEvent) -> StepHandlerResult:
         definition = _definition(event)
-        handler = self._registry.resolved(definition)
+        handler = self._registry.resolved(definition, template=_template(event))
         returned = handler.call(StepContext.from_ffi_event(event, definition.callable))
         return to_result(asyncio.run(_finish(returned)) if inspect.isawaitable(returned) else returned, handler.name)
 
@@ -95,6 +96,12 @@ async def _finish(awaitable: Any) -> Any:
 def _definition(event: FfiStepEvent) -> HandlerDefinition:
     step = event.task_sequence_step.get("step_definition") or {}
     return HandlerDefinition.from_dict(step.get("handler"))
+
+
+def _template(event: FfiStepEvent) -> TemplateId | None:
+    task = event.task_sequence_step.get("task") or {}
+    names = [task.get(key) for key in ("namespace_name", "task_name", "task_version")]
+    return TemplateId(*map(str, names)) if all(names) else None
 
 
 def _error(failure: Failure) -> StepError:

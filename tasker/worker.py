@@ -10,6 +10,7 @@ from tasker.bootstrap import bootstrap_worker, is_worker_running, stop_worker
 from tasker.errors import WorkerAlreadyRunningError, WorkerNotInitializedError
 from tasker.event_bridge import EventBridge
 from tasker.handler import HandlerRegistry
+from tasker.registry.discovery import handlers_in_package
 from tasker.types import BootstrapConfig, BootstrapResult
 
 
@@ -75,6 +76,5 @@ class Worker:
 
 
 def _load_handlers(packages: Sequence[str]) -> None:
-    registry = HandlerRegistry.instance()
-    for package in packages:
-        registry.discover_handlers(package)
+    """Two packages that claim one name are refused."""
+    HandlerRegistry.instance().add([handler for package in packages for handler in handlers_in_package(package)])

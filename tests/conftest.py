@@ -1,6 +1,7 @@
 """Databases for tests: fresh, migrated, on the embedded server always and on a second server where there is one.
 
-TASKER_TEST_DATABASE_URL names the second server (a superuser's URL); otherwise one on 127.0.0.1:5432 is used.
+TASKER_TEST_DATABASE_URL names the second server (a superuser's URL); otherwise one is started privately from the
+system's PostgreSQL.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,10 +23,11 @@ import pytest
 
 from tasker.db import migrate
 from tasker.db.embedded import EmbeddedServer
+from tasker.messaging import load_backend
 from tests.support import brokers
+from tests.support.second_server import programs, second_server
 
 VARIABLE = "TASKER_TEST_DATABASE_URL"
-LOCAL_URL = "postgresql://postgres@127.0.0.1:5432/postgres"
 _numbers = itertools.count(1)
 
 hypothesis.settings.register_profile(  # how fast a machine is, is not what these tests are about
@@ -43,6 +45,8 @@ class Server:
 
     name: str
     url: str
+    cleaner: ThreadPoolExecutor
+    """Drops what tests have left, while others run."""
 
     def url_of(self, database: str) -> str:
         return urlsplit(self.url)._replace(path=f"/{database}").geturl()
@@ -56,7 +60,7 @@ class Server:
             try:
                 yield self.url_of(name)
             finally:
-                admin.execute(f"drop database {name} with (force)")
+                self.cleaner.submit(self.drop, self.url_of(name))
 
     def drop(self, url: str) -> None:
         """Drop a database that a test has made by its URL."""
@@ -64,27 +68,20 @@ class Server:
             admin.execute(f"drop database if exists {urlsplit(url).path[1:]} with (force)")
 
 
-def _second_server() -> str | None:
-    if declared := os.environ.get(VARIABLE):
-        return declared
-    try:
-        psycopg.connect(LOCAL_URL, connect_timeout=2).close()
-    except psycopg.OperationalError:
-        return None
-    return LOCAL_URL
-
-
-SECOND_URL = _second_server()
-SERVERS = ["embedded"] + (["server"] if SECOND_URL else [])
-ABSENT = f"NOT TESTED on a second PostgreSQL server: none on 127.0.0.1:5432, and {VARIABLE} is not set"
+SECOND_URL = os.environ.get(VARIABLE)
+SECOND_PROGRAMS = programs()
+SERVERS = ["embedded"] + (["server"] if SECOND_URL or SECOND_PROGRAMS else [])
+ABSENT = f"NOT TESTED on a second PostgreSQL server: none is installed, and {VARIABLE} is not set"
+VARYING = ("contract", "integration/database", "integration/engine", "integration/test_migrate")
+"""Where the SQL itself is tested, which depends on the server's version: these tests run on both servers each time."""
 
 
 def pytest_report_header() -> str:
-    return f"databases: {', '.join(SERVERS)}" if SECOND_URL else f"databases: embedded; {ABSENT}"
+    return f"databases: {', '.join(SERVERS)}" if len(SERVERS) > 1 else f"databases: embedded; {ABSENT}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for line in [*([] if SECOND_URL else [ABSENT]), *brokers.absent()]:
+    for line in [*([] if len(SERVERS) > 1 else [ABSENT]), *brokers.absent()]:
         terminalreporter.write_line(line, yellow=True, bold=True)
 
 
@@ -97,22 +94,31 @@ def embedded_folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fi
 
 @pytest.fixture(scope="session", params=SERVERS)
 def server(request: pytest.FixtureRequest, embedded_folder: Path) -> Iterator[Server]:
-    """Each server in turn. The embedded one is stopped and removed when the last test process leaves it."""
-    if request.param == "server":
-        assert SECOND_URL
-        yield Server("server", SECOND_URL)
-        return
-    embedded = EmbeddedServer.start(embedded_folder, settings={"fsync": "off"}, linger_seconds=1)
-    yield Server("embedded", urlsplit(embedded.url)._replace(path="/postgres").geturl())
+    """Each server in turn. Ours are stopped and removed when the last test process leaves them."""
+    start = _embedded if request.param == "embedded" else _second
+    with start(embedded_folder) as url, ThreadPoolExecutor(max_workers=1) as cleaner:
+        yield Server(request.param, url, cleaner)
+
+
+@contextmanager
+def _embedded(folder: Path) -> Iterator[str]:
+    embedded = EmbeddedServer.start(folder, settings={"fsync": "off"}, linger_seconds=1)
+    yield urlsplit(embedded.url)._replace(path="/postgres").geturl()
     if embedded.stop():
-        shutil.rmtree(embedded_folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _second(_folder: Path) -> AbstractContextManager[str]:
+    if SECOND_URL:
+        return nullcontext(SECOND_URL)
+    assert SECOND_PROGRAMS
+    return second_server(os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid())), SECOND_PROGRAMS)
 
 
 @pytest.fixture(scope="session")
 def backend_scripts() -> Sequence[tuple[str, str]]:
     """The SQL of the default messaging backend."""
-    (pgmq,) = entry_points(group="tasker.backends", name="pgmq")
-    scripts: Sequence[tuple[str, str]] = pgmq.load().create({}).install_sql()
+    scripts: Sequence[tuple[str, str]] = load_backend("pgmq", {}).install_sql()
     return scripts
 
 
@@ -145,11 +151,24 @@ def module_database_url(server: Server, migrated_template: str) -> Iterator[str]
         yield url
 
 
+@pytest.fixture(autouse=True)
+def log_variables() -> Iterator[None]:
+    """A command tells its child processes by variables how to log; what one test has run tells the next one nothing."""
+    before = {name: os.environ.get(name) for name in ("TASKER_LOG_LEVEL", "TASKER_LOG_FORMAT")}
+    yield
+    for name, value in before.items():
+        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Real processes on the second server as well are for `make test-chaos`: they take minutes, and it is the SQL that
-    depends on the server's version, which every other test runs on both."""
+    """On the second server `make test` runs what tests the SQL, `make test-servers` the rest, `make test-chaos` real
+    processes, which take minutes."""
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if parameters.get("server") == "server" and "acceptance" in item.path.parts and item.get_closest_marker("slow"):
+        if parameters.get("server") != "server":
+            continue
+        if "acceptance" in item.path.parts and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.long)
+        elif not any(f"/tests/{part}" in item.path.as_posix() for part in VARYING):
+            item.add_marker(pytest.mark.servers)

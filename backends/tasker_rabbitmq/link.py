@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import logging
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 import aio_pika
@@ -47,6 +49,7 @@ class Link:
 
     async def _connect(self) -> aio_pika.abc.AbstractRobustConnection:
         settings = self._settings
+        _quieten_clients()
         try:
             return await aio_pika.connect_robust(
                 settings.url,
@@ -129,7 +132,11 @@ class Link:
     def _give_up(self, channel: AbstractChannel) -> None:
         """Use it no more, and close it: else its consumers and what it has received would stay with it."""
         self._channels = {purpose: kept for purpose, kept in self._channels.items() if kept is not channel}
-        ending = asyncio.create_task(_end(channel), name="rabbitmq channel that gave no answer")
+        self.afterwards(_end(channel))
+
+    def afterwards(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this though the caller is cancelled, at the latest until the end of the connection; it may fail then."""
+        ending = asyncio.create_task(_quietly(work), name="rabbitmq clean-up")
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
 
@@ -137,6 +144,18 @@ class Link:
         """The error that says what is wrong with the connection."""
         hint = "an open backend connects again by itself: try again"
         return BackendUnavailable(f"the connection to {self._where} {problem}", hint=hint)
+
+
+def _quieten_clients() -> None:
+    """The engine tells of an outage once; what the clients say at each attempt is for whoever asks for all."""
+    for name in ("aio_pika", "aiormq"):
+        if not (client := logging.getLogger(name)).isEnabledFor(logging.DEBUG):
+            client.setLevel(logging.CRITICAL)
+
+
+async def _quietly(work: Coroutine[Any, Any, None]) -> None:
+    with suppress(MessagingError, TimeoutError, OSError, RuntimeError, AMQPError):
+        await work
 
 
 async def _end(closable: AbstractChannel | aio_pika.abc.AbstractConnection) -> None:

@@ -14,6 +14,7 @@ from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import TaskerError
 from tasker.messaging.service import MessagingService
+from tasker.resilience.outage import level_of
 from tasker.services.caller_submission import Hints
 
 FIRST_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -52,7 +53,7 @@ class AfterCommit:
                 await self._messaging.send_hints([hint for hint in hints if hint["task"] in created])
                 self._on_sent()
         except TaskerError as error:  # the task is there; the sweep finds it
-            _log.warning("hints_not_sent reason=%s", error)
+            _log.log(level_of(error), "hints_not_sent reason=%s", error)
 
     async def _created(self, transaction: str, tasks: list[str]) -> set[str]:
         """Those of the tasks that are there once the transaction has ended."""

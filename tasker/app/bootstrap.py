@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasker.app.faults import with_faults
+from tasker.app.server_guard import keep_running
 from tasker.app.system import SystemClock
 from tasker.contracts.messaging import Backend, BackendSettings, TransactionalBackend
 from tasker.db.channel import DatabaseChannel
 from tasker.db.database import with_statement_timeout
 from tasker.db.limits import DatabaseSettings
 from tasker.db.migrate import upgrade
-from tasker.errors import DatabaseUnavailable
+from tasker.errors import UsageError
 from tasker.messaging.queues import QueueNames
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
@@ -34,17 +36,37 @@ class Ground:
     url: str
     messaging: MessagingService
     server: EmbeddedServer | None = None
+    _guard: asyncio.Task[None] | None = None
+
+    def guard(self) -> None:
+        """From now on start the embedded server again when it dies."""
+        if self.server is not None:
+            self._guard = asyncio.create_task(keep_running(self.server), name="keep_running")
 
     async def open(self) -> None:
-        """Connect the messaging backend; one whose queues live in the database connects when it is used."""
+        """Connect the messaging backend, and look after our server.
+
+        A backend whose queues live in the database connects when it is used.
+        """
+        self.guard()
         if not self.messaging.capabilities.transactional:
             await self.messaging.open()
 
     def close(self) -> None:
         """Let go of the embedded server; it stops when nobody uses it."""
+        if self._guard is not None:
+            self._guard.cancel()
+            self._guard = None
         if self.server is not None:
             self.server.stop()
             self.server = None
+
+
+def not_empty(database_url: str | None) -> str | None:
+    """The URL. Raises `UsageError` for an empty one, which is no wish for the embedded server."""
+    if database_url is not None and not database_url.strip():
+        raise UsageError("database_url is empty", hint="give a URL, or leave it out for the embedded server")
+    return database_url
 
 
 def prepare(
@@ -78,15 +100,9 @@ def prepare(
 
 
 def _upgrade(url: str, scripts: Sequence[tuple[str, str]], wait_seconds: float) -> None:
-    try:
-        upgrade(url, scripts)
-    except DatabaseUnavailable as error:
-        if not wait_seconds or not error.retryable:
-            raise
-        from tasker.db.awaited import await_database
+    from tasker.db.awaited import with_database
 
-        await_database(url, wait_seconds)
-        upgrade(url, scripts)
+    with_database(url, wait_seconds, lambda: upgrade(url, scripts))
 
 
 def _guarded(backend: Backend, breakers: Breakers | None) -> Backend:

@@ -10,6 +10,7 @@ from tasker.db.pool import Pool
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.resilience.guard import Guard
+from tasker.services.checks import Checks
 from tasker.services.client_views import ClientViews
 from tasker.services.engine import Engine
 from tasker.services.guarded_connection import GuardedConnection
@@ -32,9 +33,9 @@ class Callers:
         self.connection = GuardedConnection(pool, breaker)
         self.engine = Engine(self.connection, ground.messaging, settings.rules)
         self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine)
-        self.plans = PlanStore(self.connection)
+        self.plans = PlanStore(self.connection, configuration.retry)
         self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
-        self.workers = Workers(self.connection)
+        self.workers, self.checks = Workers(self.connection), Checks(self.engine)
         self.admission = Admission(self.engine, SystemClock(), limits)
         self.submitter = Submitter(
             self.engine,

@@ -10,6 +10,7 @@ from tasker.db.connection import Connection
 from tasker.db.queries import query
 from tasker.errors import DatabaseError
 from tasker.messaging.service import MessagingService
+from tasker.resilience.outage import level_of
 
 WORKER = ("claim", "result", "upkeep", "lease", "listen")
 ORCHESTRATOR = ("results", "upkeep", "listen")
@@ -57,7 +58,7 @@ async def tell_capacity(url: str, purposes: Sequence[str], processes: int) -> No
     try:
         ((allowed, reserved, in_use, live),) = await connection.execute(query("sessions", "capacity"))
     except DatabaseError as error:
-        _log.warning("connections unknown: %s", error)
+        _log.log(level_of(error), "connections unknown: %s", error)
         return
     finally:
         await connection.close()

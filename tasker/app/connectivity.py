@@ -28,11 +28,12 @@ def connectivity(chosen: Configured) -> Iterator[Reached]:
     Nothing is created. The embedded server is not tried: it is started when it is needed.
     """
     listen_url = chosen.worker.events.listen_url
-    if chosen.database_url:
-        yield _database("database", chosen.database_url)
+    database = _database("database", chosen.database_url) if chosen.database_url else None
+    if database:
+        yield database
     if listen_url:
         yield _database("listen_url", listen_url)
-    yield asyncio.run(_broker(chosen))
+    yield asyncio.run(_broker(chosen, database is None or database.reason is None))
 
 
 def _database(what: str, url: str) -> Reached:
@@ -43,13 +44,14 @@ def _database(what: str, url: str) -> Reached:
         return Reached(what, error.message)
 
 
-async def _broker(chosen: Configured) -> Reached:
+async def _broker(chosen: Configured, database_reached: bool) -> Reached:
     name = chosen.backend
     channel = {"channel": DatabaseChannel(chosen.database_url)} if chosen.database_url else {}
     try:
         backend = load_backend(name, {**channel, **chosen.backend_settings.get(name, {})})
         if backend.capabilities.transactional:
-            return Reached(f"messaging: {name}, in the database")  # a start makes what is missing there
+            away = None if database_reached else "it is in the database, which cannot be reached"
+            return Reached(f"messaging: {name}, in the database", away)  # a start makes what is missing there
         return Reached(f"messaging: {name}", None if await _answers(backend) else "its health check failed")
     except (TaskerError, OSError) as error:
         return Reached(f"messaging: {name}", error.message if isinstance(error, TaskerError) else str(error))

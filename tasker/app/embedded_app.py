@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +10,8 @@ from typing import Any, Self
 from tasker.app.after_commit import AfterCommit
 from tasker.app.bootstrap import Ground, prepare
 from tasker.app.callers import Callers
-from tasker.app.configured import UNCONFIGURED, Configured
+from tasker.app.configured import Configured
+from tasker.app.configured.program import configured_program
 from tasker.app.dead_workers import end_dead_leases
 from tasker.app.runtime import Runtime
 from tasker.app.system import SystemClock, new_task_uuid
@@ -33,16 +33,18 @@ from tasker.services.handlers import load_handlers, require_handlers
 from tasker.services.pauses import Target
 from tasker.services.reports import TaskReport
 from tasker.services.submission import Request, Submitted
+from tasker.services.tasks import checked
 
 
 class App:
     """Submits tasks and works on them. Use it as `async with tasker.App() as app:`.
 
-    Parameters: `database_url` of a PostgreSQL server (default: the embedded one, data under `data_dir`); `handlers` are
-    modules, files or folders with handlers, `registry` is one that is loaded already; `environment` chooses the
-    templates' overrides; `backend` is the messaging backend; `work` False submits and waits only. `configuration` gives
-    everything that is not given here (see `tasker.app.configured`); `runner` makes what runs the handlers; submitting
-    raises `Overloaded` while a namespace has more ready steps than `depth_limits`.
+    Parameters: `database_url` of a PostgreSQL server (else `DATABASE_URL`, else that of the configuration, else the
+    embedded one, data under `data_dir`); `handlers` are modules, files or folders with handlers, `registry` is one that
+    is loaded already; `environment` chooses the templates' overrides; `backend` is the messaging backend; `work` False
+    submits and waits only. `configuration` gives everything that is not given here, by default what the variables of
+    the environment name; `runner` makes what runs the handlers; submitting raises `Overloaded` while a namespace has
+    more ready steps than `depth_limits`.
     """
 
     def __init__(
@@ -57,23 +59,19 @@ class App:
         registry: HandlerRegistry | None = None,
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
-        configuration: Configured = UNCONFIGURED,
+        configuration: Configured | None = None,
         depth_limits: DepthLimits | None = None,
         backend_settings: BackendSettings | None = None,
         runner: Callable[..., AttemptRunner] = AttemptRunner,
     ) -> None:
-        self._configuration = configuration
-        self._url, self._data_dir = database_url or configuration.database_url, data_dir
+        self._configuration = configuration = configured_program(database_url, data_dir, configuration)
+        self._data_dir, self._registry, self._runner = data_dir, registry, runner
         self._backend = backend or configuration.backend
         self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
         self._environment = environment or configuration.environment
         self._sources = [str(source) for source in handlers]
-        self._work, self._settings, self._sweeps = (
-            work,
-            settings or configuration.worker,
-            sweeps or configuration.sweeps,
-        )
-        self._registry, self._runner = registry, runner
+        self._work = work
+        self._settings, self._sweeps = settings or configuration.worker, sweeps or configuration.sweeps
         self._depth_limits = depth_limits or configuration.depth_limits
         self.breakers = Breakers(SystemClock(), configuration.breakers)
 
@@ -91,7 +89,7 @@ class App:
     async def start(self) -> None:
         """Connect, bring the schema up to date and start working."""
         self._ground: Ground = prepare(
-            self._url,
+            self._configuration.database_url,
             backend=self._backend,
             data_dir=self._data_dir,
             names=self._configuration.queue_names,
@@ -103,10 +101,10 @@ class App:
         made = Callers(self._ground, self._settings, self._configuration, self._depth_limits, self.breakers.database)
         self._connection, self._engine = made.connection, made.engine
         self.tasks, self.views, self.plans = made.tasks, made.views, made.plans
-        self.steps, self.pauses, self.workers = made.steps, made.pauses, made.workers
+        self.steps, self.pauses, self.workers, self.checks = made.steps, made.pauses, made.workers, made.checks
         self._submitter, self.admission = made.submitter, made.admission
-        self.registry: HandlerRegistry = self._registry or load_handlers(self._sources)
-        self._targets = TargetPlans(self.registry, self.plans, self._configuration.retry)
+        self.registry: HandlerRegistry = self._registry or load_handlers(self._sources, self._configuration.importable)
+        self._targets = TargetPlans(self.registry, self.plans)
         self._waiters = Waiters(self._connection.watch, watches=self._work)
         self._after_commit = AfterCommit(self._connection, self._ground.messaging, self._wake)
         self._runtime: Runtime | None = None
@@ -163,24 +161,25 @@ class App:
         *,
         template: str | None = None,
         environment: str | None = None,
-        idempotency_key: str | None = None,
+        on_duplicate: str = "refuse",
         **options: Any,
     ) -> Submitted:
         """Create a task and return at once.
 
         `target` is a template file, a folder with `workflow.yaml`, a compiled plan, or `namespace/name[:version]` of a
-        registered template; `options` are those of `Request` (priority, tags, correlation_id ...). Handlers beside a
-        template file are loaded. Raises `TemplateError`, `HandlerNotFound`, `InputInvalid`, `DuplicateTask`.
+        registered template; `options` are those of `Request` (priority, tags ...). Handlers beside a template
+        file are loaded. A task of the same identity is refused, or the answer (`on_duplicate="return"`). Raises
+        `TemplateError`, `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing one.
         """
         plan = await self.plan(target, template=template, environment=environment)
-        request = Request(context or {}, idempotency_key=idempotency_key, **options)
-        submitted = await self._submitter.submit(plan, request, force=True)
+        request = Request(context or {}, **options)
+        submitted = await self._submitter.submit(plan, request, force=True, on_duplicate=on_duplicate)
         self._wake()
         return submitted
 
-    async def submit_request(self, plan: Plan, request: Request) -> Submitted:
+    async def submit_request(self, plan: Plan, request: Request, *, on_duplicate: str = "refuse") -> Submitted:
         """Create a task of a registered template, whoever will run it: nothing is loaded or served for it here."""
-        submitted = await self._submitter.submit(plan, request)
+        submitted = await self._submitter.submit(plan, request, on_duplicate=on_duplicate)
         self._wake()
         return submitted
 
@@ -225,7 +224,7 @@ class App:
         plan = await self.plan(target, template=template, environment=environment)
         request = Request(context or {}, **options)
         await self.admission.require(plan, priority=request.priority)
-        await self.plans.register(plan, force=True)
+        plan = (await self.plans.register(plan, force=True)).plan
         if self._engine.transactional:  # made in the caller's transaction, others would wait for the queue
             await self.messaging.ensure_namespace(plan.namespace)
         send = None if self._engine.transactional else self._after_commit.send
@@ -251,34 +250,33 @@ class App:
         return await self.wait(submitted.task_uuid, timeout=timeout)
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
-        """The report once the task has ended. Raises `TimeoutError` after `timeout` seconds; the task goes on."""
-        await self.finished(task_uuid, timeout=timeout)
-        return await self.tasks.report(task_uuid)
+        """The report once the task has ended. Raises `TaskNotFound`, `UsageError`; after `timeout` s `TimeoutError`."""
+        return await self._waiters.read(checked(task_uuid), lambda: self.tasks.report(task_uuid), timeout)
 
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
         """Return once the task has ended, without reading its report. `timeout` as in `wait`."""
-        async with asyncio.timeout(timeout):
-            await self._waiters.wait(task_uuid)
+        await self._waiters.wait(checked(task_uuid), timeout)
 
     async def pause(self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: str) -> bool:
         """Let nothing more start: in a namespace, or `template="NS/NAME"`, `step="NS/NAME/STEP"`, `task=uuid`.
 
-        What runs goes on; what is ready is held, without an attempt. False when it is paused already. Raises
-        `UsageError`, `TaskNotFound`, and `StateMachineError` for a task that has ended. `pauses` has the list.
+        What runs goes on; what is ready is held, without an attempt. With `queue=name` nobody takes anything from a
+        queue of the orchestration. False when it is paused already. Raises `UsageError`, `TaskNotFound`, and
+        `StateMachineError` for a task that has ended. `pauses` has the list.
         """
         return await self.pauses.pause(Target.of(namespace, **which), actor=actor, reason=reason)
 
     async def resume(
         self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: str
     ) -> int | None:
-        """End a pause, named as in `pause`; how many ready steps go on, None when it was not paused."""
+        """End a pause, named as in `pause`; how many ready steps, or messages, go on; None when it was not paused."""
         return await self.pauses.resume(Target.of(namespace, **which), actor=actor, reason=reason)
 
     async def plan(
         self, target: str | Path | Plan, *, template: str | None = None, environment: str | None = None
     ) -> Plan:
         """The compiled plan of a target, ready to run: its handlers are loaded and its namespace is served."""
-        plan = await self._targets.find(target, template, environment or self._environment)
+        plan = await self._targets.find(target, template, environment, self._environment)
         if self._runtime is not None:
             require_handlers(self.registry, plan)
             await self._runtime.serve(plan.namespace)

@@ -122,17 +122,27 @@ class EventSystem:
         return judge_health(self.settings, self.mode, self._tally, now, running=self.is_running, lost=lost)
 
     async def watch(self, judge: Callable[[], Health]) -> None:
-        """Say so in the log when the health of the process changes, which `judge` knows, until cancelled."""
-        self.is_running, known = True, Health()
+        """Say so in the log when the health of the process changes, which `judge` knows, until cancelled.
+
+        Not during an outage, which is told by itself, and not what is over at the next look: a breaker that tries.
+        """
+        self.is_running, known, health = True, Health(), Health()
         try:
             while True:
                 await self._health_check_interval()
-                if (health := judge()).status is not known.status:
-                    level = logging.INFO if health.status is HealthStatus.HEALTHY else logging.WARNING
-                    _log.log(level, "%s is %s: %s", self.settings.system_id, health.status, health.reason or "again")
+                before, health = health, judge()
+                steady = health.status in (before.status, HealthStatus.HEALTHY)
+                if health.status is known.status or not steady or self._away():
+                    continue
+                level = logging.INFO if health.status is HealthStatus.HEALTHY else logging.WARNING
+                _log.log(level, "%s is %s: %s", self.settings.system_id, health.status, health.reason or "again")
                 known = health
         finally:
             self.is_running = False
+
+    def _away(self) -> bool:
+        """True during an outage, which has a line of its own."""
+        return any(listener.source.away() for listener in self._listeners.values())
 
     async def _health_check_interval(self) -> None:
         """Wait that long, or until it changes."""

@@ -9,12 +9,15 @@ from functools import partial
 from tasker.app.listener import Source
 from tasker.db.connection import Connection
 from tasker.db.listening import Notification, listen
+from tasker.db.pace import outage_of
 from tasker.lifecycle.deployment import EventSettings
 from tasker.messaging.queues import ready_channel
 from tasker.messaging.service import MessagingService
 
-WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished", ready_channel("orchestration"))
-ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"),)
+PAUSES_CHANNEL = "tasker_queues"
+"""On it, that an orchestration queue was paused or resumed."""
+ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"), PAUSES_CHANNEL)
+WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished", *ORCHESTRATOR_CHANNELS)
 
 
 def notifications(
@@ -41,21 +44,27 @@ def notifications(
             check_seconds=settings.event_timeout_seconds,
         )
 
-    return Source("notifications of the database", news, heard, brings_work=not _pushes(messaging))
+    return Source(
+        "notifications of the database",
+        news,
+        heard,
+        brings_work=not _pushes(messaging),
+        away=lambda: outage_of(url).is_on,
+    )
 
 
 def step_news(messaging: MessagingService, namespaces: Sequence[str], wake: Callable[[], None]) -> list[Source]:
     """The pushes of hints of these namespaces; none where NOTIFY wakes the workers."""
     if not _pushes(messaging):
         return []
-    return [_pushed(f"messages of {name}", partial(messaging.step_news, name), wake) for name in namespaces]
+    return [_pushed(messaging, name, partial(messaging.step_news, name), wake) for name in namespaces]
 
 
 def result_news(messaging: MessagingService, wake: Callable[[], None]) -> list[Source]:
     """The push of parked results; none where NOTIFY announces them."""
     if not _pushes(messaging):
         return []
-    return [_pushed("messages of parked results", partial(messaging.news, messaging.names.step_results), wake)]
+    return [_pushed(messaging, "parked results", partial(messaging.news, messaging.names.step_results), wake)]
 
 
 def orchestration_news(messaging: MessagingService, wake: Callable[[], None]) -> list[Source]:
@@ -63,8 +72,7 @@ def orchestration_news(messaging: MessagingService, wake: Callable[[], None]) ->
     if not _pushes(messaging):
         return []
     return [
-        _pushed(f"messages of {queue}", partial(messaging.news, queue), wake)
-        for queue in messaging.names.orchestration()
+        _pushed(messaging, queue, partial(messaging.news, queue), wake) for queue in messaging.names.orchestration()
     ]
 
 
@@ -72,10 +80,12 @@ def _pushes(messaging: MessagingService) -> bool:
     return messaging.capabilities.push and not messaging.capabilities.transactional
 
 
-def _pushed(name: str, news: Callable[[], AsyncGenerator[None, None]], wake: Callable[[], None]) -> Source:
+def _pushed(
+    messaging: MessagingService, name: str, news: Callable[[], AsyncGenerator[None, None]], wake: Callable[[], None]
+) -> Source:
     async def announced(settings: EventSettings) -> AsyncGenerator[bool, None]:
         async with aclosing(news()) as items:
             async for _ in items:
                 yield True
 
-    return Source(name, announced, lambda _: wake())
+    return Source(f"messages of {name}", announced, lambda _: wake(), away=messaging.is_away)

@@ -43,7 +43,8 @@ async def give_up(worker: Worker, parts: Parts, lease: LeaseKeeper, engine: Engi
 
     Raises `DatabaseUnavailable`; it may be called again.
     """
-    _log.warning("worker_fenced worker=%s", worker.identity)
+    level = logging.WARNING if worker.busy else logging.DEBUG
+    _log.log(level, "worker_fenced worker=%s steps=%s: others take them over", worker.identity, worker.busy)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(GIVE_UP_SECONDS):
             await worker.drain()

@@ -13,6 +13,7 @@ from tasker.app.parts import is_cancelled
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError, TaskerError
 from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, notice
+from tasker.resilience.outage import is_outage
 
 _log = logging.getLogger("tasker.events")
 
@@ -26,6 +27,8 @@ class Source:
     heard: Callable[[Any], None]
     brings_work: bool = True
     """False where only news about tasks come: without them nothing waits in a queue unseen."""
+    away: Callable[[], bool] = lambda: False
+    """True during an outage of the server behind it, which has lines of its own in the log."""
 
 
 class Listener:
@@ -49,6 +52,7 @@ class Listener:
         self.wanted = wanted
         self._settings, self._random, self._changed, self._pause = settings, random, changed, pause
         self._unchanged: asyncio.Timeout | None = None
+        self._told = False
 
     def change(self, settings: EventSettings, wanted: bool) -> None:
         """Go on in this way (B-9)."""
@@ -110,10 +114,14 @@ class Listener:
     def _tell(self, kind: Notice, problem: TaskerError | None) -> None:
         head = f"{self._settings.system_id}: {self.source.name}"
         if problem is None:
-            level = logging.WARNING if kind is Notice.RESTORED else logging.INFO
+            level = logging.WARNING if self._told else logging.DEBUG
+            self._told = False
             _log.log(level, "%s: %s", head, "listening" if kind is Notice.LISTENING else "listening again")
             return
-        level = logging.ERROR if kind is Notice.STILL_LOST else logging.WARNING
+        # a server that is away is told by itself; a listener alone that cannot connect only if it goes on
+        caused = self.source.away() or (kind is Notice.LOST and is_outage(problem))
+        level = logging.DEBUG if caused else logging.WARNING
+        self._told = self._told or not caused
         often = f" after {self.state.failures} attempts" if kind is Notice.STILL_LOST else ""
         _log.log(level, "%s: no notifications%s: %s", head, often, self._instead(problem))
 

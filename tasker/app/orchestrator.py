@@ -7,12 +7,14 @@ import random
 from collections.abc import Awaitable, Callable
 
 from tasker.app.event_system import EventSystem
-from tasker.app.following import ORCHESTRATOR_CHANNELS, notifications, orchestration_news
+from tasker.app.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
 from tasker.app.health import process_health
 from tasker.app.parts import Parts
 from tasker.app.presence import Presence, Registration
 from tasker.app.system import SystemClock, new_task_uuid, new_uuid
+from tasker.contracts.plan import RetryPolicy
 from tasker.db.connection import Connection
+from tasker.db.listening import Notification
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings, Health
 from tasker.lifecycle.pressure import DepthLimits
@@ -20,6 +22,7 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.consuming import Inbox, QueueActor
 from tasker.orchestration.finalizing import Finalizations
 from tasker.orchestration.parking import ParkedResults
+from tasker.orchestration.queue_pauses import PausableInbox, QueuePauses
 from tasker.orchestration.requests import TaskRequests
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
@@ -67,6 +70,7 @@ class Orchestrator:
         events: EventSettings = ORCHESTRATOR_EVENTS,
         context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
         depth_limits: DepthLimits | None = None,
+        retry: RetryPolicy | None = None,
     ) -> None:
         self.identity = new_uuid()
         self._url, self._messaging = url, messaging
@@ -81,16 +85,19 @@ class Orchestrator:
         self._registry = Presence(
             upkeep, Registration(self.identity, settings.lease_ms, "orchestrator", backend=messaging.provider_name())
         )
-        store = PlanStore(self._connections[0])
+        store = PlanStore(self._connections[0], retry)
         drafts = Drafts(new_task_uuid, window=settings.window, context_limit_bytes=context_limit_bytes)
         admission = Admission(results, clock, depth_limits) if depth_limits else None
-        inboxes: list[Inbox] = [
-            ParkedResults(results, Processor(results, random), store),
-            TaskRequests(results, store, drafts, clock, admission),
-            Finalizations(results),
-        ]
+        names = messaging.names
+        inboxes: dict[str, Inbox] = {
+            names.step_results: ParkedResults(results, Processor(results, random), store),
+            names.task_requests: TaskRequests(results, store, drafts, clock, admission),
+            names.task_finalizations: Finalizations(results),
+        }
+        self.pauses = QueuePauses(upkeep, self._wake_actors)
+        pausable = [PausableInbox(inbox, queue, self.pauses) for queue, inbox in inboxes.items()]
         self._actors = [
-            QueueActor(inbox, hands.caller, self.events, random, on_advanced=self._advanced) for inbox in inboxes
+            QueueActor(inbox, hands.caller, self.events, random, on_advanced=self._advanced) for inbox in pausable
         ]
         self.upkeep = Upkeep(
             upkeep,
@@ -100,6 +107,7 @@ class Orchestrator:
             random,
             breaker=self.breakers.task_readiness,
             on_advanced=self._advanced,
+            on_turn=self.pauses.told,
             sweep_seconds=(sweeps or SweepSettings()).interval_ms / 1000,
         )
         self._parts = Parts()
@@ -108,12 +116,10 @@ class Orchestrator:
         """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
         if not self._parts.running:
             await self._messaging.ensure_orchestration_queues()
-            heard = notifications(
-                self._messaging, self._connections[1], self._url, ORCHESTRATOR_CHANNELS, lambda _: self._look_again()
-            )
-            followers = self.events.follow([heard, *orchestration_news(self._messaging, self._look_again)])
+            heard = notifications(self._messaging, self._connections[1], self._url, ORCHESTRATOR_CHANNELS, self._heard)
+            followers = self.events.follow([heard, *orchestration_news(self._messaging, self._wake_actors)])
             actors = [actor.run for actor in self._actors]
-            self._parts.start([self._registry.run, *actors, self.upkeep.run, self._watch, *followers])
+            self._parts.start([self._registry.run, self.pauses.run, *actors, self.upkeep.run, self._watch, *followers])
 
     async def stop(self) -> None:
         """End after what is under way: no message stays hidden. May be called twice."""
@@ -130,7 +136,15 @@ class Orchestrator:
     async def _watch(self) -> None:
         await self.events.watch(self.health)
 
+    def _heard(self, notification: Notification) -> None:
+        channel, _ = notification
+        self.pauses.look_again() if channel == PAUSES_CHANNEL else self._wake_actors()
+
     def _look_again(self) -> None:
+        self.pauses.look_again()
+        self._wake_actors()
+
+    def _wake_actors(self) -> None:
         for actor in self._actors:
             actor.wake()
 

@@ -8,6 +8,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from tasker.resilience.outage import is_outage
+
 Part = Callable[[], Coroutine[Any, Any, None]]
 RESTART_SECONDS = 0.5
 STOP_SECONDS = 3.0
@@ -16,7 +18,7 @@ _log = logging.getLogger("tasker.process")
 
 
 class Parts:
-    """Supervised tasks. `crashes` counts restarts by part; `on_crash` hears of each."""
+    """Supervised tasks. `crashes` counts restarts by part; `on_crash` hears of each, and of each for an outage."""
 
     def __init__(self, on_crash: Callable[[], None] = lambda: None) -> None:
         self.crashes: Counter[str] = Counter()
@@ -64,11 +66,16 @@ class Parts:
                 if is_cancelled():
                     raise
                 self._crashed(part)  # a library has cancelled what it was waiting for, and nobody this part
-            except Exception:
-                self._crashed(part)
+            except Exception as error:
+                self._paused(part, error) if is_outage(error) else self._crashed(part)
                 if is_cancelled():  # its clean-up failed: it has ended all the same
                     return
             await asyncio.sleep(RESTART_SECONDS)
+
+    def _paused(self, part: Part, error: Exception) -> None:
+        """An outage is no crash: it is told by itself, and the part goes on when it is over."""
+        _log.debug("part_waits part=%s: %s", part.__qualname__, error)
+        self._on_crash()
 
     def _crashed(self, part: Part) -> None:
         self.crashes[part.__qualname__] += 1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 from collections.abc import Callable, Sequence
 
 from tasker.app.event_system import EventSystem
-from tasker.app.following import WORKER_CHANNELS, notifications, result_news, step_news
+from tasker.app.following import PAUSES_CHANNEL, WORKER_CHANNELS, notifications, result_news, step_news
 from tasker.app.health import process_health
 from tasker.app.leasing import give_up, keep_lease
 from tasker.app.parts import Part, Parts
@@ -33,6 +34,7 @@ from tasker.messaging.queues import ready_channel
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.consuming import QueueActor
 from tasker.orchestration.parking import ParkedResults, Parking
+from tasker.orchestration.queue_pauses import PausableInbox, QueuePauses
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.orchestration.upkeep import Upkeep
@@ -70,7 +72,7 @@ class Runtime:
     ) -> None:
         self.settings = settings or WorkerSettings()
         self.namespaces: list[str] = list(namespaces)
-        self._registry, self._registered_handlers = registry, -1
+        self._registry, self._registered_revision = registry, -1
         self._url, self._messaging, self._consume = url, messaging, consume
         self._on_finished, self._on_elsewhere = on_finished, on_elsewhere
         self._clock = SystemClock()
@@ -119,6 +121,7 @@ class Runtime:
             self._release_held,
             on_lost=lambda: self._upkeep.suspect(),
         )
+        self._pauses = QueuePauses(upkeep, lambda: self._consumer.wake())
         self._upkeep = Upkeep(
             upkeep,
             Sweeper(upkeep, Processor(upkeep, random), self.plans, random, sweeps),
@@ -127,15 +130,12 @@ class Runtime:
             random,
             breaker=self.breakers.task_readiness,
             on_advanced=self._advanced,
+            on_turn=self._pauses.told,
             sweep_seconds=(sweeps or SweepSettings()).interval_ms / 1000,
         )
-        self._consumer = QueueActor(
-            ParkedResults(upkeep, Processor(upkeep, random), self.plans),
-            self.worker.caller,
-            self.events,
-            random,
-            on_advanced=self._advanced,
-        )
+        parked = ParkedResults(upkeep, Processor(upkeep, random), self.plans)
+        inbox = PausableInbox(parked, messaging.names.step_results, self._pauses)
+        self._consumer = QueueActor(inbox, self.worker.caller, self.events, random, on_advanced=self._advanced)
         self._lease: LeaseKeeper | None = None
         self._stopped = False
 
@@ -160,7 +160,7 @@ class Runtime:
         sources = [heard, *step_news(self._messaging, self.namespaces, self._claimer.wake)]
         if self.settings.result_path == "queued" and self._consume:
             await self._messaging.ensure_orchestration_queues()
-            parts.append(self._consumer.run)
+            parts += [self._pauses.run, self._consumer.run]
             sources += result_news(self._messaging, self._consumer.wake)
         return [*parts, *self.events.follow(sources)]
 
@@ -170,7 +170,7 @@ class Runtime:
             self.namespaces.append(namespace)
             if self._parts.running:
                 self._parts.start(self.events.follow(step_news(self._messaging, [namespace], self._claimer.wake)))
-        elif self._registered_handlers == self._registry.handler_count():
+        elif self._registered_revision == self._registry.revision:
             return
         if self._parts.running:
             await self._register("serve")
@@ -178,12 +178,12 @@ class Runtime:
 
     async def _register(self, action: str) -> None:
         """Enter the registry, or change what is said there: whatever was not resolved before may be now."""
-        handlers = self._registry.handler_count()
+        revision = self._registry.revision
         entry = Registration(
             self.worker.identity,
             self.settings.lease_ms,
             namespaces=self.namespaces,
-            callables=self._registry.list_handlers(),
+            callables=self._registry.served_handlers(),
             name=self.settings.name,
             concurrency=self.settings.concurrency,
             backend=self._messaging.provider_name(),
@@ -191,7 +191,7 @@ class Runtime:
         answer = await self._upkeep_engine.read("worker", entry.args(action))
         self.worker.namespace_ids = sorted(answer["namespaces"].values())
         self.worker.unserved.clear()
-        self._registered_handlers = handlers
+        self._registered_revision = revision
 
     async def _tell_registry(self, action: str) -> None:
         await tell(self._upkeep_engine, Registration(self.worker.identity, 0), action)
@@ -243,6 +243,7 @@ class Runtime:
 
     def _look_again(self) -> None:
         self._claimer.wake()
+        self._pauses.look_again()
         self._consumer.wake()
 
     def _heard(self, notification: Notification) -> None:
@@ -250,13 +251,14 @@ class Runtime:
         if channel == "tasker_work":
             if payload == self.worker.identity or payload.removeprefix("@") in self.namespaces:
                 self._claimer.wake()
-            return
-        if channel == ready_channel("orchestration"):
+        elif channel == ready_channel("orchestration"):
             self._consumer.wake()
-            return
-        if channel == "tasker_cancelled":
-            self.worker.stop_task(payload)
-        self._on_elsewhere(payload)
+        elif channel == PAUSES_CHANNEL:
+            self._pauses.look_again()
+        else:
+            if channel == "tasker_cancelled":
+                self.worker.stop_task(payload)
+            self._on_elsewhere(payload)
 
     def _advanced(self, advanced: Advanced) -> None:
         if advanced.retry_in_ms is not None:
@@ -281,7 +283,7 @@ class Runtime:
 
     def _fenced(self) -> None:
         """The lease was lost: whatever runs here belongs to others now. Give it up and be a new worker."""
-        self.worker.slots.hold(FENCED)
+        self.worker.slots.hold(FENCED, level=logging.DEBUG)  # told where it gives up
         self.worker.stop_steps([step for step, _ in self.worker.held()])
         if not self._stopped:
             self._parts.start([self._restart])

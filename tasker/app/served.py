@@ -14,7 +14,7 @@ from tasker.messaging.queues import check_namespace
 from tasker.services.handlers import add_handlers_beside, require_handlers
 from tasker.services.plans import PlanStore
 from tasker.services.template_search import search
-from tasker.services.templates import load_plans
+from tasker.services.templates import load_workflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,9 @@ async def register_served(
 
 def _plans(path: Path, configuration: Configured, registry: HandlerRegistry, only: Collection[str]) -> list[Plan]:
     """The plans of a path, those of the namespaces `only` if any are named, each with all its handlers."""
-    compiled = load_plans(path, configuration.environment, configuration.retry)
-    found = [plan for plan in compiled if not only or plan.namespace in only]
-    if found:
-        add_handlers_beside(registry, path)
-    for plan in found:
-        require_handlers(registry, plan)
-    return found
+    compiled = load_workflows(path, configuration.environment)
+    found = [workflow for workflow in compiled if not only or workflow.plan.namespace in only]
+    add_handlers_beside(registry, found)
+    for workflow in found:
+        require_handlers(registry, workflow.plan)
+    return [workflow.plan for workflow in found]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 from collections.abc import Callable, Coroutine, Sequence
@@ -15,12 +14,14 @@ from tasker.app.awaited_broker import open_broker
 from tasker.app.bootstrap import Ground, prepare
 from tasker.app.capacity import ORCHESTRATOR, PROCESSES_VARIABLE, WORKER, purposes_of, tell_capacity
 from tasker.app.configured import UNCONFIGURED, Configured
+from tasker.app.interpreter_watch import interpreter_watched
 from tasker.app.orchestrator import Orchestrator
 from tasker.app.reloading import Hangups, Reloading
 from tasker.app.runtime import Runtime
 from tasker.app.served import register_served
-from tasker.app.stopping import Stop, grace_of, tell_short_grace
+from tasker.app.stopping import Stop, grace_of, interrupted_at_once, tell_short_grace
 from tasker.app.system import SystemClock
+from tasker.db.awaited import Patient, with_servers
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
 from tasker.resilience.registry import Breakers
@@ -132,6 +133,7 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         breakers=breakers,
         context_limit_bytes=limits.context_limit_bytes,
         depth_limits=limits.depth_limits,
+        retry=limits.retry,
     )
     title = f"orchestrator {orchestrator.identity}"
 
@@ -144,22 +146,24 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
 
 def _ground(service: Service, breakers: Breakers) -> Ground:
     chosen = service.configuration
-    return prepare(
-        chosen.database_url,
-        backend=chosen.backend,
-        data_dir=service.data_dir,
-        names=chosen.queue_names,
-        backend_settings=chosen.backend_settings.get(chosen.backend),
-        breakers=breakers,
-        database=chosen.database,
-        waits=True,
-    )
+    with interrupted_at_once():
+        return prepare(
+            chosen.database_url,
+            backend=chosen.backend,
+            data_dir=service.data_dir,
+            names=chosen.queue_names,
+            backend_settings=chosen.backend_settings.get(chosen.backend),
+            breakers=breakers,
+            database=chosen.database,
+            waits=True,
+        )
 
 
 async def _worker(service: Service, ground: Ground, breakers: Breakers) -> Runtime:
-    registry = load_handlers(service.handlers)
-    connection = Connection(ground.url, name="tasker register")
-    plans = PlanStore(connection)
+    registry = load_handlers(service.handlers, service.configuration.importable)
+    wait_seconds = service.configuration.database.connect_wait_seconds
+    connection = Patient(Connection(ground.url, name="tasker register"), ground.url, wait_seconds)
+    plans = PlanStore(connection, service.configuration.retry)
     found = await register_served(
         service.configuration,
         registry,
@@ -198,15 +202,20 @@ async def _serve(
     service.hangups.answer(Reloading(service.configuration, service.reread, change))
     try:
         wait_seconds = service.configuration.database.connect_wait_seconds
-        if await stop.interrupted(open_broker(ground.messaging, wait_seconds)):
-            return
-        await server.start()
-        ready(title)
-        together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
-        await tell_capacity(ground.url, purposes_of(connections, ground.messaging), together)
-        await stop.asked()
-        _log.info("stopping %s", title)
-        await server.stop()
+        longest = max(service.stop_limit, service.configuration.worker.lease_ms / 1000)
+        with interpreter_watched(longest):  # until its lease is over it may still bring what it did
+            if await stop.interrupted(open_broker(ground.messaging, wait_seconds)):
+                return
+            ground.guard()
+            where, hint = "the database and the broker", "see whether they run"
+            if await stop.interrupted(with_servers(where, wait_seconds, hint, server.start)):
+                return
+            ready(title)
+            together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
+            await tell_capacity(ground.url, purposes_of(connections, ground.messaging), together)
+            await stop.asked()
+            _log.info("stopping %s", title)
+            await server.stop()
     finally:
         await ground.messaging.close()
         ground.close()
@@ -226,5 +235,4 @@ Serve = Callable[[Service, Callable[[str], None]], Coroutine[Any, Any, None]]
 def run(serve: Serve, service: Service, ready: Callable[[str], None]) -> None:
     """Serve in an event loop of its own."""
     service.hangups.listen()
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(service, ready))
+    asyncio.run(serve(service, ready))

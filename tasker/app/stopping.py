@@ -10,7 +10,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tasker.contracts.plan import Plan
@@ -51,6 +52,25 @@ def stopping_signals() -> tuple[signal.Signals, ...]:
     return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if in_terminal else ()))
 
 
+@contextmanager
+def interrupted_at_once() -> Iterator[None]:
+    """Around what blocks the event loop before anything runs: Ctrl-C raises there, and does not wait for its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+def end_by_signal(number: int) -> None:
+    """In a process that a handler has forked from this one: the signal does what it does by default."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
 class Stop:
     """Listens for the `stopping_signals` from its creation on; must be made in the main thread, inside the event loop.
 
@@ -61,7 +81,7 @@ class Stop:
     def __init__(self, limit_seconds: float, exit_now: Callable[[int], object] = os._exit) -> None:
         self._limit, self._exit = limit_seconds, exit_now
         self._loop, self._asked = asyncio.get_running_loop(), asyncio.Event()
-        self._signals = 0
+        self._signals, self._process = 0, os.getpid()
         for number in stopping_signals():
             signal.signal(number, lambda number, frame: self._signalled(number))
 
@@ -82,6 +102,8 @@ class Stop:
         return False
 
     def _signalled(self, number: int) -> None:
+        if os.getpid() != self._process:
+            end_by_signal(number)
         self._signals += 1
         if self._signals > 1:
             self._exit(128 + number)

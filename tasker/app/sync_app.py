@@ -61,6 +61,7 @@ class SyncSteps(Twin[Steps]):
     """`Steps`, waiting."""
 
     reset = waiting(Steps.reset)
+    retry = waiting(Steps.retry)
     resolve = waiting(Steps.resolve)
     complete = waiting(Steps.complete)
 

@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from tasker.contracts.plan import Plan, RetryPolicy
+from tasker.contracts.plan import Plan
+from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
-from tasker.services.handlers import add_handlers_beside
+from tasker.services.handlers import Workflow, add_handlers_beside
 from tasker.services.plans import PlanStore
 from tasker.services.targets import choose_plan, registered_name
-from tasker.services.templates import load_plans
+from tasker.services.templates import find_templates, load_workflows
+
+
+class Compiled(NamedTuple):
+    """The workflows of a path, and the state of its files before they were read."""
+
+    stamps: Mapping[Path, tuple[int, int] | None]
+    workflows: Sequence[Workflow]
 
 
 class TargetPlans:
-    """The plans of template files and folders, compiled once, and those that are registered.
+    """The plans of template files and folders, compiled once for each edit, and those that are registered.
 
-    Handlers beside a template file are added to `registry`; `retry` is the policy of steps whose template says nothing.
+    Handlers beside a template file are added to `registry`, for it alone.
     """
 
-    def __init__(self, registry: HandlerRegistry, plans: PlanStore, retry: RetryPolicy) -> None:
-        self._registry, self._plans, self._retry = registry, plans, retry
-        self._compiled: dict[tuple[str, str | None], tuple[Plan, ...]] = {}
+    def __init__(self, registry: HandlerRegistry, plans: PlanStore) -> None:
+        self._registry, self._plans = registry, plans
+        self._compiled: dict[tuple[str, str | None, bool], Compiled] = {}
 
-    async def find(self, target: str | Path | Plan, template: str | None, environment: str | None) -> Plan:
-        """The plan of a target as in `App.submit`. Raises `TemplateError`, `UsageError`."""
-        if isinstance(target, Plan):
-            return target
-        if Path(target).exists():
-            return choose_plan(self._of_path(str(target), environment), template, str(target))
-        return (await self._plans.find(*registered_name(str(target)))).plan
+    async def find(
+        self, target: str | Path | Plan, template: str | None, environment: str | None, default_environment: str | None
+    ) -> Plan:
+        """The plan of a target as in `App.submit`; without an `environment` for the default one, where it is known.
 
-    def _of_path(self, path: str, environment: str | None) -> tuple[Plan, ...]:
-        plans = self._compiled.get((path, environment))
-        if plans is None:
-            plans = self._compiled[path, environment] = load_plans(path, environment, self._retry)
-            add_handlers_beside(self._registry, Path(path))
-        return plans
+        Raises `TemplateError`, and `UsageError` for an environment that no template of the target has, or that is asked
+        of a plan.
+        """
+        if isinstance(target, str | Path) and Path(target).exists():
+            plans = self._of_path(str(target), environment or default_environment, named=environment is not None)
+            return choose_plan(plans, template, str(target))
+        if environment is not None:
+            raise UsageError(
+                f"the environment {environment!r} cannot be applied: the template is compiled already",
+                hint="name its file or folder, or register it for that environment: tasker template register --env",
+            )
+        return target if isinstance(target, Plan) else (await self._plans.find(*registered_name(str(target)))).plan
+
+    def _of_path(self, path: str, environment: str | None, *, named: bool) -> tuple[Plan, ...]:
+        """Compiled again when a file was edited since; tasks that run keep what they were submitted with."""
+        known = self._compiled.get((path, environment, named))
+        if known is None or known.stamps != _stamps(known.stamps):
+            files = [Path(path), *find_templates(path)]
+            known = Compiled(_stamps(files), load_workflows(path, environment, named=named))
+            add_handlers_beside(self._registry, known.workflows)
+            self._compiled[path, environment, named] = known
+        return tuple(workflow.plan for workflow in known.workflows)
+
+
+def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
+    """What tells one state of files, and of a folder's list of names, from another."""
+    return {file: _stamp(file) for file in files}
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from tasker.db.queries import query
 from tasker.errors import DatabaseError
+from tasker.services.guarded_connection import is_outage
+from tasker.services.tasks import not_found
 
+T = TypeVar("T")
 REMEMBERED = 10_000
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.02, 0.5
+STATE_SECONDS = 2.0
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[list[tuple[Any, ...]]]]
 
 
@@ -40,8 +44,32 @@ class Waiters:
         """Something may have ended elsewhere."""
         self._changed.set()
 
-    async def wait(self, task_uuid: str) -> None:
-        """Return once the task has ended."""
+    async def wait(self, task_uuid: str, timeout: float | None = None) -> None:
+        """Return once the task has ended. Raises `TaskNotFound`, and after `timeout` seconds `TimeoutError`."""
+        async with self._at_most(timeout, task_uuid):
+            await answered(lambda: self._wait(task_uuid))
+
+    async def read(self, task_uuid: str, ask: Callable[[], Awaitable[T]], timeout: float | None = None) -> T:
+        """What `ask` says of the task once it has ended, asked again while the database is away. Raises as `wait`."""
+        async with self._at_most(timeout, task_uuid):
+            await answered(lambda: self._wait(task_uuid))
+            return await answered(ask)
+
+    @contextlib.asynccontextmanager
+    async def _at_most(self, timeout: float | None, task_uuid: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            state = await self._state(task_uuid)
+            raise TimeoutError(
+                f"task {task_uuid} has not ended after {timeout:g} s and goes on: {state}. "
+                f"To wait on: wait({task_uuid!r}), or in a shell: tasker task watch {task_uuid}"
+            ) from None
+
+    async def _wait(self, task_uuid: str) -> None:
         if task_uuid in self._ended and await self._is_final(task_uuid):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -79,7 +107,7 @@ class Waiters:
 
     async def _is_final(self, task_uuid: str) -> bool:
         """An operator may have opened a failed task again."""
-        if await self._ask(query("tasks", "ended"), {"tasks": [task_uuid]}):
+        if (task_uuid, True) in await self._ask(query("tasks", "ended"), {"tasks": [task_uuid]}):
             return True
         self._ended.pop(task_uuid, None)
         return False
@@ -87,5 +115,36 @@ class Waiters:
     async def _look(self) -> None:
         if self._waiting:
             rows = await self._ask(query("tasks", "ended"), {"tasks": list(self._waiting)})
-            for (task_uuid,) in rows:
-                self.ended(task_uuid)
+            for task_uuid, exists in rows:
+                settle = self.ended if exists else self._unknown
+                settle(task_uuid)
+
+    def _unknown(self, task_uuid: str) -> None:
+        for future in self._waiting.pop(task_uuid, ()):
+            if not future.done():
+                future.set_exception(not_found(task_uuid))
+
+    async def _state(self, task_uuid: str) -> str:
+        """How the task stands, in words; whoever gave up waiting is not kept for long by a database that is away."""
+        with contextlib.suppress(DatabaseError, TimeoutError):
+            async with asyncio.timeout(STATE_SECONDS):
+                for state, _ in await self._ask(query("tasks", "state"), {"task": task_uuid}):
+                    return f"it is {state}"
+        return "its state cannot be read now"
+
+
+async def answered(ask: Callable[[], Awaitable[T]]) -> T:
+    """What `ask` returns, asked again with growing pauses while the database is away.
+
+    Whoever waits for a task waits through an outage; the reading behind it must not fail for its last moments: pooled
+    connections that died in it, or the breaker, which lets one call at a time pass.
+    """
+    pause = SHORTEST_SECONDS
+    while True:
+        try:
+            return await ask()
+        except DatabaseError as error:
+            if not (error.retryable and is_outage(error)):
+                raise
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, LONGEST_SECONDS)

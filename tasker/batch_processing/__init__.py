@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tasker.batch_processing.aggregation import (
     BatchAggregationScenario,
+    Batches,
     best,
     merged_counts,
     total,
@@ -17,6 +18,7 @@ __all__ = [
     "Batchable",
     "BatchableHandler",
     "BatchableMixin",
+    "Batches",
     "best",
     "merged_counts",
     "total",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from tasker.errors import ValidationError
 from tasker.types.batch_outcome import OUTCOME_KEY
 from tasker.types.dependency_results import names_with_prefix, unwrap
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -53,6 +55,27 @@ class BatchAggregationScenario:
     def no_batches(self) -> bool:
         """True when no worker processed any item."""
         return self.is_no_batches
+
+
+@dataclass(frozen=True)
+class Batches(Generic[T]):
+    """What a function under `@batch_aggregator` gets (C-92, C-95).
+
+    `results` are those of the workers by step name, in the order of the batches, each as the type that the decorator
+    names; without batches it is empty and `no_batches` True. `missing` names workers without a result, because a person
+    resolved them. `analysis` is the result of the batchable step.
+    """
+
+    results: dict[str, T]
+    analysis: dict[str, Any]
+    missing: list[str]
+    no_batches: bool
+
+    @classmethod
+    def of(cls, scenario: BatchAggregationScenario, made: Callable[[str, dict[str, Any]], T]) -> Batches[T]:
+        """The batches of a scenario; `made` gives a worker's result its type, from the worker's name and the result."""
+        results = {name: made(name, result) for name, result in scenario.batch_results.items()}
+        return cls(results, scenario.batchable_result, scenario.missing, scenario.is_no_batches)
 
 
 def _workers(results: Mapping[str, Any], prefix: str) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from tasker.event_bridge import EventBridge
 from tasker.execution.attempt.observed import ObservedRunner
 from tasker.handler import HandlerRegistry
 from tasker.services.handlers import add_handlers_beside
-from tasker.services.templates import find_templates, load_plans
+from tasker.services.templates import find_templates, load_workflows
 from tasker.template_discovery import TemplatePath
 from tasker.types import BootstrapConfig, BootstrapResult, WorkerState
 
@@ -38,10 +38,12 @@ class System:
         """Start a worker for this configuration. Raises what `App.start` and loading templates raise."""
         configured = _configured(config)
         announcer = StepAnnouncer(EventBridge.instance())
+        registry = HandlerRegistry.instance()
+        registry.allow_imports(configured.importable)
         app = SyncApp(
             os.environ.get("DATABASE_URL") or None,
             configuration=configured,
-            registry=HandlerRegistry.instance(),
+            registry=registry,
             runner=partial(ObservedRunner, observer=announcer),
         )
         app.start()
@@ -107,8 +109,9 @@ def _register_templates(app: SyncApp, configured: Configured) -> set[str]:
     folder = TemplatePath.find_template_config_directory()
     namespaces = set()
     for file in find_templates(folder) if folder and _has_templates(folder) else []:
-        add_handlers_beside(app.original.registry, file)
-        for plan in load_plans(file, configured.environment, configured.retry):
+        workflows = load_workflows(file, configured.environment)
+        add_handlers_beside(app.original.registry, workflows)
+        for plan, _ in workflows:
             app.plans.register(plan)
             namespaces.add(plan.namespace)
     return namespaces

@@ -11,6 +11,7 @@ import click
 
 from tasker.cli.connection import configured_for, require_database
 from tasker.cli.fleet_options import no_config_option
+from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
 from tasker.cli.render_values import counted, duration, echo
 from tasker.errors import DatabaseError, MessagingError, UsageError
@@ -24,7 +25,7 @@ WATCH_SECONDS = 2.0
 COLUMNS = ("QUEUE", "MESSAGES", "IN FLIGHT", "OLDEST", "CONSUMERS", "READERS", "IN DATABASE")
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def broker() -> None:
     """Look at the messaging provider, and move to another one.
 
@@ -90,7 +91,8 @@ def _text(report: BrokerReport) -> str:
 def _row(queue: QueueReport) -> tuple[str, ...]:
     stats = queue.stats
     if stats is None:
-        return (queue.queue, "no queue", "-", "-", "-", str(queue.readers), _number(queue.expected))
+        missing = "no queue" if queue.expected else "0"
+        return (queue.queue, missing, "-", "-", "-", str(queue.readers), _number(queue.expected))
     depth = f"{stats.depth} to {stats.depth + stats.unseen}" if stats.unseen else str(stats.depth)
     oldest = "-" if stats.oldest_seconds is None else duration(stats.oldest_seconds * 1000)
     numbers = (stats.consumers, queue.readers, queue.expected)

@@ -23,19 +23,20 @@ from tasker.cli.config_options import (
     said_environment,
     source_options,
 )
+from tasker.cli.guessing import GuessingGroup
 from tasker.errors import ConfigurationError, UsageError
 from tasker.services.backend_tables import TABLE as BACKENDS
 from tasker.services.configuration import (
     Configuration,
     ConfigurationInvalid,
     all_differences,
-    assemble,
-    from_sources,
+    comparable,
     generate,
 )
-from tasker.services.configuration_sources import SOURCE_DIR, read_layer
-from tasker.services.configuration_warnings import made_for_others
+from tasker.services.configuration_sources import SOURCE_DIR, read_layer, source_layers
+from tasker.services.configuration_warnings import made_for_others, stray_files
 from tasker.settings.catalogue import by_path, tables
+from tasker.settings.problems import Problem
 
 
 def complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -50,7 +51,7 @@ def complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 KEY = click.argument("key", required=False, shell_complete=complete_key)
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def config() -> None:
     """Make, check, show and explain the configuration."""
 
@@ -70,6 +71,8 @@ def generate_command(context: str, environment: str | None, source_dir: Path | N
     """
     name, folder = environment_of(environment), source_dir or SOURCE_DIR
     text = generate(context, name, folder, os.environ, datetime.now(UTC))
+    for warning in stray_files(folder):
+        click.echo(f"Warning: {warning}", err=True)
     if output == "-":
         click.echo(text, nl=False)
         return
@@ -113,8 +116,8 @@ def explain(
 ) -> None:
     """Tell what KEY means, what it may be, what it is, and which file or variable says so."""
     path = _known(key or parameter or "")
-    found = _chosen_or_none(context, environment, source_dir, file)
-    explained = view.explained(path, found)
+    found, problem = _chosen_or_none(path, context, environment, source_dir, file)
+    explained = view.explained(path, found, problem)
     click.echo(json.dumps(explained, indent=2) if form == "json" else view.explanation_text(explained))
 
 
@@ -157,28 +160,32 @@ def docs(output: Path | None) -> None:
 
 
 def _chosen_or_none(
-    context: str, environment: str | None, source_dir: Path | None, file: Path | None
-) -> Configuration | None:
-    """The configuration, with its warnings told; None, and why, when there is none that could be used."""
+    path: str, context: str, environment: str | None, source_dir: Path | None, file: Path | None
+) -> tuple[Configuration | None, Problem | None]:
+    """The configuration, with its warnings told, and the problem of `path`; None, and why, when there is none.
+
+    Problems elsewhere are told and hide nothing: they are not what was asked for.
+    """
+    problem = None
     try:
         found = chosen(context, environment, source_dir, file)
     except ConfigurationInvalid as error:
         count = len(error.problems)
         reason = f"The configuration has {count} problem{'s' if count > 1 else ''}, see `tasker config validate`"
-        click.echo(f"{reason}; no value is shown.", err=True)
-        return None
+        click.echo(f"{reason}; no process starts with it.", err=True)
+        found, problem = error.usable, error.concerning(path)
     except ConfigurationError as error:
         click.echo(f"{error.message}; no value is shown." + (f"\nHint: {error.hint}" if error.hint else ""), err=True)
-        return None
+        return None, None
     for warning in made_for_others(found.layers, context, said_environment(environment)):
         click.echo(f"Warning: {warning}", err=True)
-    return found
+    return found, problem
 
 
 def _named(name: str, context: str, source_dir: Path) -> Configuration:
     if Path(name).is_file():
-        return assemble(context, environment_of(None), [read_layer(Path(name))], os.environ)
-    return from_sources(context, name, source_dir)
+        return comparable(context, environment_of(None), [read_layer(Path(name))])
+    return comparable(context, name, source_layers(context, name, source_dir))
 
 
 def _known(key: str) -> str:

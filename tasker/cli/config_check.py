@@ -29,7 +29,7 @@ from tasker.services.configuration import (
     run_time_file,
 )
 from tasker.services.configuration_sources import CONTEXTS, SOURCE_DIR, read_layer
-from tasker.services.configuration_warnings import fruitless_patterns, made_for, made_for_others
+from tasker.services.configuration_warnings import fruitless_patterns, made_for, made_for_others, stray_files
 
 if TYPE_CHECKING:
     from tasker.app.connectivity import Reached
@@ -60,7 +60,10 @@ def validate(
     targets = _targets(context, environment, source_dir, file)
     results = [_result(each, environment_of(environment), source_dir or SOURCE_DIR) for each in targets]
     good = [each for each in results if isinstance(each, Configuration)]
-    warnings = list(dict.fromkeys(text for each in good for text in _warnings(each, said_environment(environment))))
+    found = [text for each in good for text in _warnings(each, said_environment(environment))]
+    if any(read is None for _, read in targets):
+        found += stray_files(source_dir or SOURCE_DIR)
+    warnings = list(dict.fromkeys(found))
     tried = _tried(good) if check_connectivity and len(good) == len(results) else []
     if form == "json":
         click.echo(view.as_json(results, warnings, tried if check_connectivity else None))

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.services.configuration import Configuration, ConfigurationInvalid
 from tasker.services.configuration_sources import ROOTS
+from tasker.services.configuration_warnings import overruled_variables
 from tasker.settings.catalogue import Parameter, by_path, tables
 from tasker.settings.layering import covering, nested
 from tasker.settings.live import is_live
-from tasker.settings.problems import render
+from tasker.settings.problems import Problem, render
 from tasker.settings.redaction import REDACTED, is_secret, redacted, without_password
 from tasker.settings.refused import REFUSED
 from tasker.settings.toml_text import toml_text, toml_value
@@ -99,13 +100,20 @@ def _part(values: Any, key: str) -> Any:
     return values
 
 
-def explained(path: str, found: Configuration | None) -> dict[str, Any]:
-    """Everything about a parameter or a table; `value` and `set_by` only with a configuration."""
+def explained(path: str, found: Configuration | None, problem: Problem | None = None) -> dict[str, Any]:
+    """Everything about a parameter or a table; `value` and `set_by` only with a configuration.
+
+    Of a parameter with a problem that, in place of them.
+    """
     parameter = by_path().get(path)
     if parameter is None:
         inside = [each.path for each in by_path().values() if each.path.startswith(f"{path}.")]
         return {"table": path, "meaning": tables()[path], "parameters": {each: _value(each, found) for each in inside}}
     in_effect = {"value": _value(path, found), "set_by": found.origin(path)} if found else {}
+    if found and (overruled := dict(overruled_variables(found)).get(path)):
+        in_effect["note"] = overruled
+    if problem:
+        in_effect = {"problem": f"{problem.issue}. {problem.fix}", "written_in": problem.place or "-"}
     return {"parameter": path, **in_effect, **_known(parameter)}
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tasker.cli.main import WANTS_JSON
 from tasker.cli.options import Database
 from tasker.cli.render_values import echo
 from tasker.errors import UsageError
@@ -23,7 +24,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_FOLDER = Path(".tasker/postgres")
-FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+
+
+def _remember(ctx: click.Context, param: click.Parameter, form: str) -> str:
+    ctx.meta[WANTS_JSON] = form == "json"
+    return form
+
+
+FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, callback=_remember
+)
 
 
 def configured_for(database: Database, context: str = "complete", *, no_config: bool = False) -> Configured:

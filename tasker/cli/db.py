@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import FORMAT, configured_for, require_database
+from tasker.cli.connection import FORMAT, configured_for, connected, require_database
+from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import DEFAULT_BACKEND, Database, database_options
 from tasker.db import migrate
 from tasker.db.database import describe_url, ensure_database
@@ -18,9 +20,10 @@ from tasker.db.embedded import DEFAULT_DATA_DIR, EmbeddedServer
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
+    from tasker.services.checks import Finding
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def db() -> None:
     """Create and upgrade the database schema."""
 
@@ -56,6 +59,26 @@ def status(database: Database, form: str) -> None:
         else:
             _print_status(describe_url(url), found)
     if found.state != "current":
+        raise click.exceptions.Exit(1)
+
+
+@db.command()
+@FORMAT
+@database_options
+def check(database: Database, form: str) -> None:
+    """Check the rows against the engine's promises, and messages and workers against the rows.
+
+    For after a failover that lost commits, or a restored backup. Changes nothing, and reads everything: run it seldom.
+    What sweeps repair is told as such. Exit code 1 when something is broken that nothing repairs.
+    """
+    found = connected(database, lambda app: app.checks.run())
+    if form == "json":
+        click.echo(json.dumps([{**asdict(each), "is_broken": each.is_broken} for each in found], indent=2))
+    else:
+        for line in _check_lines(found):
+            click.echo(line)
+        click.echo("something is broken" if any(each.is_broken for each in found) else "nothing is broken")
+    if any(each.is_broken for each in found):
         raise click.exceptions.Exit(1)
 
 
@@ -98,3 +121,11 @@ def _print_status(where: str, found: migrate.Status) -> None:
         click.echo("Run `tasker db upgrade` with the same options.")
     if found.superseded:
         click.echo("A newer release of Tasker wrote what is superseded; it stays, and this version works with it.")
+
+
+def _check_lines(findings: list[Finding]) -> Iterator[str]:
+    for each in findings:
+        yield f"{each.count:>7}  {each.what}"
+        yield from (f"           {example}" for example in each.examples)
+        if each.repaired_by:
+            yield f"           repaired by: {each.repaired_by}"

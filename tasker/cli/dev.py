@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from tasker.cli.children import RESTART_SECONDS, start_child
+from tasker.cli.children import KILL_SECONDS, RESTART_SECONDS, start_child, wait_for_end
+from tasker.cli.fleet_options import LOG_FORMAT
 from tasker.cli.options import Database, database_options
 
 SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
@@ -23,6 +24,7 @@ GRACE_SECONDS = 3.0
 @click.argument("workflows", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[WORKFLOW]...")
 @click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
 @click.option("--concurrency", default=100, show_default=True, help="Steps that run at the same time.")
+@LOG_FORMAT
 @database_options
 def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int, database: Database) -> None:
     """Serve these workflows, else those below config/tasks, and start again whenever one of their files changes.
@@ -39,10 +41,9 @@ def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int
     command += ["--concurrency", str(concurrency), "--shutdown-timeout", str(GRACE_SECONDS)]
     command += [part for source in handlers for part in ("--handlers", source)]
     command += ["--backend", database.backend]
-    command += ["--database-url", database.url] if database.url else []
     command += ["--data-dir", str(database.data_dir)] if database.data_dir else []
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    child = _Child(command)
+    child = _Child(command, database.url)
     try:
         _watch(watched, child)
     except KeyboardInterrupt:
@@ -62,9 +63,9 @@ def _found() -> list[Path]:
 class _Child:
     """The worker's process."""
 
-    def __init__(self, command: list[str]) -> None:
-        self._command = command
-        self._process = start_child(command)
+    def __init__(self, command: list[str], database_url: str | None = None) -> None:
+        self._command, self._database_url = command, database_url
+        self._process = start_child(command, database_url)
         self._told: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> None:
@@ -72,7 +73,7 @@ class _Child:
         if self._told is not self._process:
             self._told = self._process
             self._process.send_signal(signal.SIGTERM)
-        self._process.wait()
+        wait_for_end(self._process, time.monotonic() + GRACE_SECONDS + KILL_SECONDS)
         if self._process.stdin:
             self._process.stdin.close()
 
@@ -83,7 +84,7 @@ class _Child:
     def restart(self) -> None:
         """Another one."""
         self.stop()
-        self._process = start_child(self._command)
+        self._process = start_child(self._command, self._database_url)
 
 
 def _watch(watched: Sequence[Path], child: _Child) -> None:

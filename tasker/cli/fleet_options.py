@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tasker import log_format
 from tasker.cli.connection import configured_for
 from tasker.cli.options import Database
 from tasker.errors import UsageError
@@ -17,8 +18,21 @@ from tasker.errors import UsageError
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
 
-LEVEL_VARIABLE = "TASKER_LOG_LEVEL"
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+LOG_FORMAT = click.option(
+    "--log-format",
+    type=click.Choice(log_format.FORMATS),
+    envvar=log_format.FORMAT_VARIABLE,
+    show_envvar=True,
+    expose_value=False,
+    callback=lambda ctx, param, value: _pass_on(value),
+    help="How lines of the log are written: as text, or each as a JSON object.  [default: text]",
+)
+"""Adds `--log-format`, for this process and those that it starts."""
+
+
+def _pass_on(form: str | None) -> None:
+    if form is not None:
+        os.environ[log_format.FORMAT_VARIABLE] = form
 
 
 def no_config_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,17 +55,34 @@ def configuration(context: str, database: Database, no_config: bool, **given: An
 
 def log_level(environ: Mapping[str, str] = os.environ) -> int | None:
     """The level that `TASKER_LOG_LEVEL` names, None when it is not set. Raises `UsageError` for another word."""
-    name = environ.get(LEVEL_VARIABLE, "").strip().upper()
-    if name and name not in LEVELS:
-        raise UsageError(f"{LEVEL_VARIABLE} is {name!r}", hint=f"use one of: {', '.join(LEVELS)}")
+    name = environ.get(log_format.LEVEL_VARIABLE, "").strip().upper()
+    if name and name not in log_format.LEVELS:
+        hint = f"use one of: {', '.join(log_format.LEVELS)}"
+        raise UsageError(f"{log_format.LEVEL_VARIABLE} is {name!r}", hint=hint)
     return getattr(logging, name, None)
 
 
-def log_to_stderr(environ: Mapping[str, str] = os.environ) -> None:
-    """Lines of the process's own log from `TASKER_LOG_LEVEL` on; the migrations' chatter is left out.
+def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: int = logging.INFO) -> None:
+    """Lines of the process's own log from `TASKER_LOG_LEVEL` on, as `TASKER_LOG_FORMAT` says.
 
-    Raises `UsageError` for a level that there is not.
+    Child processes are told the same by the variables. Raises `UsageError` for a level that there is not.
     """
-    level = log_level(environ) or logging.INFO
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    level = log_level(environ) or default
+    environ[log_format.LEVEL_VARIABLE] = logging.getLevelName(level)
+    log_format.log_to_stderr(level, environ.get(log_format.FORMAT_VARIABLE, "text"))
+
+
+class _Plain(logging.Handler):
+    """The message alone, on standard error as it is at that moment: a live view puts it above itself."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it."""
+        click.echo(record.getMessage(), err=True)
+
+
+def tell_of_own_database() -> None:
+    """Show what the embedded server does where nothing else of the log is shown: its first start takes seconds."""
+    log = logging.getLogger("tasker.embedded")
+    log.setLevel(logging.INFO)
+    if not log.handlers:
+        log.addHandler(_Plain())

@@ -6,18 +6,22 @@ Exit codes: 0 done, 1 failed, 2 a mistake in the command or in what it was given
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import click
 
 from tasker import __version__
+from tasker.__main__ import INTERRUPTED
+from tasker.cli.guessing import GuessingGroup
 from tasker.errors import DuplicateTask, InputInvalid, ResolutionError, TaskerError, TemplateError, UsageError
 
 COMMANDS = {
     "run": ("tasker.cli.run:run", "Run a workflow and show its progress."),
     "template": ("tasker.cli.template:template", "Validate, draw and describe templates."),
-    "task": ("tasker.cli.task:task", "Submit, list, show and cancel tasks."),
+    "task": ("tasker.cli.task:task", "Submit, watch, list, show, mend and cancel tasks."),
     "pause": ("tasker.cli.pause:pause", "Let nothing more of a namespace, template, step or task start."),
     "resume": ("tasker.cli.pause:resume", "End a pause."),
     "dev": ("tasker.cli.dev:dev", "Serve workflows and start again when their files change."),
@@ -31,11 +35,27 @@ COMMANDS = {
 }
 """Each command's place and its line in the help, which is shown without importing it."""
 
+WANTS_JSON = "tasker.cli.wants_json"
+"""The key of the context's `meta` by which a command tells that its output is JSON, errors included."""
+
+ARGUMENTS = "tasker.cli.arguments"
+"""The key for the command line as it was typed."""
+
 MISTAKES = (UsageError, InputInvalid, TemplateError, ResolutionError, DuplicateTask)
 
 
-class TaskerGroup(click.Group):
+class TaskerGroup(GuessingGroup):
     """A group that imports a command when it is used, and shows a `TaskerError` as a message."""
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
+        """Parse the command line; an interruption ends that as it ends the command."""
+        typed = tuple(args)
+        try:
+            ctx = super().make_context(info_name, args, *rest, **extra)
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        ctx.meta[ARGUMENTS] = typed
+        return ctx
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands, in the order of the table."""
@@ -60,11 +80,30 @@ class TaskerGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
-            ctx.exit(130)
+            ctx.exit(INTERRUPTED)
         except TaskerError as error:
             if os.environ.get("TASKER_DEBUG") == "1":
                 raise
+            if ctx.meta.get(WANTS_JSON):
+                _write_error(error)
             raise Failure(error) from error
+        except click.UsageError as error:
+            if _asks_for_json(ctx.meta.get(ARGUMENTS, ())):
+                _write_error(UsageError(error.format_message()))
+            raise
+
+
+def _asks_for_json(typed: Sequence[str]) -> bool:
+    """Of a command line with a mistake, which may have kept the option from being read."""
+    return "--format=json" in typed or ("--format", "json") in pairwise(typed)
+
+
+def _write_error(error: TaskerError) -> None:
+    import sys
+
+    from tasker.cli.run_json import error_object, write_json
+
+    write_json(sys.stdout, error_object(error))
 
 
 class Failure(click.ClickException):
@@ -85,5 +124,9 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The entry point of the console scripts `tasker` and `tasker-ctl`."""
-    cli(prog_name="tasker")
+    """The command line in a process of its own (see `tasker.__main__`)."""
+    from tasker.cli.streams import open_closed_streams, output_errors
+
+    open_closed_streams()
+    with output_errors():
+        cli(prog_name="tasker")

@@ -12,6 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.errors import UsageError
 from tasker.settings.redaction import without_password
 
@@ -42,6 +43,9 @@ class Database:
         return "".join(f" {name} {quote(str(value))}" for name, value in parts.items() if value)
 
 
+PRIORITY = click.IntRange(MIN_PRIORITY, MAX_PRIORITY)
+
+
 def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `--database-url`, `--data-dir` and `--backend`; the command gets them as `database: Database`."""
 
@@ -50,6 +54,10 @@ def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
         if database_url and data_dir:
             raise UsageError("--data-dir is for the embedded database, and --database-url names another one")
         source_of = click.get_current_context().get_parameter_source
+        if database_url is not None and not database_url.strip():
+            raise UsageError(
+                "--database-url is empty", hint="give a URL (postgresql://USER@HOST/DATABASE), or leave the option out"
+            )
         url_given = source_of("database_url") is ParameterSource.COMMANDLINE
         backend_given = source_of("backend") is not ParameterSource.DEFAULT
         database = Database(database_url, backend, data_dir, url_given, backend_given)

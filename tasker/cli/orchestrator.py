@@ -6,11 +6,12 @@ from functools import partial
 
 import click
 
-from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_option
+from tasker.cli.fleet_options import LOG_FORMAT, configuration, log_to_stderr, no_config_option
 from tasker.cli.options import Database, database_options
 
 
 @click.command()
+@LOG_FORMAT
 @no_config_option
 @database_options
 def orchestrator(database: Database, no_config: bool) -> None:

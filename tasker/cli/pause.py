@@ -23,6 +23,7 @@ def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The ways to say what is meant, and why."""
     for option in (
         click.option("--reason", default="", metavar="TEXT", help="Why; kept in the log of pauses."),
+        click.option("--queue", metavar="NAME", help="One queue of the orchestration."),
         click.option("--step", metavar="NS/NAME/STEP", help="One step of a template."),
         click.option("--task", metavar="UUID", help="One task."),
         click.option("--template", metavar="NS/NAME", help="One template, in every version."),
@@ -42,10 +43,14 @@ def pause(namespace: str | None, reason: str, form: str, database: Database, **t
     What runs goes on and may end. What is or becomes ready is held, without using an attempt. `tasker pause list` shows
     what is paused, by whom, why, and how many ready steps it holds.
 
+    With --queue orchestrators take nothing from one of their queues (orchestration_step_results,
+    orchestration_task_requests, orchestration_task_finalizations, where the configuration says nothing else).
+
     \b
     Examples:
       tasker pause payments --reason "the provider is down"
       tasker pause --template shop/order --reason "wrong price list"
+      tasker pause --queue orchestration_task_requests
       tasker pause list
     """
     if namespace == LIST and not any(target.values()):
@@ -78,7 +83,8 @@ def resume(namespace: str | None, reason: str, database: Database, **target: str
         held = await app.pauses.resume(named, actor=actor(), reason=reason)
         if held is None:
             return f"{named} was not paused; see tasker pause list"
-        return f"resumed {named}; ready steps that wait for nothing else now: {held}"
+        what = "messages in it" if named.queue else "ready steps that wait for nothing else now"
+        return f"resumed {named}; {what}: {held}"
 
     echo(connected(database, act))
 
@@ -97,12 +103,18 @@ def _list_text(found: dict[str, list[dict[str, Any]]]) -> str:
     if not found["pauses"]:
         return "nothing is paused"
     rows = [
-        (_name(entry), str(entry["held"]), entry["actor"], entry["paused_at"][:19].replace("T", " "), entry["reason"])
+        (_name(entry), _held(entry["held"]), entry["actor"], entry["paused_at"][:19].replace("T", " "), entry["reason"])
         for entry in found["pauses"]
     ]
     return table(("PAUSED", "HELD", "BY", "SINCE", "REASON"), rows)
 
 
+def _held(held: int | None) -> str:
+    return "-" if held is None else str(held)
+
+
 def _name(entry: dict[str, Any]) -> str:
+    if entry["queue"]:
+        return f"queue {entry['queue']}"
     path = "/".join(filter(None, (entry["namespace"], entry["template"], entry["step"])))
     return f"{path} task {entry['task']}" if entry["task"] else path

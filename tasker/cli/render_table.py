@@ -8,14 +8,19 @@ import click
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows below their headings, two spaces between columns."""
-    widths = [max(_width(row[column]) for row in [headings, *rows]) for column in range(len(headings))]
+    """Rows below their headings, two spaces between columns.
+
+    A row of fewer cells ends in a remark, which runs into the columns that follow.
+    """
+    columns = range(len(headings))
+    aligned = [headings, *(row if len(row) == len(headings) else row[:-1] for row in rows)]
+    widths = [max(_width(row[column]) for row in aligned if column < len(row)) for column in columns]
     lines = [click.style(_line(headings, widths), bold=True), *(_line(row, widths) for row in rows)]
     return "\n".join(lines)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
+    padded = [cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=False)]
     return "  ".join(padded).rstrip()
 
 

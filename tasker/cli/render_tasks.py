@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.render import failure_text, headline, traceback_text
+from tasker.cli.folding import folded_names
+from tasker.cli.render import failures_text, headline, results_text
+from tasker.cli.render_steps import steps_text
 from tasker.cli.render_table import table
 from tasker.cli.render_values import (
     clock_time,
     date_time,
     duration,
     held_by_pause,
+    names_text,
     nobody_serves,
     one_line,
     pretty_json,
@@ -33,11 +36,16 @@ def list_text(rows: Rows) -> str:
     return table(("task", "template", "status", "steps", "created", "time"), [_listed(row) for row in rows])
 
 
-def report_text(report: TaskReport, *, traceback: bool = False) -> str:
-    """A task, finished or not; with the traceback of each step's last failure if wanted."""
+def report_text(report: TaskReport, *, traceback: bool = False, every: bool = False, width: int | None = None) -> str:
+    """A task, finished or not; with the traceback of each step's last failure if wanted.
+
+    The instances of a batch worker are told together unless `every` one is wanted; rows are cut to `width` columns.
+    """
+    steps = steps_text(list(report.steps.values()), every=every, width=width)
     waiting = [*_paused(report), *_unserved(report)]
-    failures = _failures(report, traceback)
-    return "\n".join([*_facts(report), "", _steps(report), *waiting, *failures, *_results(report)])
+    failed = [step for step in report.steps.values() if step.error is not None]
+    failures = failures_text(report.task_uuid, failed, traceback=traceback, every=every, width=width)
+    return "\n".join([*_facts(report), "", steps, *waiting, *failures, *_results(report, every)])
 
 
 def report_object(report: TaskReport) -> dict[str, Any]:
@@ -82,50 +90,34 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
 
 
-def _steps(report: TaskReport) -> str:
-    rows = [
-        (
-            step.name,
-            state_text(step.state),
-            f"{step.attempts}/{step.max_attempts}" if step.attempts else "",
-            duration(step.duration_ms),
-            ", ".join(step.depends_on),
-        )
-        for step in report.steps.values()
-    ]
-    return table(("step", "state", "attempts", "took", "depends on"), rows)
-
-
 def _paused(report: TaskReport) -> Iterator[str]:
-    waiting = [step for step in report.steps.values() if step.paused]
-    for step in waiting:
-        yield click.style(f"\n{step.name} waits: {held_by_pause(step.paused or {})}", fg="yellow")
+    waiting = [(step.name, held_by_pause(step.paused)) for step in report.steps.values() if step.paused]
+    yield from _waiting(waiting)
     if waiting:
         yield "Hint: to end a pause: tasker resume; what is paused: tasker pause list"
 
 
 def _unserved(report: TaskReport) -> Iterator[str]:
-    waiting = [step for step in report.steps.values() if step.unserved]
-    for step in waiting:
-        yield click.style(f"\n{step.name} waits: {nobody_serves(step.handler, report.namespace)}", fg="yellow")
+    unserved = [step for step in report.steps.values() if step.unserved]
+    waiting = [(step.name, nobody_serves(step.handler, report.namespace)) for step in unserved]
+    yield from _waiting(waiting)
     if waiting:
         yield f"Hint: start a worker that has it: tasker worker --namespace {report.namespace} --handlers MODULE"
         yield "      who is at work, and with which handlers: tasker worker list --callables"
 
 
-def _failures(report: TaskReport, traceback: bool) -> Iterator[str]:
-    for step in report.steps.values():
-        if step.error is not None:
-            yield f"\n{failure_text(step)}"
-            if traceback:
-                yield traceback_text(step)
-
-
-def _results(report: TaskReport) -> Iterator[str]:
+def _results(report: TaskReport, every: bool) -> Iterator[str]:
     if report.results:
         yield click.style("\nresults", bold=True)
-    for name, result in report.results.items():
-        yield f"{name}:\n{pretty_json(result, indent=2)}"
+        yield from results_text(report, report.results, every=every)
+
+
+def _waiting(waiting: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A line for each reason, with the steps that it holds."""
+    for reason in dict.fromkeys(reason for _, reason in waiting):
+        names = [name for name, why in waiting if why == reason]
+        verb = "waits" if len(names) == 1 else "wait"
+        yield click.style(f"\n{names_text(folded_names(names))} {verb}: {reason}", fg="yellow")
 
 
 def _attempt(row: Mapping[str, Any]) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
-from collections.abc import Mapping
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -26,7 +29,7 @@ SYMBOLS = {
     "resolved_manually": "✔",
 }
 COLOURS = {
-    "enqueued": "blue",
+    "enqueued": "bright_blue",
     "in_progress": "cyan",
     "enqueued_for_orchestration": "cyan",
     "enqueued_as_error_for_orchestration": "yellow",
@@ -38,6 +41,19 @@ COLOURS = {
     "cancelled": "magenta",
     "resolved_manually": "green",
 }
+URGENCY = (
+    "error",
+    "waiting_for_retry",
+    "in_progress",
+    "enqueued_as_error_for_orchestration",
+    "enqueued_for_orchestration",
+    "enqueued",
+    "cancelled",
+    "pending",
+    "resolved_manually",
+    "complete",
+)
+"""States of steps by how much they ask to be looked at; the first one among the instances of a batch speaks for all."""
 
 
 def state_text(state: str) -> str:
@@ -67,13 +83,28 @@ def duration(milliseconds: float | None) -> str:
     """`7 ms`, `1.4 s`, `3 m 05 s`, `2 h 10 m`; nothing for None."""
     if milliseconds is None:
         return ""
-    if milliseconds < 1000:
+    if round(milliseconds) < 1000:
         return f"{round(milliseconds)} ms"
     seconds = milliseconds / 1000
-    if seconds < 60:
+    if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} m {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} m"
+
+
+def countdown(seconds: float) -> str:
+    """`in 7 s`, `in 3 m 05 s`, and `now` when the time has come."""
+    left = math.ceil(seconds)
+    if left <= 0:
+        return "now"
+    return f"in {left} s" if left < 60 else f"in {duration(left * 1000)}"
+
+
+def attempt_text(state: str, attempts: int, limit: int) -> str:
+    """`attempt 2/3` of a step for which there is more to say than that its first attempt did it."""
+    return (
+        f"attempt {attempts}/{limit}" if attempts > 1 or (attempts and state in ("waiting_for_retry", "error")) else ""
+    )
 
 
 def clock_time(moment: datetime | str | None) -> str:
@@ -109,6 +140,36 @@ def one_line(text: str, limit: int = 200) -> str:
     """The text with its line breaks as spaces, shortened."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
+
+
+def wrapped(text: str, indent: int, width: int | None) -> str:
+    """The text indented, its lines broken between words at `width` columns; None breaks none."""
+    margin = " " * indent
+    if width is None:
+        return margin + text
+    return "\n".join(
+        textwrap.fill(line, width, initial_indent=margin, subsequent_indent=margin)
+        for line in text.splitlines() or [""]
+    )
+
+
+def middle_cut(text: str, width: int) -> str:
+    """The text, or its beginning and its end in `width` characters: names often differ at their end."""
+    if len(text) <= width:
+        return text
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
+
+
+def screen_width() -> int | None:
+    """How many columns standard output has; None where it is no terminal and nothing needs to be shortened."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def names_text(names: Sequence[str], limit: int = 10) -> str:
+    """The names, or the first of them and how many more."""
+    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return f"{', '.join(names[:limit])}{rest}"
 
 
 def counted(number: int, noun: str) -> str:

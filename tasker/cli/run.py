@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from tasker.cli.fleet_options import log_level, log_to_stderr
-from tasker.cli.options import database_options
-from tasker.cli.render_values import echo
+from tasker.__main__ import INTERRUPTED
+from tasker.cli.fleet_options import LOG_FORMAT, log_level, log_to_stderr, tell_of_own_database
+from tasker.cli.next_commands import next_text
+from tasker.cli.options import PRIORITY, database_options
+from tasker.cli.render_values import echo, screen_width
 from tasker.cli.run_json import error_object, reserved_stdout, write_json
-from tasker.cli.run_order import Prepared, RunOrder, check_order, prepare_order
-from tasker.cli.run_signals import INTERRUPTED
+from tasker.cli.run_order import Prepared, RunOrder, check_order, prepare_order, resume_of
 from tasker.errors import TaskerError, UsageError
+from tasker.log_format import FORMAT_VARIABLE
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -81,10 +84,11 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
     shell_complete=_complete_path,
     help="More handlers, beside those in the handlers.py of the template's folder; repeatable.",
 )
+@LOG_FORMAT
 @database_options
 @click.option("--idempotency-key", metavar="K", help="Refuse to run if a task with this key exists.")
 @click.option("--strict-identity", is_flag=True, help="Let the template decide whether the same input may run again.")
-@click.option("--priority", type=int, default=0, show_default=True, help="Higher runs sooner.")
+@click.option("--priority", type=PRIORITY, default=0, show_default=True, help="Higher runs sooner.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Stop then; --resume goes on."
@@ -131,7 +135,7 @@ def _run_text(order: RunOrder) -> int:
         if ended.already:
             echo(f"task {ended.report.task_uuid} has ended; there is nothing to resume")
         if ended.stopped is None:
-            echo(outcome_text(ended.report))
+            echo(outcome_text(ended.report, screen_width()) + _next_text(ended, order))
 
     ended = _perform(order, sys.stdout, on_end)
     if ended.stopped:
@@ -148,18 +152,21 @@ def _run_json(order: RunOrder) -> int:
         except TaskerError as error:
             write_json(out, error_object(error))
             return MISTAKE if isinstance(error, MISTAKES) else FAILED
-        if ended.stopped:
-            echo(_stopped_text(ended, order), to=sys.stderr)
+        text = _stopped_text(ended, order) if ended.stopped else _next_text(ended, order)
+        if text:
+            echo(text, to=sys.stderr)
         return _exit_code(ended)
 
 
 def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None]) -> Ended:
     check_order(order)
     prepared = prepare_order(order)
-    for shown in ("tasker.failures", "tasker.orchestration"):  # the view shows what they tell
+    for shown in ("tasker.failures", "tasker.orchestration", "tasker.database"):  # the view shows what they tell
         logging.getLogger(shown).addHandler(logging.NullHandler())
-    if log_level() is not None:
-        log_to_stderr()
+    if log_level() is not None or os.environ.get(FORMAT_VARIABLE):
+        log_to_stderr(default=logging.WARNING)
+    else:
+        tell_of_own_database()
 
     from tasker.cli.run_session import Hooks, run_session
 
@@ -176,14 +183,27 @@ def _announce(begun: Begun, prepared: Prepared, stream: TextIO) -> View:
     plan = begun.plan
     echo(f"{click.style(plan.name, bold=True)} {plan.version} ({plan.namespace})  task {begun.task_uuid}", to=stream)
     echo("resumed" if begun.resumed else f"input: {prepared.input.source}", to=stream)
+    if any(begun.beside):
+        echo(_beside_text(*begun.beside, namespace=plan.namespace), to=stream)
     return view_on(stream, plan)
+
+
+def _beside_text(here: int, elsewhere: int, *, namespace: str) -> str:
+    parts = {f"{here} in {namespace}, worked on while this runs": here, f"{elsewhere} elsewhere, left alone": elsewhere}
+    return f"other unfinished tasks: {'; '.join(text for text, count in parts.items() if count)} (tasker task list)"
+
+
+def _next_text(ended: Ended, order: RunOrder) -> str:
+    go_on = resume_of(order, ended.report.task_uuid)
+    text = next_text(ended.report, order.database.arguments(), go_on)
+    return f"\n{text}" if text else ""
 
 
 def _stopped_text(ended: Ended, order: RunOrder) -> str:
     why = f"Stopped after {order.timeout:g} s (--timeout)" if ended.stopped == "timeout" else "Interrupted"
     uuid, database = ended.report.task_uuid, order.database.arguments()
     return (
-        f"{why}; the task is not finished, nothing is lost. To go on:\n  tasker run --resume {uuid}{database}\n"
+        f"{why}; the task is not finished, nothing is lost. To go on:\n  {resume_of(order, uuid)}\n"
         f"or to give it up:\n  tasker task cancel {uuid}{database}"
     )
 

@@ -26,10 +26,13 @@ def reserved_stdout() -> Iterator[TextIO]:
         with contextlib.redirect_stdout(sys.stderr):
             yield out
     finally:
-        out.flush()
-        if copy is not None:
-            os.dup2(copy, 1)
-            out.close()
+        try:
+            out.flush()
+        finally:
+            if copy is not None:
+                os.dup2(copy, 1)
+                with contextlib.suppress(OSError):  # it has been told
+                    out.close()
 
 
 def write_json(out: TextIO, value: Any) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasker.cli.connection import configured_for
+from tasker.cli.next_commands import resume_command
 from tasker.cli.options import Database
 from tasker.cli.run_input import TaskInput, read_input
 from tasker.errors import InputInvalid, UsageError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tasker.app.configured import Configured
     from tasker.contracts.plan import Plan
     from tasker.handler import HandlerRegistry
+    from tasker.services.handlers import Workflow
     from tasker.template.schema_check import Problem
 
 PATH_TAG, HANDLERS_TAG = "path:", "handlers:"
@@ -60,8 +62,8 @@ def check_order(order: RunOrder) -> None:
             "nothing to run",
             hint="give a template file, a folder with workflow.yaml, namespace/name, or --resume TASK_UUID",
         )
-    if order.resume is not None and (order.input is not None or order.settings):
-        raise UsageError("--resume goes on with the input the task has; leave out --input and --set")
+    if order.resume is not None and (order.input is not None or order.settings or order.environment is not None):
+        raise UsageError("--resume goes on with what the task has; leave out --input, --set and --env")
     if order.strict_identity and order.idempotency_key is not None:
         raise UsageError("--strict-identity and --idempotency-key exclude each other")
 
@@ -71,17 +73,19 @@ def prepare_order(order: RunOrder) -> Prepared:
 
     Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`, `ConfigurationError`.
     """
-    from tasker.services.handlers import load_handlers, require_handlers
+    from tasker.services.handlers import add_handlers_beside, load_handlers, require_handlers
 
     configuration = configured_for(order.database)
     path = existing_path(order.target)
     task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
-    plan = _compiled(path, order, configuration) if path and order.resume is None else None
-    registry = load_handlers(order.handlers, beside=path) if order.resume is None else load_handlers(())
-    if plan is not None:
-        require_handlers(registry, plan)
-        require_fitting(plan, task_input)
-    return Prepared(registry, task_input, _tags(path, order.handlers), configuration, plan)
+    workflow = _compiled(path, order, configuration) if path and order.resume is None else None
+    registry = load_handlers(order.handlers if order.resume is None else (), configuration.importable)
+    if workflow is not None:
+        add_handlers_beside(registry, [workflow])
+        require_handlers(registry, workflow.plan)
+        require_fitting(workflow.plan, task_input)
+    tags = _tags(workflow.folder if workflow else None, order.handlers)
+    return Prepared(registry, task_input, tags, configuration, workflow.plan if workflow else None)
 
 
 def require_fitting(plan: Plan, given: TaskInput) -> None:
@@ -117,22 +121,32 @@ def existing_path(target: str | None) -> Path | None:
     return None
 
 
+def resume_of(order: RunOrder, task_uuid: str) -> str:
+    """The command that goes on with the task of this order.
+
+    What the task keeps itself (template, folder, handlers) is not repeated; what was named to resume it is.
+    """
+    named = (order.target, order.handlers) if order.resume is not None else (None, ())
+    return resume_command(task_uuid, order.database.arguments(), *named)
+
+
 def kept_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
-    """From a task's tags: the template's path, and the values of `--handlers`."""
+    """From a task's tags: the folder of the template's handlers, and the values of `--handlers`."""
     paths = [Path(tag.removeprefix(PATH_TAG)) for tag in tags if tag.startswith(PATH_TAG)]
     handlers = [tag.removeprefix(HANDLERS_TAG) for tag in tags if tag.startswith(HANDLERS_TAG)]
     return (paths[0] if paths else None), handlers
 
 
-def _compiled(path: Path, order: RunOrder, configuration: Configured) -> Plan:
-    from tasker.services.templates import load_plans
+def _compiled(path: Path, order: RunOrder, configuration: Configured) -> Workflow:
+    from tasker.services.templates import load_workflows
 
-    plans = load_plans(path, order.environment or configuration.environment, configuration.retry)
-    found = [plan for plan in plans if order.template in (None, plan.name)]
+    asked = order.environment
+    workflows = load_workflows(path, asked or configuration.environment, named=asked is not None)
+    found = [workflow for workflow in workflows if order.template in (None, workflow.plan.name)]
     if len(found) == 1:
         return found[0]
     problem = f"has no template {order.template!r}" if not found else f"holds {len(found)} templates"
-    names = ", ".join(dict.fromkeys(plan.name for plan in plans))
+    names = ", ".join(dict.fromkeys(workflow.plan.name for workflow in workflows))
     raise UsageError(f"{path} {problem}; it has: {names}", hint="choose one with --template NAME")
 
 
@@ -143,8 +157,8 @@ def _input_folder(path: Path | None) -> Path | None:
     return path.parent if path.stem == "workflow" else None
 
 
-def _tags(path: Path | None, handlers: Sequence[str]) -> list[str]:
-    tags = [f"{PATH_TAG}{path.resolve()}"] if path else []
+def _tags(folder: Path | None, handlers: Sequence[str]) -> list[str]:
+    tags = [f"{PATH_TAG}{folder.resolve()}"] if folder else []
     return tags + [f"{HANDLERS_TAG}{Path(item).resolve() if Path(item).exists() else item}" for item in handlers]
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tasker.cli.duplicates import naming_the_existing
 from tasker.cli.live import Feed, View
-from tasker.cli.run_order import Prepared, RunOrder, kept_sources, require_fitting
+from tasker.cli.live.showing import first_of, shown
+from tasker.cli.run_order import Prepared, RunOrder, kept_sources, require_fitting, resume_of
 from tasker.cli.run_signals import Interruption, interruption
 from tasker.cli.task_lookup import find_task
 from tasker.errors import DatabaseError, DatabaseUnavailable, HandlerNotFound, ResolutionError
@@ -27,10 +29,6 @@ STOPPING = {
     "interrupted": "stopping, Ctrl-C again to quit at once",
     "timeout": "the time is up, stopping",
 }
-NO_ANSWER = "the database does not answer, waiting for it"
-ANSWERS_AGAIN = "the database answers again"
-BUSY_SHARE = 10
-"""The view waits this many times as long as its query took: watching must not slow down what is watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,8 @@ class Begun:
     task_uuid: str
     plan: Plan
     resumed: bool = False
+    beside: tuple[int, int] = (0, 0)
+    """Other unfinished tasks of a folder's own database: in the same namespace, where this run helps, and elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,20 @@ async def _run(app: App, order: RunOrder, prepared: Prepared, interrupted: Inter
     if interrupted.asked.is_set():
         raise KeyboardInterrupt  # nothing was submitted
     if order.resume is None:
-        return await _watch(app, await _submit(app, order, prepared), order, interrupted, hooks)
+        begun = await _with_others(app, await _submit(app, order, prepared), prepared)
+        return await _watch(app, begun, order, interrupted, hooks)
     report = await app.tasks.report(await find_task(app.tasks, order.resume))
     if report.finished:
         return Ended(report, already=True)
-    return await _watch(app, await _resume(app, order, report), order, interrupted, hooks)
+    begun = await _with_others(app, await _resume(app, order, report), prepared)
+    return await _watch(app, begun, order, interrupted, hooks)
+
+
+async def _with_others(app: App, begun: Begun, prepared: Prepared) -> Begun:
+    if prepared.configuration.database_url is None:
+        with suppress(DatabaseError):  # whoever watches finds out, and says how to go on
+            return replace(begun, beside=await app.tasks.open_beside(begun.task_uuid))
+    return begun
 
 
 def _app(order: RunOrder, prepared: Prepared) -> App:
@@ -106,24 +115,28 @@ async def _submit(app: App, order: RunOrder, prepared: Prepared) -> Begun:
         plan = await app.plan(str(order.target), template=order.template, environment=order.environment)
         require_fitting(plan, prepared.input)
     key = order.idempotency_key or (None if order.strict_identity else new_task_uuid())
-    submitted = await app.submit(
-        plan,
-        prepared.input.values,
-        idempotency_key=key,
-        priority=order.priority,
-        initiator=INITIATOR,
-        tags=prepared.tags,
-    )
+    with naming_the_existing(order.database):
+        submitted = await app.submit(
+            plan,
+            prepared.input.values,
+            idempotency_key=key,
+            priority=order.priority,
+            initiator=INITIATOR,
+            tags=prepared.tags,
+        )
     return Begun(submitted.task_uuid, plan)
 
 
 async def _resume(app: App, order: RunOrder, report: TaskReport) -> Begun:
     """Handlers come from the command line; what is missing there, from where the task was submitted."""
-    kept_path, kept_handlers = kept_sources(report.tags)
-    path = Path(order.target) if order.target else kept_path
+    from tasker.services.templates import folder_of
+
+    path, kept_handlers = kept_sources(report.tags)
     try:
-        _add_handlers(app.registry, path, order.handlers or kept_handlers)
-        plan = await app.plan_of(report.task_uuid)
+        plan = await app.plans.get(await app.tasks.template_id(report.task_uuid))
+        path = folder_of(plan, Path(order.target)) if order.target else path
+        _add_handlers(app.registry, plan, path, order.handlers or kept_handlers)
+        await app.plan_of(report.task_uuid)
     except ResolutionError as error:
         where = "" if path is None or path.exists() else f" ({path}, where it was submitted, does not exist any more)"
         raise HandlerNotFound(
@@ -133,78 +146,36 @@ async def _resume(app: App, order: RunOrder, report: TaskReport) -> Begun:
     return Begun(report.task_uuid, plan, resumed=True)
 
 
-def _add_handlers(registry: HandlerRegistry, path: Path | None, sources: Sequence[str]) -> None:
-    from tasker.services.handlers import add_handlers_beside
+def _add_handlers(registry: HandlerRegistry, plan: Plan, path: Path | None, sources: Sequence[str]) -> None:
+    from tasker.services.handlers import Workflow, add_handlers, add_handlers_beside
 
     if path is not None and path.exists():
-        add_handlers_beside(registry, path)
-    for source in sources:
-        if Path(source).exists():
-            registry.discover_path(Path(source))
-        else:
-            registry.discover_handlers(source)
+        add_handlers_beside(registry, [Workflow(plan, path if path.is_dir() else path.parent)])
+    add_handlers(registry, sources)
 
 
 async def _watch(app: App, begun: Begun, order: RunOrder, interrupted: Interruption, hooks: Hooks) -> Ended:
-    resume = f"tasker run --resume {begun.task_uuid}{order.database.arguments()}"
+    resume = resume_of(order, begun.task_uuid)
     interrupted.last_words = f"Quit. To go on: {resume}"
-    view = hooks.on_begin(begun)
     try:
-        stopped = await _follow(app, begun, view, order.timeout, interrupted.asked)
-        report = await app.tasks.report(begun.task_uuid)
+        view = hooks.on_begin(begun)
+        return await _follow(app, begun, view, order.timeout, interrupted.asked)
+    except OSError as error:  # what it shows cannot be written
+        error.add_note(f"To go on, or to see how it ended: {resume}")
+        raise
     except DatabaseError as error:
         raise DatabaseUnavailable(
             f"task {begun.task_uuid} is not finished: {error.message}", hint=f"when the database is back: {resume}"
         ) from error
-    return Ended(report, None if report.finished else stopped)
 
 
-async def _follow(app: App, begun: Begun, view: View, timeout: float | None, asked: asyncio.Event) -> str | None:
-    """Show the task until it ends or is to be stopped, and stop it then; why it was stopped."""
-    feed = Feed(app.tasks, begun.task_uuid)
-    showing = asyncio.create_task(_show(feed, view))
-    try:
-        stopped = await _first(app.wait(begun.task_uuid), asked, timeout)
-        if stopped is not None:
-            view.say(STOPPING[stopped])
-            await app.stop_working(STOP_GRACE_SECONDS)
-        return stopped
-    finally:
-        showing.cancel()
-        await asyncio.gather(showing, return_exceptions=True)
-        with contextlib.suppress(DatabaseError):  # the error that ended the wait is on its way
-            view.show(feed, await feed.poll())
-        view.close()
-
-
-async def _first(waiting: Coroutine[Any, Any, Any], asked: asyncio.Event, timeout: float | None) -> str | None:
-    """Wait for the end of the task, for an interruption, for the time limit; which of the last two came first."""
-    end = asyncio.create_task(waiting)
-    interrupted = asyncio.create_task(asked.wait())
-    try:
-        await asyncio.wait([end, interrupted], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        if end.done():
-            await end
-            return None
-        return "interrupted" if interrupted.done() else "timeout"
-    finally:
-        for task in (end, interrupted):
-            task.cancel()
-        await asyncio.gather(end, interrupted, return_exceptions=True)
-
-
-async def _show(feed: Feed, view: View) -> None:
-    loop = asyncio.get_running_loop()
-    answered = True
-    while True:
-        began = loop.time()
-        try:
-            view.show(feed, await feed.poll())
-            if not answered:
-                view.say(ANSWERS_AGAIN)
-            answered = True
-        except DatabaseError:
-            if answered:
-                view.say(NO_ANSWER)
-            answered = False
-        await asyncio.sleep(max(view.interval, (loop.time() - began) * BUSY_SHARE))
+async def _follow(app: App, begun: Begun, view: View, timeout: float | None, asked: asyncio.Event) -> Ended:
+    """Show the task until it ends or is to be stopped, and stop it then."""
+    async with shown(Feed(app.tasks, begun.task_uuid), view):
+        found = await first_of(app.wait(begun.task_uuid), asked, timeout)
+        if not isinstance(found, str):
+            return Ended(found)
+        view.say(STOPPING[found])
+        await app.stop_working(STOP_GRACE_SECONDS)
+    report = await app.tasks.report(begun.task_uuid)
+    return Ended(report, None if report.finished else found)

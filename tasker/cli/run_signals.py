@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
-INTERRUPTED = 130
+from tasker.__main__ import INTERRUPTED
+from tasker.app.stopping import end_by_signal
+
 SHOW_CURSOR = "\x1b[?25h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -31,8 +33,11 @@ def interruption() -> Iterator[Interruption]:
     """
     loop, found = asyncio.get_running_loop(), Interruption()
     received: list[int] = []
+    process = os.getpid()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != process:
+            end_by_signal(number)
         if received:
             leave_at_once(found.last_words)
         received.append(number)

@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
+from tasker.cli.options import PRIORITY
+
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `--input` (`given`), `--set` (`settings`), `--priority` and `--idempotency-key`."""
     options = (
         click.option("--input", "given", metavar="JSON|@FILE|-", help="Its input; - is standard input.  [default: {}]"),
         click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable."),
-        click.option("--priority", type=int, default=0, show_default=True, help="Higher runs sooner."),
+        click.option("--priority", type=PRIORITY, default=0, show_default=True, help="Higher runs sooner."),
         click.option("--idempotency-key", metavar="K", help="Tasks with the same key are one task."),
     )
     for option in reversed(options):

@@ -9,7 +9,7 @@ import click
 
 from tasker.cli.connection import FORMAT, configured_for, connected, print_as
 from tasker.cli.options import Database, database_options
-from tasker.cli.render_values import date_time, echo, one_line
+from tasker.cli.render_values import date_time, one_line
 from tasker.cli.task_options import task_input, task_options
 
 if TYPE_CHECKING:
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 @click.option(
     "--task", "task_uuid", metavar="UUID", help="Ask again for this task, when it is unknown what became of it."
 )
+@FORMAT
 @database_options
-def request(target: str, given: str | None, settings: tuple[str, ...], database: Database, **options: Any) -> None:
+def request(
+    target: str, given: str | None, settings: tuple[str, ...], form: str, database: Database, **options: Any
+) -> None:
     """Ask an orchestrator for a task, through the broker alone, and print the identifier that it will have.
 
     For machines that reach the broker and not the database. The template must be registered. What the orchestrator
@@ -33,7 +36,8 @@ def request(target: str, given: str | None, settings: tuple[str, ...], database:
     Example:
       RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
     """
-    echo(asyncio.run(_ask(_requester(database), target, task_input(given, settings), options)))
+    task_uuid = asyncio.run(_ask(_requester(database), target, task_input(given, settings), options))
+    print_as(form, {"task_uuid": task_uuid, "status": "requested"}, lambda row: row["task_uuid"])
 
 
 def _requester(database: Database) -> TaskRequester:

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from tasker.cli.guessing import GuessingGroup
 from tasker.cli.template_registry import list_templates, register
-from tasker.services.templates import check_handlers, load_path, load_plans
+from tasker.services.templates import check_handlers, combined, load_path, load_plans, require_environment
 from tasker.template.codes import Severity
 from tasker.template.diagnostics import Diagnostic
 from tasker.template.draw import FORMATS
@@ -28,7 +29,7 @@ def _environment_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def template() -> None:
     """Validate, draw, describe and register templates."""
 
@@ -54,11 +55,13 @@ def validate(paths: tuple[Path, ...], environment: str | None, handlers: tuple[s
     """
     diagnostics: list[Diagnostic] = []
     sources: dict[str, str] = {}
-    for path in paths:
-        result = load_path(path, environment)
+    results = [load_path(path, environment) for path in paths]
+    if all(result.ok for result in results):
+        require_environment(combined(results), environment)
+    for path, result in zip(paths, results, strict=True):
         sources.update(result.sources)
         diagnostics += result.diagnostics
-        diagnostics += check_handlers(result, handlers) if handlers else []
+        diagnostics += check_handlers(result, path, handlers) if handlers else []
     _print(list(dict.fromkeys(diagnostics)), sources, form)
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise click.exceptions.Exit(1)
@@ -83,7 +86,7 @@ def graph(path: Path, form: str) -> None:
 @_environment_option
 def show(path: Path, environment: str | None) -> None:
     """Print a template as Tasker reads it: canonical keys, defaults filled in, overrides applied."""
-    click.echo("---\n".join(normalized_yaml(plan) for plan in load_plans(path, environment)), nl=False)
+    click.echo("---\n".join(normalized_yaml(plan) for plan in load_plans(path, environment, named=True)), nl=False)
 
 
 def _print(diagnostics: Sequence[Diagnostic], sources: dict[str, str], form: str) -> None:

@@ -40,7 +40,7 @@ def register(path: Path, environment: str | None, force: bool, database: Databas
     """
     from tasker.services.templates import load_plans
 
-    plans = load_plans(path, environment)
+    plans = load_plans(path, environment, named=True)
 
     async def store(app: App) -> list[Plan]:
         for plan in plans:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tasker.app.configured import UNCONFIGURED
 from tasker.app.stopping import stopping_signals
-from tasker.cli.children import RESTART_SECONDS, TIED, end_with_parent, start_child
-from tasker.cli.fleet_options import configuration, log_to_stderr, no_config_option
+from tasker.cli.children import KILL_SECONDS, RESTART_SECONDS, TIED, end_with_parent, start_child, wait_for_end
+from tasker.cli.fleet_options import LOG_FORMAT, configuration, log_to_stderr, no_config_option
 from tasker.cli.options import Database, database_options
+from tasker.errors import TaskerError
 
 LOOK_SECONDS = 0.2
+HANDLED_HERE = ("--processes", "--database-url")
+"""Options that the children of `--processes` do not get as they are."""
 MISTAKE = 2
 """Exit code of a worker that was given something it cannot work with."""
 
@@ -45,6 +51,7 @@ MISTAKE = 2
 )
 @click.option("--force", is_flag=True, help="Register templates even if their version exists with other content.")
 @click.option(TIED, "tied", is_flag=True, hidden=True)
+@LOG_FORMAT
 @no_config_option
 @database_options
 def worker(processes: int, tied: bool, database: Database, **options: Any) -> None:
@@ -63,11 +70,22 @@ def worker(processes: int, tied: bool, database: Database, **options: Any) -> No
       tasker worker --no-config workflows/order_fulfillment
       tasker worker --namespace payments --handlers my_project.handlers --processes 4 --database-url URL
     """
-    if tied:
-        end_with_parent()
+    if tied and (url := end_with_parent()):
+        database = replace(database, url=url, url_given=True)
     if processes > 1:
-        raise SystemExit(_supervise(processes))
+        url = database.url if database.url_given else None
+        raise SystemExit(_supervise(processes, url, _stop_limit(database, options)))
     _serve(database, options)
+
+
+def _stop_limit(database: Database, options: dict[str, Any]) -> float:
+    """Seconds that the workers have for an orderly stop. What is wrong with their configuration they say themselves."""
+    if options["shutdown_timeout"] is not None:
+        return float(options["shutdown_timeout"])
+    try:
+        return configuration("worker", database, options["no_config"]).shutdown_seconds
+    except TaskerError:
+        return UNCONFIGURED.shutdown_seconds
 
 
 def _serve(database: Database, options: dict[str, Any]) -> None:
@@ -97,15 +115,19 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
     run(serve_worker, service, lambda line: click.echo(line, err=True))
 
 
-def _supervise(processes: int) -> int:
-    """Run the same command that often with one process each; pass signals on; start again what dies."""
-    command = [sys.executable, "-m", "tasker", *_single(sys.argv[1:])]
+def _supervise(processes: int, database_url: str | None, stop_limit: float) -> int:
+    """Run the same command that often with one process each; pass signals on; start again what dies.
+
+    `stop_limit` is how many seconds they have for an orderly stop before they are killed.
+    """
+    start = partial(start_child, [sys.executable, "-m", "tasker", *_single(sys.argv[1:])], database_url)
     os.environ["TASKER_PROCESSES"] = str(processes)  # each of them says what they need together
-    children = [start_child(command) for _ in range(processes)]
+    children = [start() for _ in range(processes)]
     arrived: list[int] = []
     for each in {*stopping_signals(), signal.SIGHUP}:
         signal.signal(each, lambda number, _: arrived.append(number))
     stopping = mistaken = False
+    until = math.inf
     while not stopping or any(child.poll() is None for child in children):
         if arrived:
             number = arrived.pop(0)
@@ -116,7 +138,12 @@ def _supervise(processes: int) -> int:
             stopping = mistaken = True
             _pass_on(signal.SIGTERM, children)  # started again, each of them would end with the same
         elif not stopping:
-            _replace_the_ended(children, command, arrived)
+            _replace_the_ended(children, start, arrived)
+        if stopping:
+            until = min(until, time.monotonic() + stop_limit + KILL_SECONDS)
+        if time.monotonic() > until:
+            for child in children:
+                wait_for_end(child, until)
         time.sleep(LOOK_SECONDS)
     return MISTAKE if mistaken else max(abs(int(child.returncode or 0)) for child in children)
 
@@ -126,7 +153,9 @@ def _pass_on(number: int, children: Sequence[subprocess.Popen[bytes]]) -> None:
         child.send_signal(number)  # nothing happens to one that has ended
 
 
-def _replace_the_ended(children: list[subprocess.Popen[bytes]], command: Sequence[str], arrived: Sequence[int]) -> None:
+def _replace_the_ended(
+    children: list[subprocess.Popen[bytes]], start: Callable[[], subprocess.Popen[bytes]], arrived: Sequence[int]
+) -> None:
     """Start each of them again after a pause, unless a signal arrives."""
     for place, child in enumerate(children):
         if child.poll() is not None:
@@ -134,18 +163,18 @@ def _replace_the_ended(children: list[subprocess.Popen[bytes]], command: Sequenc
             time.sleep(RESTART_SECONDS)
             if arrived:
                 return
-            children[place] = start_child(command)
+            children[place] = start()
 
 
 def _single(arguments: list[str]) -> list[str]:
-    """The arguments with one process in place of many."""
+    """The arguments with one process in place of many, and without the database's URL."""
     kept: list[str] = []
     skip = False
     for argument in arguments:
         if skip:
             skip = False
-        elif argument == "--processes":
+        elif argument in HANDLED_HERE:
             skip = True
-        elif not argument.startswith("--processes="):
+        elif argument.partition("=")[0] not in HANDLED_HERE:
             kept.append(argument)
     return [*kept, "--processes", "1"]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.guessing import GuessingGroup, no_such_command
 from tasker.cli.options import Database, database_options
 from tasker.cli.render_values import clock_time, duration
 from tasker.cli.worker import worker as start
@@ -16,12 +19,20 @@ Row = Mapping[str, Any]
 COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None}
 
 
-class WorkerGroup(click.Group):
+class WorkerGroup(GuessingGroup):
     """A group that starts a worker when no other command is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`start` stands for whatever is no command of the group."""
-        return super().parse_args(ctx, args if args and args[0] in self.commands else ["start", *args])
+        """`start` stands for whatever is no command; what is almost one, and no path, is refused."""
+        if args and args[0] in self.commands:
+            return super().parse_args(ctx, args)
+        if args and _is_nearly(args[0], [*self.commands, "help"]):
+            ctx.fail(no_such_command(ctx, args))
+        return super().parse_args(ctx, ["start", *args])
+
+
+def _is_nearly(word: str, commands: list[str]) -> bool:
+    return bool(not word.startswith("-") and get_close_matches(word, commands, 1) and not Path(word).exists())
 
 
 @click.command("list")
@@ -32,8 +43,8 @@ class WorkerGroup(click.Group):
 def list_(stopped: bool, callables: bool, form: str, database: Database) -> None:
     """List the workers and orchestrators of this database: where they run, what they serve, how they are.
 
-    A lost one went silent: its lease is over, for as long as is shown, and its steps run elsewhere. The number of steps
-    in hand is that of its last beat.
+    A lost one went silent: its lease is over, for as long as is shown, and its steps run elsewhere. How many steps one
+    has in hand, of how many at most, is as old as its last beat.
 
     \b
     Examples:
@@ -62,7 +73,7 @@ def list_text(rows: list[dict[str, Any]], *, callables: bool) -> str:
         "pid",
         "serves",
         "handlers",
-        "steps",
+        "steps at beat",
         "last beat",
         "lease",
         "version",
@@ -82,7 +93,7 @@ def _line(row: Row) -> tuple[str, ...]:
         ", ".join(row["namespaces"]),
         str(len(row["callables"])) if runs else "",
         f"{row['in_hand']}/{row['concurrency']}" if runs else "",
-        clock_time(row["beat_at"]),
+        f"{clock_time(row['beat_at'])}, {duration(row['beat_age_ms'])} ago",
         _lease(row["lease_left_ms"]),
         row["version"],
     )

@@ -6,11 +6,9 @@ configured database, or to the embedded one, once for all clients of the process
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import Any
 
-from tasker.app.configured import from_environment
 from tasker.app.sync_app import SyncApp
 from tasker.bootstrap import is_worker_running, running_system
 from tasker.client.responses import (
@@ -124,7 +122,7 @@ def _app() -> SyncApp:
         return running_system().app
     with _lock:
         if _shared is None:
-            app = SyncApp(os.environ.get("DATABASE_URL") or None, configuration=from_environment(), work=False)
+            app = SyncApp(work=False)
             app.start()
             _shared = app
         return _shared

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to run one attempt of a step. `token` fences everything that is written about it."""
+    """The right of one worker to run one attempt of a step. `token` and worker fence everything written about it."""
 
     step_uuid: str
     task_uuid: str
@@ -26,6 +26,10 @@ class Claim:
     inputs: Mapping[str, Any] | None = None
     checkpoint: Mapping[str, Any] | None = None
     priority: int = 0
+    worker: str = ""
+    """The incarnation that has the claim; what it could not store before it was fenced, its successor brings."""
+    apart: bool = False
+    """True when the step has lost its worker twice: it runs in a child process, where it can."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 A plan is immutable and content-addressed. `Plan.to_json` is canonical (sorted keys, no white space), so equal
 content has an equal `Plan.hash` on every machine; a task stores the hash and keeps its plan for ever (pinned runs).
+A fleet's defaults are part of a stored plan; `Plan.id` names what its author wrote.
 """
 
 from __future__ import annotations
@@ -9,10 +10,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, NamedTuple
+
+from tasker.contracts.kinship import Kinship
+
+
+class TemplateId(NamedTuple):
+    """Which template something belongs to. `hash` is its content's, where that is known."""
+
+    namespace: str
+    name: str
+    version: str
+    hash: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}:{self.version}"
 
 
 class StepType(StrEnum):
@@ -41,8 +56,8 @@ class RetryPolicy:
     multiplier: float = 2.0
     increment_ms: int | None = None
     """Linear only: what each further delay adds. None means `backoff_base_ms`."""
-    jitter: float = 0.0
-    """Share of the delay that may be added or taken away, 0.0 to 1.0."""
+    jitter: float | Literal["full"] = 0.0
+    """Share of the delay that may be added or taken away, 0.0 to 1.0; `full`: anything from nothing to the delay."""
     profile: str | None = None
     delays_ms: tuple[int, ...] = ()
     """Delay after the first, second ... failure, in place of `backoff`; the last one repeats (D-82, F-35)."""
@@ -103,17 +118,17 @@ class StepPlan:
     """Longest distance from a root; steps of one level may run side by side."""
     depends_on: tuple[str, ...]
     """Declared dependencies, in the order of the file."""
-    ancestors: tuple[str, ...]
-    """Every step above this one, transitively, sorted."""
-    descendants: tuple[str, ...]
-    """Every step below this one, transitively, sorted."""
     static: bool
     """True: the step exists from the start of the task. False: an expansion creates it (C-10)."""
     retry: RetryPolicy = RetryPolicy()
+    inherits: tuple[str, ...] = ()
+    """Fields of `retry` about which the template says nothing: a fleet's settings give them at submission."""
     timeout_seconds: float | None = None
     """Limit of one attempt; None means the worker's default."""
     execution: str | None = None
     """`async`, `thread` or `process`; None means: by the handler's kind."""
+    memory_mb: int | None = None
+    """Memory that the child process of a step with `process` may hold, in MB; None: as much as there is."""
     on_worker_lost: str = "retry"
     """`retry` or `fail`: what to do when the worker died after the handler had started."""
     circuit_breaker: StepBreaker | None = None
@@ -154,16 +169,42 @@ class Plan:
     @cached_property
     def dependents(self) -> dict[str, tuple[str, ...]]:
         """For each step the names of the steps that name it as a dependency, in topological order."""
-        return {s.name: tuple(c.name for c in self.steps if s.name in c.depends_on) for s in self.steps}
+        found: dict[str, list[str]] = {step.name: [] for step in self.steps}
+        for step in self.steps:
+            for name in step.depends_on:
+                found[name].append(step.name)
+        return {name: tuple(children) for name, children in found.items()}
+
+    @cached_property
+    def above(self) -> Kinship:
+        """Every step above a step, transitively."""
+        return Kinship({step.name: step.depends_on for step in self.steps})
+
+    @cached_property
+    def below(self) -> Kinship:
+        """Every step below a step, transitively."""
+        return Kinship(self.dependents)
+
+    @cached_property
+    def below_dynamic(self) -> frozenset[str]:
+        """The steps below one that only an expansion creates: of their ancestors it is not known which exist."""
+        return frozenset(self.below.reached([step.name for step in self.steps if not step.static]))
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, UTF-8 as is."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(_fields(self), default=_fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @cached_property
+    def id(self) -> TemplateId:
+        """What the plan is known by; its hash is that of what the author wrote, whatever a fleet's defaults are."""
+        from tasker.contracts.content import content_hash  # which knows the profiles, which are made of this module
+
+        return TemplateId(self.namespace, self.name, self.version, content_hash(self))
 
     def __hash__(self) -> int:
         """Equal content, equal hash."""
@@ -183,6 +224,11 @@ class Plan:
         return cls(**values)
 
 
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass: what `asdict` says of it, without copies of everything below."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
 def _step(data: Mapping[str, Any]) -> StepPlan:
     values = dict(data)
     values["type"] = StepType(values["type"])
@@ -190,6 +236,6 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values["retry"] = RetryPolicy(**{**values["retry"], "delays_ms": tuple(values["retry"].get("delays_ms", ()))})
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
-    for key in ("depends_on", "ancestors", "descendants", "publishes_events"):
+    for key in ("depends_on", "publishes_events", "inherits"):
         values[key] = tuple(values.get(key, ()))
     return StepPlan(**values)

@@ -1,59 +1,116 @@
-"""Waiting, at the start of a process, for a database that is not there yet."""
+"""Waiting, at the start of a process, for a server that is not there yet, or goes away again meanwhile."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from tasker.db.database import connect, describe_url
-from tasker.errors import DatabaseUnavailable
+from tasker.db.connection import Params, Rows, Statements
+from tasker.db.database import describe_url
+from tasker.errors import BackendUnavailable, DatabaseUnavailable, TaskerError
 
 if TYPE_CHECKING:
     from stamina.instrumentation import RetryDetails
 
+T = TypeVar("T")
 LONGEST_PAUSE_SECONDS = 5.0
-_log = logging.getLogger("tasker.database")
+_log = logging.getLogger("tasker.process")
 
 
-def await_database(url: str, seconds: float) -> None:
-    """Return once the database answers; tried again with growing pauses for `seconds`, a log line for each attempt.
+def with_database(url: str, seconds: float, call: Callable[[], T]) -> T:
+    """What `call` returns, which is repeated while the database is away, or goes away in the middle of it.
 
-    Raises `DatabaseUnavailable`: after that time, and at once for what waiting does not mend (a wrong password, a
-    database that does not exist).
+    With growing pauses for `seconds`; the log says once what is waited for, and once that it is there. Raises
+    `DatabaseUnavailable`: after that time, and at once for what waiting does not mend (a wrong password, a database
+    that does not exist).
     """
+    try:
+        return call()
+    except DatabaseUnavailable as error:
+        if not (seconds and _may_come(error)):
+            raise
+        first = error
     import stamina
 
-    where = describe_url(url)
-    with reported(_log, where):
-        try:
-            for attempt in stamina.retry_context(
-                on=_may_come, attempts=None, timeout=seconds, wait_max=LONGEST_PAUSE_SECONDS, wait_jitter=0.5
-            ):
-                with attempt:
-                    connect(url).close()
-        except DatabaseUnavailable as error:
-            if not error.retryable:
-                raise
-            raise DatabaseUnavailable(
-                f"waited {seconds:g} seconds in vain for {where}: {error.message}",
-                hint="start the database, or check the URL; common.database.connect_wait_seconds is how long to wait",
-            ) from None
+    with _waiting(describe_url(url), seconds, first, "start the database, or check the URL"):
+        for attempt in stamina.retry_context(
+            on=_may_come, attempts=None, timeout=seconds, wait_max=LONGEST_PAUSE_SECONDS, wait_jitter=0.5
+        ):
+            with attempt:
+                found = call()
+    return found
+
+
+async def with_servers(where: str, seconds: float, hint: str, call: Callable[[], Awaitable[T]]) -> T:
+    """As `with_database` for a coroutine, and for brokers too: `BackendUnavailable` is waited for likewise."""
+    try:
+        return await call()
+    except (DatabaseUnavailable, BackendUnavailable) as error:
+        if not (seconds and _may_come(error)):
+            raise
+        first = error
+    import stamina
+
+    with _waiting(where, seconds, first, hint):
+        async for attempt in stamina.retry_context(
+            on=_may_come, attempts=None, timeout=seconds, wait_max=LONGEST_PAUSE_SECONDS, wait_jitter=0.5
+        ):
+            with attempt:
+                found = await call()
+    return found
+
+
+class Patient(Statements):
+    """Statements that wait, for `seconds` each, while the database is away. Only for what may run twice."""
+
+    def __init__(self, statements: Statements, url: str, seconds: float) -> None:
+        self._statements, self._url, self._seconds = statements, url, seconds
+
+    async def execute(self, statement: str, params: Params = None) -> Rows:
+        """As `Statements.execute`."""
+        return await with_servers(
+            describe_url(self._url),
+            self._seconds,
+            "start the database, or check the URL",
+            lambda: self._statements.execute(statement, params),
+        )
+
+    async def close(self) -> None:
+        """As `Statements.close`."""
+        await self._statements.close()
 
 
 def _may_come(error: Exception) -> bool:
-    return isinstance(error, DatabaseUnavailable) and error.retryable
+    return isinstance(error, (DatabaseUnavailable, BackendUnavailable)) and error.retryable
 
 
 @contextmanager
-def reported(log: logging.Logger, where: str) -> Iterator[None]:
-    """Our line for each attempt, in place of what stamina prints (to stdout, where structlog is not configured)."""
+def _waiting(where: str, seconds: float, first: TaskerError, hint: str) -> Iterator[None]:
+    """One line at the beginning and one at the end; the error of waiting in vain."""
+    _log.warning("waiting for %s, at most %g seconds: %s", where, seconds, " ".join(first.message.split()))
+    try:
+        with _attempts_at_debug(where):
+            yield
+    except (DatabaseUnavailable, BackendUnavailable) as error:
+        if not error.retryable:
+            raise
+        raise type(error)(
+            f"waited {seconds:g} seconds in vain for {where}: {error.message}",
+            hint=f"{hint}; common.database.connect_wait_seconds is how long to wait",
+        ) from None
+    _log.warning("%s is there", where)
+
+
+@contextmanager
+def _attempts_at_debug(where: str) -> Iterator[None]:
+    """In place of what stamina prints, to stdout where structlog is not configured."""
     from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
     def report(details: RetryDetails) -> None:
         said = str(details.caused_by).replace("\n", " ")
-        log.warning("waiting for %s attempt=%s next_in_s=%.1f: %s", where, details.retry_num, details.wait_for, said)
+        _log.debug("waiting for %s attempt=%s next_in_s=%.1f: %s", where, details.retry_num, details.wait_for, said)
 
     before = get_on_retry_hooks()
     set_on_retry_hooks([report])

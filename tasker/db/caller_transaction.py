@@ -163,7 +163,7 @@ def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[Non
     from_driver = _driver_errors()
     try:
         with transaction.savepoint():
-            before = transaction.value("select current_setting({})", "lock_timeout")
+            before = transaction.value("select pg_catalog.current_setting({})", "lock_timeout")
             _limit_locks(transaction, f"{max(1, round(lock_timeout * 1000))}ms")
             yield
             _limit_locks(transaction, before)
@@ -179,7 +179,7 @@ def call_in(transaction: CallerTransaction, expression: str, args: str) -> dict[
 
 
 def _limit_locks(transaction: CallerTransaction, value: str) -> None:
-    transaction.value("select set_config('lock_timeout', {}, true)", value)
+    transaction.value("select pg_catalog.set_config('lock_timeout', {}, true)", value)
 
 
 def _driver_errors() -> tuple[type[Exception], ...]:

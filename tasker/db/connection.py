@@ -15,13 +15,15 @@ from typing import Any
 import psycopg
 
 from tasker.db.database import connect, conninfo, describe_url, refuses_settings, unavailable
-from tasker.db.pace import Pace
+from tasker.db.pace import Pace, outage_of
 from tasker.errors import DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 Rows = list[tuple[Any, ...]]
 REFUSED_DATA = ("22", "23", "54")
 """SQLSTATE classes that mean: the data of this call cannot be stored (the caller looks for the culprit)."""
+LOST = ("08", "57P01", "57P02", "57P03")
+"""SQLSTATEs of a server that is being stopped, was stopped, or starts, and of connections that ended."""
 CANCELLED, LOCKED = "57014", "55P03"
 
 
@@ -73,7 +75,7 @@ class Connection(Statements):
         self._settings = settings
         self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
         self._lock = asyncio.Lock()
-        self._pace = Pace(name)
+        self._pace = Pace(name, outage_of(url))
         self._opened_at = 0.0
 
     @property
@@ -107,10 +109,19 @@ class Connection(Statements):
     async def _translate(
         self, error: psycopg.Error, connection: psycopg.AsyncConnection[Any], statement: str
     ) -> DatabaseError:
-        if connection.closed or connection.broken:
+        if connection.closed or connection.broken or is_lost(error):
             await self.close()
             return DatabaseUnavailable(f"the connection to {describe_url(self._url)} was lost: {error}")
         return refusal(error, statement)
+
+
+def is_lost(error: Exception) -> bool:
+    """True when the server has ended the session, or is not up yet, and not the statement is what failed.
+
+    The driver may learn only later that the connection is closed, and behind a pooler it stays open.
+    """
+    state = getattr(error, "sqlstate", None) or ""
+    return state.startswith(LOST) if state else isinstance(error, psycopg.OperationalError)
 
 
 def refusal(error: psycopg.Error, statement: str) -> DatabaseError:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tasker.db.limits import NETWORK, SESSION
+from tasker.db.limits import NETWORK, SEARCH_PATH, SESSION
 from tasker.errors import DatabaseUnavailable, UsageError
 from tasker.settings.redaction import ENCODE, is_clear, without_password
 
@@ -61,7 +61,8 @@ def host_and_port(url: str) -> str:
 
 
 def conninfo(url: str, *, settings: str = "", session: Mapping[str, int] = SESSION, **options: Any) -> str:
-    """What the driver connects with: `NETWORK` and `session` unless the URL says otherwise, `options` in any case.
+    """What the driver connects with: `NETWORK` and `session` unless the URL says otherwise, `options` in any case. The
+    search path is fixed, whatever the URL says: all SQL of the engine names its schemas.
 
     `settings` are more of the session's, as `-c name=value`. A server that refuses such settings is not sent any.
     """
@@ -70,7 +71,8 @@ def conninfo(url: str, *, settings: str = "", session: Mapping[str, int] = SESSI
     parts = _parts(url)
     given = parts.pop("options", None) or os.environ.get("PGOPTIONS", "")
     ours = " ".join(f"-c {name}={value}" for name, value in session.items())
-    asked = {} if host_and_port(url) in _PLAIN else {"options": f"{ours} {given} {settings}".strip()}
+    fixed = f"-c search_path={SEARCH_PATH}"
+    asked = {} if host_and_port(url) in _PLAIN else {"options": f"{ours} {given} {settings} {fixed}"}
     return make_conninfo("", **{**NETWORK, **parts, **asked, **options})
 
 

@@ -29,6 +29,10 @@ SESSION: Mapping[str, int] = {
 and where there is no TCP, `tasker.db.frozen`.
 """
 
+SEARCH_PATH = "pg_catalog,pg_temp"
+"""Whatever a user's schema holds, none of it is taken for a function, operator or table of the server's. Functions that
+are called in sessions that are not ours (a pooler's, a caller's) set the same path themselves."""
+
 MIGRATION: Mapping[str, int] = {**SESSION, "statement_timeout": 0, "lock_timeout": 0}
 """A migration may take as long as it takes."""
 

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasker.db.database import connect, conninfo
+from tasker.db.connection import is_lost
+from tasker.db.database import connect, conninfo, describe_url
 from tasker.db.limits import MIGRATION
 from tasker.db.schema import APPLIED, HERE, Difference, Recorded, Schema, Script, read_schema
-from tasker.errors import DatabaseError
+from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.version import __version__
 
 if TYPE_CHECKING:
@@ -71,11 +72,12 @@ def upgrade(
     database for longer than `lock_timeout_seconds`.
     """
     schema = read_schema(extra_scripts, root, release)
-    with connect(url) as connection:
-        difference = schema.difference(_applied(connection))
-    difference.refuse_foreign()
-    if not difference.is_empty:
-        difference = _upgrade(url, schema, root, lock_timeout_seconds)
+    with _told_as_outage(url):
+        with connect(url) as connection:
+            difference = schema.difference(_applied(connection))
+        difference.refuse_foreign()
+        if not difference.is_empty:
+            difference = _upgrade(url, schema, root, lock_timeout_seconds)
     if difference.superseded:
         superseded = difference.superseded
         _log.warning("schema_newer ours=%s theirs=%s kept=%s", release, difference.newest, ",".join(superseded))
@@ -113,6 +115,18 @@ def offline_sql(extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = H
     parts += [f"-- {script.name}\n{script.sql.rstrip().rstrip(';')};" for script in schema.replaceable]
     parts += [_record_literal(script, schema.release) for script in (*schema.migrations, *schema.replaceable)]
     return "\n\n".join([*parts, "COMMIT;"]) + "\n"
+
+
+@contextmanager
+def _told_as_outage(url: str) -> Iterator[None]:
+    """A server that goes away in the middle is one that is away, through whichever library it shows."""
+    try:
+        yield
+    except Exception as error:
+        for each in (error, getattr(error, "orig", None), error.__cause__):
+            if isinstance(each, Exception) and is_lost(each):
+                raise DatabaseUnavailable(f"the connection to {describe_url(url)} was lost: {each}") from error
+        raise
 
 
 def _applied(connection: Connection) -> dict[str, Recorded]:

@@ -10,10 +10,22 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from tasker.db.database import describe_url, host_and_port
 from tasker.errors import DatabaseUnavailable
+from tasker.resilience.outage import Outage
 
 FIRST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 _log = logging.getLogger("tasker.database")
+
+
+_outages: dict[str, Outage] = {}
+
+
+def outage_of(url: str) -> Outage:
+    """What the connections of this process know together of one database."""
+    return _outages.setdefault(
+        f"{describe_url(url)} {host_and_port(url)}", Outage("database_unreachable", "database_reconnected", _log)
+    )
 
 
 def growing_pause(failures: int, first: float, longest: float, chance: float) -> float:
@@ -31,8 +43,9 @@ class Pace:
     who may have a circuit breaker, other work, or be told to stop. Only the next attempt waits.
     """
 
-    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._name, self._clock = name, clock
+    def __init__(self, name: str, outage: Outage, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name, self._outage, self._clock = name, outage, clock
+        self._began = 0.0
         self._failures = 0
         self._not_before = 0.0
 
@@ -40,6 +53,7 @@ class Pace:
         """Wait until the next attempt may be made."""
         if self._failures and (seconds := self._not_before - self._clock()) > 0:
             await asyncio.sleep(seconds)
+        self._began = self._outage.now()
         return self
 
     async def __aexit__(
@@ -48,18 +62,14 @@ class Pace:
         """Remember how the attempt ended."""
         if isinstance(error, DatabaseUnavailable):
             self._failed(error)
-        elif error is None and self._failures:
-            _log.info("database_reconnected connection=%r attempts=%s", self._name, self._failures + 1)
+        elif error is None:
             self._failures = 0
+            self._outage.answered()
 
     def _failed(self, error: DatabaseUnavailable) -> None:
         seconds = growing_pause(self._failures, FIRST_SECONDS, LONGEST_SECONDS, random.random())
         self._failures += 1
         self._not_before = self._clock() + seconds
-        _log.warning(
-            "database_unreachable connection=%r attempt=%s next_in_s=%.1f: %s",
-            self._name,
-            self._failures,
-            seconds,
-            error.message.replace("\n", " "),
-        )
+        said = error.message.replace("\n", " ")
+        _log.debug("connection=%r attempt=%s next_in_s=%.1f: %s", self._name, self._failures, seconds, said)
+        self._outage.failed(error, self._began)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tasker.db.release import release_order
 from tasker.errors import SchemaOutdated
-from tasker.version import __version__
+from tasker.version import DISTRIBUTION, __version__
 
 HERE = Path(__file__).parent
 """Holds `sql/` (the files) and `migrations/` (Alembic's side of them)."""
@@ -119,7 +119,9 @@ class Difference:
             raise SchemaOutdated(
                 "the database is newer than this version of Tasker, which does not know "
                 f"{', '.join(self.unknown)}{f' (of {self.newest})' if self.newest else ''}",
-                hint=f"pip install 'tasker>={self.newest}'" if self.newest else "pip install --upgrade tasker",
+                hint=f"pip install '{DISTRIBUTION}>={self.newest}'"
+                if self.newest
+                else f"pip install --upgrade {DISTRIBUTION}",
             )
         if self.edited:
             raise SchemaOutdated(

@@ -48,6 +48,7 @@ from tasker.errors.handler import (
 )
 from tasker.errors.resolution import (
     HandlerLoadError,
+    HandlerMismatch,
     HandlerNotFound,
     MethodNotFound,
     MissingCallable,
@@ -72,6 +73,7 @@ __all__ = [
     "ErrorClassifier",
     "FFIError",
     "HandlerLoadError",
+    "HandlerMismatch",
     "HandlerNotFound",
     "IllegalTransition",
     "InputInvalid",

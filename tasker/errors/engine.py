@@ -67,14 +67,19 @@ class InputInvalid(TaskerError):
 
 
 class DuplicateTask(TaskerError):
-    """A task of the same identity exists. Its id stays out of `to_dict`, which may reach a stranger (D-58)."""
+    """A task of the same identity exists: `task_uuid`, its `state` and the number of its `steps` when it was found.
+
+    All three stay out of the message and of `to_dict`, which may reach a stranger (D-58).
+    """
 
     retryable: bool = False
     error_type = "duplicate_task"
 
-    def __init__(self, message: str, *, task_uuid: str | None = None, **fields: Any) -> None:
+    def __init__(
+        self, message: str, *, task_uuid: str | None = None, state: str | None = None, steps: int = 0, **fields: Any
+    ) -> None:
         super().__init__(message, **fields)
-        self.task_uuid = task_uuid
+        self.task_uuid, self.state, self.steps = task_uuid, state, steps
 
 
 class Overloaded(TaskerError):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import sys
+from typing import Any
 
 from tasker.errors.base import TaskerError
 from tasker.errors.handler import (
@@ -20,6 +22,9 @@ from tasker.errors.handler import (
     TimeoutError,
     ValidationError,
 )
+
+MALFORMED = "validation_error"
+"""The `error_type` of a request that could not even be sent: every attempt would be the same."""
 
 
 class ErrorClassifier:
@@ -47,6 +52,7 @@ class ErrorClassifier:
         builtins.TimeoutError,
         builtins.ConnectionError,
     )
+    """`httpx.TransportError` counts as well."""
 
     def __init__(self, *, default_retryable: bool = True) -> None:
         self.default_retryable = default_retryable
@@ -55,9 +61,10 @@ class ErrorClassifier:
         """True when another attempt may succeed."""
         if isinstance(exception, TaskerError):
             return exception.retryable
-        if isinstance(exception, self.PERMANENT_ERROR_CLASSES):
+        if isinstance(exception, self.PERMANENT_ERROR_CLASSES) or http_problem(exception) == MALFORMED:
             return False
-        return self.default_retryable or isinstance(exception, self.RETRYABLE_ERROR_CLASSES)
+        known = isinstance(exception, self.RETRYABLE_ERROR_CLASSES) or http_problem(exception) is not None
+        return self.default_retryable or known
 
     def permanent(self, exception: BaseException) -> bool:
         """True when no other attempt can succeed."""
@@ -67,7 +74,10 @@ class ErrorClassifier:
         """The `error_type` of the failure that the exception becomes."""
         if isinstance(exception, TaskerError):
             return exception.error_type
-        return "timeout" if isinstance(exception, builtins.TimeoutError) else "handler_error"
+        if isinstance(exception, builtins.TimeoutError):
+            return "timeout"
+        network = "network_error" if isinstance(exception, builtins.ConnectionError) else None
+        return network or http_problem(exception) or "handler_error"
 
     def classify(self, exception: BaseException) -> dict[str, bool | str]:
         """Everything at once: `retryable`, `permanent`, `error_type`, `error_class`."""
@@ -78,6 +88,19 @@ class ErrorClassifier:
             "error_type": self.error_type(exception),
             "error_class": type(exception).__name__,
         }
+
+
+def http_problem(exception: BaseException) -> str | None:
+    """The `error_type` of an exception of httpx: an answer that did not come in time, a connection that could not be
+    made or broke, an address that is none. None for every other exception, for which httpx is not loaded."""
+    if not any(cls.__module__.partition(".")[0] == "httpx" for cls in type(exception).__mro__):
+        return None
+    httpx: Any = sys.modules["httpx"]
+    if isinstance(exception, (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)):
+        return MALFORMED
+    if isinstance(exception, httpx.TimeoutException):
+        return "timeout"
+    return "network_error" if isinstance(exception, httpx.TransportError) else None
 
 
 _default = ErrorClassifier()

@@ -43,6 +43,12 @@ class HandlerNotFound(ResolutionError):
         return {"missing": [item._asdict() for item in self.missing] or None}
 
 
+class HandlerMismatch(ResolutionError):
+    """Handlers read results or inputs that their steps cannot have; each would be `None` while a task runs."""
+
+    error_type = "handler_mismatch"
+
+
 class HandlerLoadError(ResolutionError):
     """A module of handlers could not be imported, or two of its handlers claim one name."""
 

@@ -104,13 +104,14 @@ class Collector:
     def _obey_breaker(self) -> None:
         """Open: claim nothing. Half-open: one step more than now, so that there is a result to try with soon."""
         guard, slots = self._breaker.guard, self._worker().slots
+        level = logging.DEBUG if guard.sees_outage else logging.WARNING
         if guard.state is BreakerState.OPEN:
-            slots.hold(BREAKER)
+            slots.hold(BREAKER, level=level)
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = asyncio.get_running_loop().call_later(guard.retry_after + 0.001, self._obey_breaker)
         elif guard.state is BreakerState.HALF_OPEN:
-            slots.hold(BREAKER, at_most=slots.running + 1)
+            slots.hold(BREAKER, at_most=slots.running + 1, level=level)
         else:
             slots.lift(BREAKER)
 

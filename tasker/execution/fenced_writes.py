@@ -1,4 +1,4 @@
-"""What a worker writes about a claim while it has it: fenced by the claim's token, each moves the step's deadline."""
+"""What a worker writes about a claim while it has it: fenced by worker and token, each moves the step's deadline."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tasker.services.engine import Engine
 class FencedWrites:
     """The writes of one claim. All raise `DatabaseUnavailable`."""
 
-    __slots__ = ("_claim", "_engine", "_settings", "_step")
+    __slots__ = ("_claim", "_engine", "_settings", "_step", "_worker")
 
-    def __init__(self, engine: Engine, settings: WorkerSettings, claim: Claim, step: StepPlan) -> None:
+    def __init__(self, engine: Engine, settings: WorkerSettings, worker: str, claim: Claim, step: StepPlan) -> None:
         self._engine, self._settings = engine, settings
-        self._claim, self._step = claim, step
+        self._worker, self._claim, self._step = worker, claim, step
 
     async def begin(self) -> bool:
         """The handler is called only now (see `tasker.begin_v1`); False when the claim is no longer ours."""
@@ -38,6 +38,7 @@ class FencedWrites:
     def _fence(self) -> dict[str, Any]:
         seconds = self._step.timeout_seconds
         return {
+            "worker": self._worker,
             "step": self._claim.step_uuid,
             "token": self._claim.token,
             "timeout_ms": self._settings.timeout_ms if seconds is None else int(seconds * 1000),

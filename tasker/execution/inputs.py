@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.plan import Plan, StepPlan, StepType
+from tasker.contracts.plan import Plan, StepPlan
 from tasker.services.exchange import Result
 
 CACHED_TASKS = 4096
@@ -46,7 +46,6 @@ class InputCache:
     def __init__(self, limit: int = CACHED_TASKS) -> None:
         self._limit = limit
         self._tasks: OrderedDict[str, TaskData] = OrderedDict()
-        self._dynamic: dict[tuple[str, str], bool] = {}
 
     def learn(self, tasks: Mapping[str, Mapping[str, Any]], results: Mapping[str, Mapping[str, Any]]) -> None:
         """Take in what an answer of the engine says about tasks and results."""
@@ -88,23 +87,14 @@ class InputCache:
         Below a decision or batchable step it depends on the run which ancestors exist, so those are always fetched.
         """
         data = self._tasks.get(task_uuid)
-        if data is None or self._has_dynamic_ancestors(plan, step):
+        if data is None or step.name in plan.below_dynamic:
             return False
-        return all(name in data.results for name in step.ancestors)
+        return all(name in data.results for name in plan.above.of(step.name))
 
     def dependency_results(self, data: TaskData, plan: Plan, step: StepPlan) -> dict[str, Any]:
         """The results of all ancestors that have one, by step name (C-44)."""
-        results = data.results
-        if not self._has_dynamic_ancestors(plan, step):
-            return {name: own_copy(results[name][1]) for name in step.ancestors if name in results}
-        ordinals = {plan.by_name[name].ordinal for name in step.ancestors}
+        results, ancestors = data.results, plan.above.of(step.name)
+        if step.name not in plan.below_dynamic:
+            return {name: own_copy(results[name][1]) for name in ancestors if name in results}
+        ordinals = {plan.by_name[name].ordinal for name in ancestors}
         return {name: own_copy(value) for name, (ordinal, value) in results.items() if ordinal in ordinals}
-
-    def _has_dynamic_ancestors(self, plan: Plan, step: StepPlan) -> bool:
-        key = (plan.hash, step.name)
-        known = self._dynamic.get(key)
-        if known is None:
-            ancestors = (plan.by_name[name] for name in step.ancestors)
-            known = any(not above.static or above.type is StepType.BATCH_WORKER for above in ancestors)
-            self._dynamic[key] = known
-        return known

@@ -17,6 +17,7 @@ class Slots:
         self.running = 0
         self._reserved = 0
         self._held: dict[str, int] = {}
+        self._told: set[str] = set()
         self._freed = asyncio.Event()
         self._closed = False
         self.holds: Counter[str] = Counter()
@@ -33,13 +34,18 @@ class Slots:
         limit = min(self.concurrency, *self._held.values()) if self._held else self.concurrency
         return 0 if self._closed else max(0, limit - self.running - self._reserved)
 
-    def hold(self, reason: str, at_most: int = 0) -> None:
-        """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers."""
+    def hold(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
+        """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers.
+
+        `level` is that of the line in the log: lower where the cause has one already.
+        """
         if self._held.get(reason) == at_most:
             return
         self.holds[reason] += reason not in self._held
         self._held[reason] = at_most
-        _log.warning("claims_held reason=%s at_most=%s", reason, at_most)
+        if level >= logging.INFO:
+            self._told.add(reason)
+        _log.log(level, "claims_held reason=%s at_most=%s", reason, at_most)
         self._freed.set()
 
     def is_held(self, reason: str) -> bool:
@@ -49,7 +55,8 @@ class Slots:
     def lift(self, reason: str) -> None:
         """The reason is gone."""
         if self._held.pop(reason, None) is not None:
-            _log.info("claims_resumed reason=%s", reason)
+            _log.log(logging.INFO if reason in self._told else logging.DEBUG, "claims_resumed reason=%s", reason)
+            self._told.discard(reason)
             self._freed.set()
 
     def reserve(self, limit: int | None = None) -> int:

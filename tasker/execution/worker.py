@@ -152,7 +152,7 @@ class Worker:
     def _leave_to_newer(self, row: Mapping[str, Any], error: PlanUnreadable) -> None:
         _log.warning("step_left_to_newer step=%s task=%s reason=%s", row["name"], row["task"], error.message)
         name, token, attempt = row["name"], row["token"], row["attempt"]
-        claim = Claim(row["step"], row["task"], name, name, "", "", token, attempt, attempt, correlation_id="")
+        claim = Claim(row["step"], row["task"], name, name, "", "", token, attempt, attempt, "", worker=self.identity)
         running = Running(claim, f"{row['template']}:{row['ordinal']}", name, ended=True)
         self._held[claim.step_uuid] = running
         self.unserved.add(running.key)
@@ -188,10 +188,12 @@ class Worker:
             inputs=row.get("inputs"),
             checkpoint=row.get("checkpoint"),
             priority=data.priority,
+            worker=self.identity,
+            apart=bool(row.get("apart")),
         )
         running = Running(claim, f"{row['template']}:{row['ordinal']}", step.handler.callable)
         results = self.inputs.dependency_results(data, plan, step)
-        writes = FencedWrites(self._engine, self.settings, claim, step)
+        writes = FencedWrites(self._engine, self.settings, self.identity, claim, step)
         attempt = Attempt(
             claim,
             plan,

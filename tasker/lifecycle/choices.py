@@ -43,9 +43,9 @@ def _depth(growth: Growth) -> int:
     """The longest chain of decisions that exist, one above the other, down to the parent and with it (C-33)."""
     depths: dict[str, int] = {}
     for step in growth.plan.steps:
-        if step.type is StepType.DECISION and growth.exists(step.name):
-            depths[step.name] = 1 + max((depths.get(name, 0) for name in step.ancestors), default=0)
-    return depths.get(growth.parent.name, 1)
+        counts = step.type is StepType.DECISION and growth.exists(step.name)
+        depths[step.name] = counts + max((depths[name] for name in step.depends_on), default=0)
+    return depths[growth.parent.name] if growth.exists(growth.parent.name) else 1
 
 
 def check_names(growth: Growth, decision: Decision, limits: Limits) -> list[str]:
@@ -76,7 +76,7 @@ def _check_name(growth: Growth, name: str) -> str | None:
         raise _not_creatable(parent, name, "is a batch_worker: only its batchable step creates it", candidates)
     if growth.exists(name):
         return f"'{parent.name}' names '{name}', which exists already; nothing changes"
-    if name not in parent.descendants:
+    if name not in growth.plan.below.of(parent.name):
         raise _not_creatable(parent, name, "is not below it in the template", candidates)
     if step.type is StepType.DEFERRED:
         return f"'{parent.name}' names '{name}', a convergence; it is created by itself when its time has come"

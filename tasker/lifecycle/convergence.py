@@ -14,14 +14,14 @@ def in_untaken_branch(growth: Growth, step: StepPlan) -> bool:
     run. It is told by the shape of the template: every way from the steps that exist to it leads through one step
     that does not exist and is, or leads on to, a decision or batchable step.
     """
-    missing = [name for name in step.ancestors if not growth.exists(name)]
+    missing = [name for name in growth.plan.above.of(step.name) if not growth.exists(name)]
     return any(_leads_to_choice(growth, name, step) and not _reachable(growth, step, name) for name in missing)
 
 
 def _leads_to_choice(growth: Growth, name: str, step: StepPlan) -> bool:
     """True when `name`, or a step between it and `step`, would have created steps."""
     by_name = growth.plan.by_name
-    between = {name, *by_name[name].descendants} & set(step.ancestors)
+    between = {name, *growth.plan.below.of(name)}.intersection(growth.plan.above.of(step.name))
     return any(by_name[other].type in EXPANDING and not growth.exists(other) for other in between)
 
 

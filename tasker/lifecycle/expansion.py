@@ -99,7 +99,7 @@ def _cut(plan: Plan, step: StepPlan, outcome: Batches, existing: Existing, limit
 
 def _close(growth: Growth, chosen: frozenset[str], cut: Batches) -> None:
     """One pass over the steps below the parent, in topological order: each is created when its time has come."""
-    below = frozenset(growth.parent.descendants)
+    below = growth.plan.below.reached([growth.parent.name])
     for step in growth.plan.steps:
         if step.name not in below or growth.exists(step.name):
             continue

@@ -23,11 +23,12 @@ class Growth:
         for name, instances in self._instances.items():
             if plan.by_name[name].type is StepType.BATCH_WORKER:
                 instances.sort(key=partial(instance_number, pattern=name))
-        self._undecided = {
+        undecided = {
             step.template_step
             for step in existing
             if step.open and step.template_step != parent.name and plan.by_name[step.template_step].type in EXPANDING
         }
+        self._undecided = plan.below.reached(list(undecided))
 
     def exists(self, name: str) -> bool:
         """True when the template step has at least one instance."""
@@ -35,7 +36,7 @@ class Growth:
 
     def waits_for_decision(self, step: StepPlan) -> bool:
         """True while an ancestor that exists may still create steps above this one (C-39)."""
-        return not self._undecided.isdisjoint(step.ancestors)
+        return step.name in self._undecided
 
     def instances_of(self, names: Iterable[str]) -> tuple[str, ...]:
         """The steps that exist for these template steps; a pattern stands for all its workers (C-37)."""
@@ -54,4 +55,4 @@ class Growth:
         self.new.append(created)
         self._instances.setdefault(step.name, []).append(created.name)
         if step.type in EXPANDING:
-            self._undecided.add(step.name)
+            self._undecided |= self.plan.below.reached([step.name], self._undecided)

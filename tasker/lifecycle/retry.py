@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tasker.contracts.execution import Failure
+from tasker.contracts.limits import MAX_SECONDS
 from tasker.contracts.plan import RetryPolicy
 
-MAX_RETRY_AFTER_SECONDS = 366 * 24 * 3600
+MAX_RETRY_AFTER_SECONDS = MAX_SECONDS
 """What a failure may ask for at most: a longer delay is a mistake in its unit, and would not fit a timestamp."""
 
 
@@ -80,11 +81,12 @@ def _requested(seconds: float) -> Retry | None:
 def delay_ms(policy: RetryPolicy, failures: int, random: float = 0.5) -> int:
     """Milliseconds to wait after failure number `failures` (from 1), never above the policy's cap.
 
-    With jitter j the delay is drawn evenly from (1 - j) to (1 + j) times the plain one; `random` 0.5 is the middle.
+    With jitter j the delay is drawn evenly from (1 - j) to (1 + j) times the plain one, with full jitter from 0 to 1
+    times it (H-73); `random` 0.5 is the middle.
     """
     strategy = _listed if policy.delays_ms else _STRATEGIES[policy.backoff]
     plain = min(strategy(policy, failures), policy.max_backoff_ms)
-    spread = 1 + policy.jitter * (2 * random - 1)
+    spread = random if policy.jitter == "full" else 1 + policy.jitter * (2 * random - 1)
     return round(min(plain * spread, policy.max_backoff_ms))
 
 

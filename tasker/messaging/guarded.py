@@ -8,16 +8,19 @@ changes of tasks.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
 from tasker.contracts.messaging import Available, Backend, QueuedMessage
-from tasker.errors import CircuitBreakerOpen, MessagingError
+from tasker.errors import BackendUnavailable, CircuitBreakerOpen, MessagingError
 from tasker.messaging.forwarding import ForwardingBackend
 from tasker.resilience.guard import Guard
+from tasker.resilience.outage import Outage
 
 T = TypeVar("T")
+_log = logging.getLogger("tasker.messaging")
 
 
 class GuardedBackend(ForwardingBackend):
@@ -27,6 +30,7 @@ class GuardedBackend(ForwardingBackend):
         super().__init__(backend)
         self.breaker = breaker
         self._asked_for: set[str] = set()
+        self.outage = Outage("broker_unreachable", "broker_reconnected", _log)
 
     async def create_queue(self, queue: str) -> None:
         """Make a queue, the first time whatever the breaker's state.
@@ -44,6 +48,7 @@ class GuardedBackend(ForwardingBackend):
         """True when the provider answers, whatever the breaker's state."""
         answers = await self._backend.health_check()
         if answers:
+            self.outage.answered()
             self.breaker.encouraged()
         return answers
 
@@ -75,7 +80,17 @@ class GuardedBackend(ForwardingBackend):
         return await self._guarded(lambda: self._backend.receive_message(queue, message_id, visibility_timeout))
 
     async def _guarded(self, call: Callable[[], Awaitable[T]]) -> T:
-        return await self.breaker.call(call, self._refusal, _is_outage)
+        return await self.breaker.call(lambda: self._watched(call), self._refusal, _is_outage)
+
+    async def _watched(self, call: Callable[[], Awaitable[T]]) -> T:
+        began = self.outage.now()
+        try:
+            answer = await call()
+        except BackendUnavailable as error:
+            self.outage.failed(error, began)
+            raise
+        self.outage.answered()
+        return answer
 
     def _refusal(self, seconds: float) -> CircuitBreakerOpen:
         return CircuitBreakerOpen(

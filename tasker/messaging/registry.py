@@ -8,6 +8,7 @@ from typing import Any
 
 from tasker.contracts.messaging import Backend, BackendSettings
 from tasker.errors import BackendUnavailable
+from tasker.version import DISTRIBUTION
 
 GROUP = "tasker.backends"
 
@@ -41,8 +42,9 @@ def _entry_point(name: str) -> EntryPoint:
     if len(offered) == 1:
         return next(iter(offered.values()))
     if offered:
+        places = ", ".join(f"{value} (of {_distribution(offered[value])})" for value in sorted(offered))
         raise BackendUnavailable(
-            f"messaging backend {name!r} is offered more than once: {', '.join(sorted(offered))}",
+            f"messaging backend {name!r} is offered more than once: {places}",
             retryable=False,
             hint="uninstall all but one of them",
         )
@@ -58,12 +60,15 @@ def _imported(point: EntryPoint) -> Any:
     try:
         return point.load()
     except ModuleNotFoundError as error:
-        distribution = point.dist.name if point.dist else "tasker"
         raise BackendUnavailable(
             f"messaging backend {point.name!r} needs {error.name!r}, which is not installed",
             retryable=False,
-            hint=f"pip install '{distribution}[{point.name}]'",
+            hint=f"pip install '{_distribution(point)}[{point.name}]'",
         ) from error
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else DISTRIBUTION
 
 
 def _create_of(module: Any, point: EntryPoint) -> Callable[[BackendSettings], object]:

@@ -13,6 +13,7 @@ from tasker.contracts.messaging import Available, Backend, Capabilities, QueuedM
 from tasker.errors import MessagingError
 from tasker.messaging.hints import StepHint
 from tasker.messaging.queues import QueueNames
+from tasker.resilience.outage import Outage
 
 BROUGHT_LIMIT = 100
 """Messages of one queue that notifications may bring before somebody receives them."""
@@ -35,6 +36,11 @@ class MessagingService:
     def provider_name(self) -> str:
         """The backend's name."""
         return self.backend.provider_name()
+
+    def is_away(self) -> bool:
+        """True during an outage of the provider, which the log has told; never where messages live in the database."""
+        outage: Outage | None = getattr(self.backend, "outage", None)
+        return outage is not None and outage.is_on
 
     async def open(self) -> None:
         """Connect."""

@@ -53,7 +53,8 @@ def lost_change(found: Mapping[str, Any], step: StepPlan, random: float) -> Chan
     )
     kind, delay_ms, rest = _failed(step, found["attempt"], failure, random)
     note = json.dumps({"lost": True, "reason": "worker_lost", "worker": found.get("worker")})
-    text = f'{{"s":"{found["s"]}","t":"{found["t"]}","k":{found["k"]},"n":{note},{rest}}}'
+    worker = f'"w":"{found["worker"]}",' if found.get("worker") else ""
+    text = f'{{"s":"{found["s"]}","t":"{found["t"]}","k":{found["k"]},{worker}"n":{note},{rest}}}'
     return Change(found["s"], found["t"], kind, text, delay_ms)
 
 
@@ -66,7 +67,8 @@ def simple_change(kind: str, step: str, task: str, token: int | None = None, **f
 def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> Change:
     """The change for a claim that is given back without an attempt: to the queue, or to wait for `delay_ms` (H-85)."""
     kind, when = ("release", {}) if delay_ms is None else ("defer", {"d": delay_ms})
-    return simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, n=dict(note), **when)
+    worker = {"w": claim.worker} if claim.worker else {}
+    return simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, n=dict(note), **when, **worker)
 
 
 def with_growth(change: Change, growth: Growth) -> Change:
@@ -81,7 +83,8 @@ def items_text(changes: Sequence[Change]) -> str:
 
 
 def _change(claim: Claim, kind: str, body: str, delay_ms: int | None = None) -> Change:
-    text = f'{{"s":"{claim.step_uuid}","t":"{claim.task_uuid}","k":{claim.token},{body}}}'
+    worker = f'"w":"{claim.worker}",' if claim.worker else ""
+    text = f'{{"s":"{claim.step_uuid}","t":"{claim.task_uuid}","k":{claim.token},{worker}{body}}}'
     return Change(claim.step_uuid, claim.task_uuid, kind, text, delay_ms)
 
 

@@ -124,9 +124,9 @@ def _expands(row: Row, plan: Plan) -> bool:
 
 def _parked_change(row: Row) -> Change:
     delay = {"d": row["delay_ms"]} if row["kind"] == "retry" else {}
-    return simple_change(row["kind"], row["step"], row["task"], row["token"], **delay)
+    return simple_change(row["kind"], row["step"], row["task"], row["token"], w=row["worker"], **delay)
 
 
 def _failed(row: Row, message: str, error_type: str) -> Change:
     failure = {"message": message, "error_type": error_type, "retryable": False}
-    return simple_change("fail", row["step"], row["task"], row["token"], e=failure)
+    return simple_change("fail", row["step"], row["task"], row["token"], w=row["worker"], e=failure)

@@ -22,6 +22,7 @@ from tasker.orchestration.changes import Change, change_of, items_text
 from tasker.orchestration.ending import Ended, Ending
 from tasker.orchestration.halving import halved
 from tasker.orchestration.results import Processor, not_storable
+from tasker.resilience.outage import level_of
 from tasker.services.engine import UNKNOWN_STEP, Engine, log_unknown
 from tasker.services.exchange import Advanced, Caller, Result
 from tasker.services.plans import PlanStore
@@ -70,7 +71,7 @@ class Parking:
         try:
             await self._engine.messaging.send_step_results(parked)
         except MessagingError as error:
-            _log.warning("step_results_not_announced count=%s reason=%s", len(parked), error)
+            _log.log(level_of(error), "step_results_not_announced count=%s reason=%s", len(parked), error)
 
 
 class ParkedResults:

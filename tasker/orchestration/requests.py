@@ -29,8 +29,17 @@ Name = tuple[str, str, str | None]
 Kind = tuple[Name, bool]
 """What is admitted together: the requests for one template that are urgent, or are not."""
 
+MOST_RECEPTIONS = 5
+"""A request that came so often and was never met has ended, or stopped, each process that took it."""
+
 PUT_OFF_SECONDS = 5.0
 """How long no message is taken at most after a namespace was full: requests for others are behind them."""
+
+
+NEVER_MET = (
+    f"it was taken {MOST_RECEPTIONS} times and never met: each process that took it ended or stood still meanwhile;"
+    " see the orchestrators' logs, and what checking it against input_schema takes, before you ask for it again"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,8 @@ class TaskRequests:
         self._engine, self._plans, self._drafts = engine, plans, drafts
         self._clock, self._admission = clock, admission
         self._not_before = -math.inf
+        self._open: dict[int, QueuedMessage] = {}
+        self._careful = True
 
     def longest_pause(self) -> float:
         """Seconds until requests that were put off are due, else until those of a crashed process are visible."""
@@ -63,21 +74,52 @@ class TaskRequests:
         """
         if self._clock.monotonic() < self._not_before:
             return 0, Advanced()
-        messages = await self._engine.messaging.receive_task_requests(limit, self._engine.rules.hidden_seconds)
+        messages = await self._taken(limit)
+        self._open = {message.message_id: message for message in messages}
         advanced = Advanced()
         try:
-            for (name, _), asked in (await self._decoded(messages)).items():
-                await self._create_of(name, asked, advanced)
+            for part in _apart(messages):
+                for (name, _), asked in (await self._decoded(part)).items():
+                    await self._create_of(name, asked, advanced)
         except DatabaseError:
-            await self._engine.give_back(messages)
+            await self._give_back(list(self._open.values()))
             raise
         return len(messages), advanced
+
+    async def _taken(self, limit: int) -> list[QueuedMessage]:
+        """Up to `limit` messages; one alone where the last process may have ended over one of them.
+
+        What lies behind such a message is not received with it: it would be counted for what that one does.
+        """
+        messages = await self._received(1 if self._careful else limit)
+        if self._careful and messages and not _came_before(messages[0]) and limit > 1:
+            messages += await self._received(limit - 1)
+        self._careful = any(map(_came_before, messages)) if messages else self._careful
+        return messages
+
+    async def _received(self, limit: int) -> list[QueuedMessage]:
+        return await self._engine.messaging.receive_task_requests(limit, self._engine.rules.hidden_seconds)
+
+    async def _give_back(self, messages: Sequence[QueuedMessage]) -> None:
+        """As new messages, at the end, where the next reception would be the last: it is not their fault."""
+        last = [message for message in messages if message.read_count >= MOST_RECEPTIONS]
+        await self._engine.give_back([message for message in messages if message not in last])
+        if last:
+            await self._engine.messaging.backend.send_messages(last[0].queue, [message.payload for message in last])
+            await self._ack(last)
+
+    async def _ack(self, messages: Sequence[QueuedMessage]) -> None:
+        await self._engine.messaging.ack_messages(messages)
+        for message in messages:
+            self._open.pop(message.message_id, None)
 
     async def _decoded(self, messages: Sequence[QueuedMessage]) -> dict[Kind, list[tuple[QueuedMessage, TaskRequest]]]:
         """The requests by template and urgency, in the order in which they came."""
         found: dict[Kind, list[tuple[QueuedMessage, TaskRequest]]] = {}
         for message in messages:
             try:
+                if message.read_count > MOST_RECEPTIONS:
+                    raise TaskerError(NEVER_MET)
                 request = TaskRequest.decode(message.payload)
             except Exception as error:  # whatever it is, it would be the same every time
                 await self._refuse(message, error)
@@ -128,7 +170,7 @@ class TaskRequests:
             answer = await self._engine.call("submit", self._drafts.args(template.template_id, once))
             advanced.add(answer)
             await self._tell_duplicates(template, once, answer)
-            await self._engine.messaging.ack_messages([each.message for each in part])
+            await self._ack([each.message for each in part])
 
         await halved(asked, create, lambda one, error: self._refuse(one.message, error))
 
@@ -149,7 +191,7 @@ class TaskRequests:
         reason = error.message if isinstance(error, TaskerError) else f"the request cannot be used: {error!r}"
         _log.warning("task_request_refused id=%s reason=%s", message.message_id, reason)
         await self._engine.set_aside(message.queue, message.message_id, message.payload, reason)
-        await self._engine.messaging.ack_messages([message])
+        await self._ack([message])
 
     async def _leave_to_newer(self, messages: Sequence[QueuedMessage]) -> None:
         """An orchestrator of a newer version can meet them; here those for other templates are not held up."""
@@ -159,7 +201,7 @@ class TaskRequests:
             return
         for message in messages:
             await messaging.send_message_with_delay(message.queue, message.payload, PUT_OFF_SECONDS)
-        await messaging.ack_messages(messages)
+        await self._ack(messages)
 
     async def _put_off(self, messages: Sequence[QueuedMessage], seconds: float) -> None:
         """To the end of the queue, as new messages: given back, they would be buried after so many deliveries.
@@ -169,4 +211,15 @@ class TaskRequests:
         self._not_before = self._clock.monotonic() + min(seconds, PUT_OFF_SECONDS)
         messaging = self._engine.messaging
         await messaging.backend.send_messages(messages[0].queue, [message.payload for message in messages])
-        await messaging.ack_messages(messages)
+        await self._ack(messages)
+
+
+def _came_before(message: QueuedMessage) -> bool:
+    """Whoever took it did not deal with it: perhaps it was what ended that process."""
+    return message.read_count > 1
+
+
+def _apart(messages: Sequence[QueuedMessage]) -> list[list[QueuedMessage]]:
+    """Those that came for the first time together, and then each of the others alone."""
+    fresh = [message for message in messages if not _came_before(message)]
+    return [fresh, *([message] for message in messages if _came_before(message))]

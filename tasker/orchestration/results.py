@@ -119,7 +119,24 @@ class Processor:
                 advanced.again.append(result)
             elif verdict is not None and verdict != Verdict.ALREADY_ACCEPTED:
                 advanced.refused[result.outcome.claim.step_uuid] = Verdict(verdict)
-        advanced.complete += _completing(changes, results, verdicts)
+        complete = list(_completing(changes, results, verdicts))
+        advanced.complete += complete
+        if _log.isEnabledFor(logging.INFO):
+            _log_completed(complete)
+
+
+def _log_completed(results: Iterable[Result]) -> None:
+    for result in results:
+        claim = result.outcome.claim
+        fields = {
+            "step": claim.name,
+            "task": claim.task_uuid,
+            "step_uuid": claim.step_uuid,
+            "attempt": claim.attempt,
+            "took_ms": result.outcome.duration_ms,
+        }
+        said = " ".join(f"{name}={value}" for name, value in fields.items())
+        _log.info("step_completed %s", said, extra={"fields": fields})
 
 
 def _completing(changes: Sequence[Change], results: Sequence[Result], verdicts: Mapping[str, str]) -> Iterable[Result]:

@@ -23,6 +23,7 @@ from tasker.orchestration.lost_workers import SilentWorkers, log_lost_workers
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.orchestration.storms import StormSettings, StormWatch
+from tasker.resilience.outage import level_of
 from tasker.services.engine import Engine
 from tasker.services.exchange import Advanced, Caller
 from tasker.services.plans import PlanStore
@@ -41,6 +42,8 @@ class SweepSettings:
     """Age of an enqueued step before its hint is looked for; doubles with every repair, up to 64 times."""
     park_grace_ms: int = 5_000
     idle_grace_ms: int = 2_000
+    mend_ms: int = 60_000
+    """How often the marks and counters of a namespace are compared with its rows, by whichever process."""
     interval_ms: int = 5_000
     """Period of the sweep, with jitter between processes."""
     storms: StormSettings = field(default_factory=StormSettings)
@@ -107,6 +110,17 @@ class Sweeper:
             last = found.get("last")
             if last is None:
                 break
+        repairs.update(await self._mend(advanced))
+
+    async def _mend(self, advanced: Advanced) -> Mapping[str, int]:
+        """Repair what no slice of open tasks shows; the repairs by kind, counted by the database."""
+        try:
+            answer = await self._engine.call("mend", {"every_ms": self._settings.mend_ms})
+        except (LockTimeout, StatementTimeout) as error:
+            _log.warning("mending_passed_over reason=%s", error)
+            return {}
+        advanced.add(answer)
+        return answer.get("repaired") or {}
 
     async def _counted(self, kind: str, number: int) -> int:
         """Count repairs that were not made by a change of tasks, which counts its own in its transaction."""
@@ -126,7 +140,7 @@ class Sweeper:
         return advanced
 
     def _args(self, last: str | None) -> dict[str, Any]:
-        limits = self._settings
+        limits, names = self._settings, self._engine.messaging.names
         return {
             "after": last,
             "limit": limits.slice,
@@ -134,6 +148,8 @@ class Sweeper:
             "park_grace_ms": limits.park_grace_ms,
             "idle_grace_ms": limits.idle_grace_ms,
             "unserved_ms": limits.unserved_ms,
+            "results_queue": names.step_results,
+            "finalizations_queue": names.task_finalizations,
         }
 
     async def _repair(
@@ -217,7 +233,7 @@ class Sweeper:
                 hinted = await self._hint_again(namespace, {row["s"]: row["k"] for row in group}, advanced)
                 repaired += await self._counted("hint_lost", hinted)
             except MessagingError as error:  # the rest of the sweep goes on, and what it repaired is counted
-                _log.warning("hints_not_looked_for namespace=%s reason=%s", namespace, error)
+                _log.log(level_of(error), "hints_not_looked_for namespace=%s reason=%s", namespace, error)
         return repaired
 
     async def _hint_again(self, namespace: str, tokens: Mapping[str, int], advanced: Advanced) -> int:

@@ -15,9 +15,13 @@ from tasker.contracts.clock import Clock, Random
 from tasker.errors import DatabaseError, DatabaseUnavailable, MessagingError
 from tasker.orchestration.changes import simple_change
 from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.turns import Turns
 from tasker.resilience.guard import Guard
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced, Caller
+
+HESITATION_SECONDS = 0.02
+"""The first pause when retries are due in tasks that others hold; it doubles until there is progress."""
 
 
 class Hands(Protocol):
@@ -41,9 +45,10 @@ class RoundSkipped(Exception):
 
 
 class Upkeep:
-    """Promotes retries when they are due and sweeps every `sweep_seconds`, both with jitter between processes.
+    """Promotes retries when they are due, and sweeps when it is this process's turn: one process does every
+    `sweep_seconds`, whatever their number.
 
-    `on_advanced` sees what the changes answered (tasks that ended).
+    `on_advanced` sees what the changes answered (tasks that ended), `on_turn` the answers to whose turn it is.
     """
 
     def __init__(
@@ -56,6 +61,7 @@ class Upkeep:
         *,
         breaker: Guard,
         on_advanced: Callable[[Advanced], None],
+        on_turn: Callable[[Answer], None] = lambda _: None,
         sweep_seconds: float = 5.0,
         poll_seconds: float = 1.0,
     ) -> None:
@@ -63,8 +69,10 @@ class Upkeep:
         self._clock, self._random, self._on_advanced = clock, random, on_advanced
         self._breaker = breaker
         self._unreachable = False
-        self._sweep_seconds, self._poll_seconds = sweep_seconds, poll_seconds
+        self._turns = Turns(engine, "sweep", clock, random, sweep_seconds, on_turn)
+        self._poll_seconds = poll_seconds
         self._due_at: float = clock.monotonic()
+        self._hesitation = HESITATION_SECONDS
         self._sweep_at: float = clock.monotonic()
         self._changed = asyncio.Event()
         self._sleepers: set[str] = set()
@@ -74,6 +82,11 @@ class Upkeep:
         """Repairs by kind since the start."""
         self.skipped = 0
         """Rounds that the open breaker refused."""
+
+    @property
+    def due_at(self) -> float:
+        """When retries are looked for next, by the clock's monotonic time in seconds."""
+        return self._due_at
 
     def due_in(self, milliseconds: float) -> None:
         """Something will be due then: a retry that this process arranged."""
@@ -143,17 +156,30 @@ class Upkeep:
             if self._suspect:
                 await self._reconcile()
         if now >= self._sweep_at:
-            self._sweep_at = now + self._jittered(self._sweep_seconds)
-            await self.sweep()
+            self._sweep_at = now + self._jittered(self._poll_seconds)  # should asking fail
+            mine, pause = await self._turns.take()
+            self._sweep_at = now + pause
+            if mine:
+                await self.sweep()
 
     async def promote(self) -> int:
         """Enqueue what is due, or start it here; how many steps."""
         self._due_at = self._clock.monotonic() + self._jittered(self._poll_seconds)
         answer = await self._hands.offer(self._promote)
-        if (milliseconds := answer.get("next_due_ms")) is not None:
-            self.due_in(max(1.0, milliseconds))
+        promoted = int(answer.get("promoted") or 0)
+        self._look_again(answer, progress=promoted > 0)
         self._advanced(answer)
-        return int(answer.get("promoted") or 0)
+        return promoted
+
+    def _look_again(self, answer: Answer, progress: bool) -> None:
+        """When the next retry is due. What is due and could not be had is asked for less and less often."""
+        pause = HESITATION_SECONDS if progress else self._hesitation
+        self._hesitation = HESITATION_SECONDS if progress else min(2 * pause, self._poll_seconds)
+        due = answer.get("next_due_ms")
+        if answer.get("passed_over") or (due == 0 and not progress):
+            self.due_in(pause * 1000)
+        if due is not None and (due > 0 or progress):
+            self.due_in(max(1.0, due))
 
     async def _promote(self, slots: int) -> Answer:
         return await self._engine.call("due", f"{self._hands.caller(slots).fields()}}}")
@@ -169,6 +195,7 @@ class Upkeep:
 
     async def _between_slices(self) -> None:
         """A sweep over many open tasks takes its time: nobody waits meanwhile to be woken or promoted."""
+        await self._turns.keep()
         await self._wake_sleepers()
         if self._clock.monotonic() >= self._due_at:
             await self.promote()

@@ -7,6 +7,7 @@ from tasker.registry.base_resolver import BaseResolver
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.registry.invocation import HandlerSource, ResolvedHandler, resolve_for
 from tasker.registry.method_dispatch_wrapper import MethodDispatchWrapper
+from tasker.registry.published_form import ResolutionContext
 from tasker.registry.registry_resolver import RegistryResolver
 from tasker.registry.resolver_chain import ResolverChain
 from tasker.registry.resolvers import ClassLookupResolver, EntryPointResolver, ExplicitMappingResolver
@@ -21,6 +22,7 @@ __all__ = [
     "MethodDispatchWrapper",
     "MethodNotFound",
     "RegistryResolver",
+    "ResolutionContext",
     "ResolutionError",
     "ResolvedHandler",
     "ResolverChain",

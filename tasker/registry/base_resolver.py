@@ -9,7 +9,17 @@ from tasker.registry.handler_definition import HandlerDefinition
 
 
 class BaseResolver(ABC):
-    """Finds the handler for a definition. Resolvers are asked in the order of `priority`, lowest first (D-40)."""
+    """Finds the handler for a definition. Resolvers are asked in the order of `priority`, lowest first (D-40).
+
+    A resolver may also have the form of which everything is a method: `resolver_name()`, `priority()`,
+    `can_resolve(definition)` and `resolve(definition, context)`, which may be asynchronous (D-44).
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a class with `resolver_name` its `name`."""
+        super().__init_subclass__(**options)
+        if "resolver_name" in vars(cls):
+            cls.name = property(lambda self: self.resolver_name())  # type: ignore[method-assign,assignment]
 
     @property
     @abstractmethod

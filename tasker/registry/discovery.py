@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tasker.errors import HandlerLoadError
 from tasker.registry.module_loading import file_of, import_module, load_file
 from tasker.step_handler.base import StepHandler
+
+SKIPPED = ("_", "test_")
+"""How the names of files begin that are not loaded with their folder: they hold tests, or what others import."""
+
+LEFT_OUT: dict[Path, None] = {}
+"""The files that were not loaded with their folder, for the error about a handler that is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +56,30 @@ def handlers_in_path(path: Path) -> list[FoundHandler]:
     return [handler for file in _files(path) for handler in handlers_in_module(load_file(file))]
 
 
+def refuse_shared_names(handlers: Sequence[FoundHandler]) -> None:
+    """Raise `HandlerLoadError` for two handlers that have one name."""
+    places: dict[str, str] = {}
+    for handler in handlers:
+        other = places.setdefault(handler.key, handler.place)
+        if other != handler.place:
+            raise HandlerLoadError(
+                f"two handlers claim the name {handler.key!r}: {other} and {handler.place}",
+                hint="give one of them another handler_name",
+            )
+
+
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if (path / "handlers.py").is_file():
         return [path / "handlers.py"]
-    parts = (file for file in sorted(path.rglob("*.py")) if not file.name.startswith(("_", "test_")))
-    return [file for file in parts if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+    visible = [file for file in sorted(path.rglob("*.py")) if not _is_hidden(file.relative_to(path))]
+    LEFT_OUT.update(dict.fromkeys(file for file in visible if file.name.startswith(SKIPPED)))
+    return [file for file in visible if not file.name.startswith(SKIPPED)]
+
+
+def _is_hidden(file: Path) -> bool:
+    return any(part.startswith(".") for part in file.parts)
 
 
 def _walk(module: ModuleType) -> Iterator[ModuleType]:

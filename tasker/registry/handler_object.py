@@ -19,6 +19,12 @@ class ContextFunction(FunctionHandler):
         return {next(iter(inspect.signature(self.function).parameters), "context"): lambda context: context}
 
 
+def is_made_here(found: Any) -> bool:
+    """True for what `to_handler` makes an object of: another process can make the same."""
+    found = getattr(found, "_handler_class", found)
+    return inspect.isclass(found) or inspect.isfunction(found)
+
+
 def to_handler(found: Any, name: str) -> Any:
     """An object with an entry method. Raises `HandlerLoadError` for what cannot handle a step.
 

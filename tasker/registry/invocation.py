@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasker.contracts.plan import StepPlan
+from tasker.contracts.plan import StepPlan, TemplateId
 from tasker.errors import HandlerLoadError
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.registry.handler_object import to_handler
@@ -55,24 +55,33 @@ class ResolvedHandler:
     name: str
     """`module.Class.method`, for messages and failures."""
     source: HandlerSource
+    made_here: bool = True
+    """False for an object that was registered as such: what is in it, no other process can know."""
 
 
-def resolve_for(plan_step: StepPlan, registry: HandlerRegistry) -> ResolvedHandler:
+def resolve_for(plan_step: StepPlan, registry: HandlerRegistry, template: TemplateId | None = None) -> ResolvedHandler:
     """The handler of a step; the same object for equal callable, method, resolver and initialization.
 
-    Raises `HandlerNotFound` with suggestions, `MethodNotFound`, and `HandlerLoadError` for code that is broken.
+    The handlers beside the workflow of `template` come first. Raises `HandlerNotFound` with suggestions,
+    `MethodNotFound`, and `HandlerLoadError` for code that is broken.
     """
-    return registry.resolved(HandlerDefinition.from_plan(plan_step.handler), plan_step.name)
+    return registry.resolved(HandlerDefinition.from_plan(plan_step.handler), plan_step.name, template)
 
 
-def resolved(handler: Any, definition: HandlerDefinition, fresh: Callable[[], Any]) -> ResolvedHandler:
-    """A handler object as the worker calls it; `fresh` makes another one for a class that wants one per execution."""
+def resolved(
+    handler: Any, definition: HandlerDefinition, fresh: Callable[[], Any], *, made_here: bool = True
+) -> ResolvedHandler:
+    """A handler object as the worker calls it; `fresh` makes another one for a class that wants one per execution.
+
+    `made_here` is False for an object that was registered as such.
+    """
     target = handler.unwrap() if isinstance(handler, MethodDispatchWrapper) else handler
     method = definition.effective_method()
     entry = entry_point(target, method)
     source = _source(target, method)
     call = entry if getattr(target, "reuse_instance", True) else _call_fresh(fresh)
-    return ResolvedHandler(_kind(entry), call, f"{source.file or source.module}:{source.qualname}.{method}", source)
+    name = f"{source.file or source.module}:{source.qualname}.{method}"
+    return ResolvedHandler(_kind(entry), call, name, source, made_here)
 
 
 def _kind(entry: Callable[..., Any]) -> HandlerKind:

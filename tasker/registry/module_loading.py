@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from tasker.errors import HandlerLoadError
+from tasker.errors import HandlerLoadError, TaskerError
 
 PREFIX = "tasker_workflow_"
 
@@ -52,6 +52,11 @@ def file_of(module_name: str) -> str | None:
     return getattr(module, "__file__", None)
 
 
+def loaded_files() -> list[ModuleType]:
+    """The modules that `load_file` made."""
+    return [module for name, module in list(sys.modules.items()) if name.startswith(PREFIX) and file_of(name)]
+
+
 def _package(folder: Path) -> str:
     """A package for the folder, made when it is first needed."""
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
@@ -71,9 +76,9 @@ def loading(what: str, path: Path | None = None) -> Iterator[None]:
     except HandlerLoadError:
         raise
     except Exception as error:
-        place = _place(error, path)
+        kind = "" if isinstance(error, TaskerError) else f"{type(error).__name__}: "
         raise HandlerLoadError(
-            f"{what} cannot be loaded: {place}{type(error).__name__}: {error}", hint=_hint(error, path)
+            f"{what} cannot be loaded: {_place(error, path)}{kind}{error}", hint=_hint(error, path)
         ) from error
 
 
@@ -89,6 +94,8 @@ def _place(error: Exception, path: Path | None) -> str:
 
 
 def _hint(error: Exception, path: Path | None) -> str | None:
+    if isinstance(error, TaskerError):
+        return error.hint
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     if name and path and (path.parent / f"{name}.py").exists():
         return f"{name}.py lies beside it: write `from . import {name}` or `from .{name} import ...`"

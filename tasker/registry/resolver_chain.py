@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tasker.errors import ResolutionError, ResolverNotFoundError
@@ -10,6 +11,7 @@ from tasker.registry.base_resolver import BaseResolver
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.registry.handler_object import to_handler
 from tasker.registry.method_dispatch_wrapper import MethodDispatchWrapper
+from tasker.registry.published_form import answer_of, priority_of, wants
 from tasker.registry.resolvers.class_lookup import ClassLookupResolver
 from tasker.registry.resolvers.entry_points import EntryPointResolver
 from tasker.registry.resolvers.explicit_mapping import ExplicitMappingResolver
@@ -42,7 +44,7 @@ class ResolverChain:
     def add_resolver(self, resolver: BaseResolver) -> ResolverChain:
         """Put a resolver in its place; one of the same name is replaced."""
         others = [known for known in self._resolvers if known.name != resolver.name]
-        self._resolvers = sorted([*others, resolver], key=lambda known: known.priority)
+        self._resolvers = sorted([*others, resolver], key=priority_of)
         return self
 
     def remove_resolver(self, name: str) -> BaseResolver | None:
@@ -60,47 +62,51 @@ class ResolverChain:
         """The resolver that `register` writes to."""
         return next((known for known in self._resolvers if isinstance(known, ExplicitMappingResolver)), None)
 
-    def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
+    def resolve(
+        self,
+        definition: HandlerDefinition,
+        config: dict[str, Any] | None = None,
+        *,
+        first: Sequence[BaseResolver] = (),
+    ) -> Any | None:
         """The handler, wrapped when the definition names a method; None when nobody knows the callable.
 
-        A `resolver` hint is asked first; when it is unknown or finds nothing, the chain decides and a warning says so.
-        Raises `MethodNotFound`, and `HandlerLoadError` for code that is there and broken.
+        The resolvers `first` are asked before those of the chain. A `resolver` hint is asked before all; when it is
+        unknown or finds nothing, the others decide and a warning says so. Raises `MethodNotFound`, and
+        `HandlerLoadError` for code that is there and broken.
         """
-        found = self._find(definition, config)
-        if found is None:
-            return None
+        found = self.find(definition, config, [*first, *self._resolvers])
+        return None if found is None else self.made(found, definition)
+
+    def made(self, found: Any, definition: HandlerDefinition) -> Any:
+        """The handler of what a resolver has found, wrapped when the definition names a method."""
         return self.wrap_for_method_dispatch(to_handler(found, definition.callable), definition)
 
-    def _find(self, definition: HandlerDefinition, config: dict[str, Any] | None) -> Any | None:
-        hinted = self._ask_hinted(definition, config) if definition.resolver else None
-        return self._ask_all(definition, config) if hinted is None else hinted
-
-    def _ask_hinted(self, definition: HandlerDefinition, config: dict[str, Any] | None) -> Any | None:
-        resolver = self.get_resolver(definition.resolver or "")
-        found = resolver.resolve(definition, config) if resolver else None
-        if found is None:
-            problem = "does not know the callable" if resolver else f"is unknown (there are: {self.resolver_names})"
+    def find(
+        self, definition: HandlerDefinition, config: dict[str, Any] | None, resolvers: Sequence[BaseResolver]
+    ) -> Any | None:
+        """What the first of the resolvers that knows the callable has for it: a class, a function or an object."""
+        if definition.resolver:
+            hinted = [known for known in resolvers if known.name == definition.resolver]
+            found = _ask(hinted, definition, config)
+            if found is not None:
+                return found
+            problem = "does not know the callable" if hinted else f"is unknown (there are: {self.resolver_names})"
             log.warning("resolver %r %s, asking the others for %r", definition.resolver, problem, definition.callable)
-        return found
-
-    def _ask_all(self, definition: HandlerDefinition, config: dict[str, Any] | None) -> Any | None:
-        for resolver in self._resolvers:
-            if resolver.can_resolve(definition, config):
-                found = resolver.resolve(definition, config)
-                if found is not None:
-                    return found
-        return None
+        return _ask((known for known in resolvers if wants(known, definition, config)), definition, config)
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
         """True when some resolver wants to try."""
-        return any(resolver.can_resolve(definition, config) for resolver in self._resolvers)
+        return any(wants(resolver, definition, config) for resolver in self._resolvers)
 
     def registered_callables(self) -> list[str]:
         """Every callable that is known by name, sorted."""
         return sorted({name for resolver in self._resolvers for name in resolver.registered_callables()})
 
-    def register(self, key: str, handler: Any) -> ResolverChain:
-        """Register a class, a decorated function or an object under a name."""
+    def register(self, key: str | BaseResolver, handler: Any = None) -> ResolverChain:
+        """Register a class, a decorated function or an object under a name; or a resolver, as `add_resolver` (D-45)."""
+        if isinstance(key, BaseResolver):
+            return self.add_resolver(key)
         explicit = self.explicit_resolver
         if not isinstance(explicit, ExplicitMappingResolver):
             raise ResolverNotFoundError(
@@ -112,7 +118,7 @@ class ResolverChain:
     def chain_info(self) -> list[dict[str, Any]]:
         """Name, priority and number of known callables of each resolver."""
         return [
-            {"name": known.name, "priority": known.priority, "callables": len(known.registered_callables())}
+            {"name": known.name, "priority": priority_of(known), "callables": len(known.registered_callables())}
             for known in self._resolvers
         ]
 
@@ -123,10 +129,15 @@ class ResolverChain:
 
     def list_resolvers(self) -> list[tuple[str, int]]:
         """Name and priority of each."""
-        return [(known.name, known.priority) for known in self._resolvers]
+        return [(known.name, priority_of(known)) for known in self._resolvers]
 
     def wrap_for_method_dispatch(self, handler: Any, definition: HandlerDefinition) -> Any:
         """The handler, or a wrapper when the definition names another method than `call`."""
         if not definition.uses_method_dispatch():
             return handler
         return MethodDispatchWrapper(handler, definition.effective_method())
+
+
+def _ask(resolvers: Iterable[BaseResolver], definition: HandlerDefinition, config: dict[str, Any] | None) -> Any | None:
+    answers = (answer_of(resolver, definition, config) for resolver in resolvers)
+    return next((found for found in answers if found is not None), None)

@@ -9,6 +9,7 @@ from typing import TypeVar
 from tasker.contracts.clock import Clock
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.breaker import Breaker, BreakerCounts, BreakerState, Permit, Reading
+from tasker.resilience.outage import is_outage
 
 T = TypeVar("T")
 _log = logging.getLogger("tasker.breakers")
@@ -21,6 +22,8 @@ class Guard:
         self._breaker, self._clock = breaker, clock
         self._told = BreakerState.CLOSED
         self._error = ""
+        self.sees_outage = False
+        """True when the failure seen last was that of a server that is away, which is told by itself."""
         self.listeners: list[Callable[[], None]] = []
         """Called after every change of the state that was told."""
         self.notes: list[Callable[[], str]] = []
@@ -58,7 +61,7 @@ class Guard:
 
     def record_failure(self, permit: Permit, error: object = "") -> None:
         """The call of this permit has failed; `error` is told to whoever asks for the reason."""
-        self._error = str(error).partition("\n")[0]
+        self._error, self.sees_outage = str(error).partition("\n")[0], is_outage(error)
         self._breaker.failed(permit, self._clock.monotonic())
         self._tell()
 
@@ -120,6 +123,7 @@ class Guard:
         if (state := self.state) is self._told:
             return
         level = logging.WARNING if state is BreakerState.OPEN else logging.INFO
+        level = logging.DEBUG if self.sees_outage else level
         _log.log(
             level, "circuit_breaker name=%s from=%s to=%s error=%s", self.name, self._told, state, self._error or "-"
         )

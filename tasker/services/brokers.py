@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tasker.contracts.messaging import QueueStats
@@ -41,9 +41,13 @@ class QueueReport:
     expected: int | None
     readers: int
     """Live processes that take messages from it."""
+    paused: str | None = None
+    """Since when, by whom and why nobody takes messages from it; None when it is not paused."""
 
     def remark(self) -> str | None:
-        """What a person should know when provider and database differ by more than what is on its way."""
+        """What a person should know: it is paused, or provider and database differ by more than what is on its way."""
+        if self.paused is not None:
+            return f"{self.queue} is paused {self.paused}. To go on: tasker resume --queue {self.queue}"
         if self.expected is None:
             return None
         depth, unseen = (self.stats.depth, self.stats.unseen) if self.stats else (0, 0)
@@ -58,10 +62,16 @@ class QueueReport:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data; without a queue on the provider the numbers are null."""
-        empty = dict.fromkeys(("depth", "in_flight", "unseen", "oldest_seconds", "consumers"))
+        """As plain data. Without a queue on the provider nothing lies in it, and the other numbers are null."""
+        empty = {"depth": 0, **dict.fromkeys(("in_flight", "unseen", "oldest_seconds", "consumers"))}
         numbers = {**empty, **(asdict(self.stats) if self.stats else {})}
-        return {**numbers, "queue": self.queue, "readers": self.readers, "in_database": self.expected}
+        return {
+            **numbers,
+            "queue": self.queue,
+            "readers": self.readers,
+            "in_database": self.expected,
+            "paused": self.paused,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +113,22 @@ async def broker_report(messaging: MessagingService, connection: Statements) -> 
     ours = [process for process in running if process.backend == provider]
     serving = Counter(namespace for process in ours for namespace in process.namespaces)
     orchestrators = sum(process.kind == "orchestrator" for process in ours)
+    waiting = dict.fromkeys(serving, 0) | dict(await namespaces(connection))
     reports = [
         await _report(messaging, names.step_queue(namespace), enqueued, serving[namespace])
-        for namespace, enqueued in await namespaces(connection)
+        for namespace, enqueued in sorted(waiting.items())
     ]
+    paused = await _paused(connection)
     for queue in names.orchestration():
         parked = await _parked(connection) if queue == names.step_results else None
-        reports.append(await _report(messaging, queue, parked, orchestrators))
+        report = await _report(messaging, queue, parked, orchestrators)
+        reports.append(replace(report, paused=paused.get(queue)))
     return BrokerReport(
         provider=provider,
         healthy=await messaging.health_check(),
         capabilities=asdict(messaging.capabilities),
         processes=dict(Counter(process.backend for process in running)),
-        queues=tuple(report for report in reports if report.stats or report.expected),
+        queues=tuple(each for each in reports if each.stats or each.expected or each.readers or each.paused),
     )
 
 
@@ -137,3 +150,12 @@ async def live_processes(connection: Statements) -> list[LiveProcess]:
 async def _parked(connection: Statements) -> int:
     ((parked,),) = await connection.execute(query("brokers", "parked"))
     return int(parked)
+
+
+async def _paused(connection: Statements) -> dict[str, str]:
+    """The orchestration queues that are paused, and what is to be said of it."""
+    rows = await connection.execute(query("brokers", "paused"))
+    return {
+        queue: f"since {at:%Y-%m-%d %H:%M:%S} by {actor}" + (f" ({reason})" if reason else "")
+        for queue, at, actor, reason in rows
+    }

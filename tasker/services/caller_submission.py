@@ -10,7 +10,7 @@ from tasker.contracts.messaging import Backend, TransactionalBackend
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, call_in, guarded
 from tasker.errors import DuplicateTask, UsageError
-from tasker.services.plans import stored_plan
+from tasker.services.plans import registration, stored_plan
 from tasker.services.submission import Drafts, Request, Submitted, submitted
 
 LOCK_TIMEOUT_SECONDS = 5.0
@@ -23,6 +23,9 @@ FIND = """select cast(t.plan as text) from tasker.named_tasks n join tasker.task
   join tasker.templates t using (template_id)
   where s.name = {} and n.name = {} and n.version = coalesce(nullif({}, ''), n.version)
   order by n.updated_at desc limit 1"""
+
+EXISTING = """select cast(jsonb_build_array(t.task_uuid, t.state, t.total) as text)
+  from tasker.task_details d join tasker.tasks t using (task_uuid) where d.identity_hash = {}"""
 
 
 class CallerSubmission:
@@ -54,7 +57,8 @@ class CallerSubmission:
             args = self._drafts.args(self._template_id(transaction, plan), [draft])
             answer = call_in(transaction, self._expression(), args)
             self._arrange_sending(transaction, answer.get("send") or ())
-        result = submitted(draft, answer["created"], answer)
+            existing = None if answer["created"] else transaction.value(EXISTING, draft.identity)
+        result = submitted(draft, answer["created"], answer, json.loads(existing) if existing else None)
         if isinstance(result, DuplicateTask):
             raise result
         return result
@@ -65,15 +69,15 @@ class CallerSubmission:
 
     def _arrange_sending(self, transaction: CallerTransaction, hints: Hints) -> None:
         if send := self._send:
-            number = transaction.value("select cast(pg_current_xact_id() as text)")
+            number = transaction.value("select cast(pg_catalog.pg_current_xact_id() as text)")
             if hints:
                 transaction.after_commit(lambda: send(number, hints))
 
     def _template_id(self, transaction: CallerTransaction, plan: Plan) -> int:
         """By content, and asked of the caller's database: an identifier of another one would be another template."""
+        if self._register:
+            return self._registered(transaction, plan)
         found = transaction.value("select template_id from tasker.templates where hash = {}", plan.hash)
-        if found is None and self._register:
-            found = self._registered(transaction, plan)
         if found is None:
             raise UsageError(
                 f"the database of this transaction has no template {plan.namespace}/{plan.name} {plan.version}",
@@ -83,7 +87,11 @@ class CallerSubmission:
 
     @staticmethod
     def _registered(transaction: CallerTransaction, plan: Plan) -> int:
-        args = f'{{"hash": "{plan.hash}", "plan": {plan.to_json()}, "force": true}}'
+        """With the defaults that the template has: without a process of its own nobody here knows a fleet's."""
+        found = transaction.value("select template_id from tasker.named_tasks where content = {}", plan.id.hash)
+        if found is not None:
+            return int(found)
+        args = registration(plan, force=True, adopt=True)
         answer = call_in(transaction, "tasker.register_template_v1(cast({} as jsonb))", args)
         return int(answer["template"])
 

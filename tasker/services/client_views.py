@@ -21,6 +21,9 @@ from tasker.services.tasks import checked
 
 View = dict[str, Any]
 
+COUNTED = 100_000
+"""So many tasks are counted for a page: beyond that, `total_count` says this number."""
+
 COUNTS = ("total", "done", "failed", "cancelled", "active", "retrying", "held")
 
 
@@ -40,12 +43,12 @@ class ClientViews:
     async def tasks(
         self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
     ) -> View:
-        """A page of tasks without their steps, the newest first: `tasks` and `pagination`."""
+        """A page of tasks without their steps, the newest first: `tasks` and `pagination` (counts to 100,000)."""
         if limit < 1 or offset < 0:
             raise UsageError(f"limit {limit} and offset {offset}", hint="limit is at least 1, offset at least 0")
         wanted = {"namespace": namespace, "status": status}
         page = [row[0] for row in await self._query("page", limit=limit, offset=offset, **wanted)]
-        ((count,),) = await self._query("count", **wanted)
+        ((count,),) = await self._query("count", most=COUNTED, **wanted)
         return {"tasks": await self._tasks(page), "pagination": _pagination(limit, offset, count)}
 
     async def steps(self, task_uuid: str) -> list[View]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,10 @@ from tasker.services.configuration_sources import (
     source_layers,
     variable_layers,
 )
-from tasker.services.configuration_warnings import made_for_others
+from tasker.services.configuration_warnings import made_for_others, overruled_variables
 from tasker.settings.catalogue import by_path
 from tasker.settings.check import check
+from tasker.settings.inherited import Resolved, resolved
 from tasker.settings.layering import deep_merge, find, leaves, nested, without
 from tasker.settings.model import Settings
 from tasker.settings.problems import Problem, render
@@ -48,11 +50,15 @@ _log = logging.getLogger("tasker.configuration")
 
 
 class ConfigurationInvalid(ConfigurationError):
-    """The configuration has problems; `problems` holds all of them."""
+    """The configuration has problems; `problems` holds all of them, `usable` is what is left without them."""
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
+    def __init__(self, problems: tuple[Problem, ...], usable: Configuration) -> None:
         super().__init__(render(problems))
-        self.problems = problems
+        self.problems, self.usable = problems, usable
+
+    def concerning(self, path: str) -> Problem | None:
+        """The problem of this very setting, if it has one."""
+        return next((each for each in self.problems if each.path.partition("[")[0] == path), None)
 
     def details(self) -> Mapping[str, Any]:
         """The problems as plain data."""
@@ -71,8 +77,18 @@ class Configuration:
     backends: Mapping[str, BackendSettings] = field(default_factory=dict)
     """Tables of messaging backends that the settings have no model for, by the backend's name."""
 
+    written: Mapping[str, Any] = field(default_factory=dict)
+    """Texts with placeholders, by path, in place of values (see `comparable`)."""
+
+    @cached_property
+    def effective(self) -> Resolved:
+        """The settings as processes use them: what one inherits from another is filled in."""
+        return resolved(self.settings)
+
     def origin(self, path: str) -> str:
-        """`FILE:LINE`, the environment variable, or `default`: what set the value."""
+        """`FILE:LINE`, the environment variable, or `default`: what set the value, or the one that it inherits."""
+        if source := self.effective.taken_from.get(path):
+            return f"{self.origin(source)}, through {source}"
         for layer in reversed(self.layers):
             if (place := layer.place_of(path)) is not None:
                 return place + self._through(find(layer.tables, path))
@@ -80,7 +96,7 @@ class Configuration:
 
     def values(self) -> dict[str, Any]:
         """Everything in effect as nested values, the tables of backends without a model too."""
-        return deep_merge(self.settings.model_dump(mode="json"), nested({TABLE: self.backends}))
+        return deep_merge(self.effective.settings.model_dump(mode="json"), nested({TABLE: self.backends}))
 
     def value(self, path: str) -> Any:
         """The value of a parameter, or of a table as nested values."""
@@ -113,6 +129,8 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
     found = assemble(context, environment, [read_layer(file)] if file else [], environ)
     for warning in made_for_others(found.layers, context, environ.get(ENVIRONMENT_VARIABLE)):
         _log.warning("%s", warning)
+    for _, line in overruled_variables(found):
+        _log.info("%s", line)
     return found
 
 
@@ -124,7 +142,7 @@ def run_time_file(context: str, environment: str, environ: Mapping[str, str]) ->
     root = environ.get(ROOT_VARIABLE)
     if not root:
         return None
-    file = _existing(_conventional(root, context, environment), ROOT_VARIABLE)
+    file = _existing(_places(root, context, environment), ROOT_VARIABLE)
     _log.info("Using convention-based config path: %s (environment=%s)", file, environment)
     _log.info("Loading %s configuration from: %s (source: %s (convention))", context, file, ROOT_VARIABLE)
     return file
@@ -134,6 +152,15 @@ def conventional_files(environment: str, environ: Mapping[str, str]) -> list[str
     """The contexts for which there is a file below `TASKER_CONFIG_ROOT`."""
     root = environ[ROOT_VARIABLE]
     return [each for each in CONTEXTS if any(file.is_file() for file in _conventional(root, each, environment))]
+
+
+def _places(root: str, context: str, environment: str) -> list[Path]:
+    """Where the file may be. A single process reads those of the others too: what it needs is common to them."""
+    own = _conventional(root, context, environment)
+    if context != "complete" or any(place.is_file() for place in own):
+        return own
+    others = [place for each in ("worker", "orchestration") for place in _conventional(root, each, environment)]
+    return [place for place in others if place.is_file()] or own
 
 
 def _conventional(root: str, context: str, environment: str) -> list[Path]:
@@ -169,13 +196,17 @@ def assemble(context: str, environment: str, files: list[Layer], environ: Mappin
     substitution = Substitution(variables)
     values = substitution.tables(merged(layers))
     backends = backend_tables(values)
-    settings = _checked(values, backends, layers, substitution)
-    return Configuration(context, environment, settings, tuple(layers), variables, backends)
+    usable, problems = _checked(values, backends, layers, substitution)
+    found = Configuration(context, environment, usable, tuple(layers), variables, backends)
+    if problems:
+        _log.debug("configuration refused: %d problems", len(problems))
+        raise ConfigurationInvalid(problems, found)
+    return found
 
 
 def _checked(
     values: dict[str, Any], backends: Mapping[str, BackendSettings], layers: list[Layer], substitution: Substitution
-) -> Settings:
+) -> tuple[Settings, tuple[Problem, ...]]:
     def place_of(path: str) -> str | None:
         return next(filter(None, (layer.place_of(path) for layer in reversed(layers))), None)
 
@@ -184,11 +215,7 @@ def _checked(
     result = check(without(whole, frozenset(f"{TABLE}.{name}" for name in backends)), place_of)
     unplaced = [Problem(p.path, p.value, p.issue, p.fix, place_of(p.path)) for p in substitution.problems]
     own = [*choice_problems(whole, place_of), *backend_problems(backends, place_of)]
-    problems = (*(p for layer in layers for p in layer.problems), *unplaced, *result.problems, *own)
-    if problems or result.settings is None:
-        _log.debug("configuration refused: %d problems", len(problems))
-        raise ConfigurationInvalid(problems)
-    return result.settings
+    return result.usable, (*(p for layer in layers for p in layer.problems), *unplaced, *result.problems, *own)
 
 
 def generate(context: str, environment: str, source_dir: Path, environ: Mapping[str, str], now: datetime) -> str:
@@ -198,12 +225,28 @@ def generate(context: str, environment: str, source_dir: Path, environ: Mapping[
     be installed only where the file is used. Raises like `from_sources`.
     """
     files = source_layers(context, environment, source_dir)
-    tables, variables = merged(files), Variables(environ)
-    unset = frozenset(path for path, value in leaves(tables) if has_unset(value, variables))
-    unchecked = unset | {CHOSEN}
-    known = [Layer(each.name, without(each.tables, unchecked), each.text, each.problems) for each in files]
-    assemble(context, environment, known, environ)
-    return _header(context, environment, source_dir, now) + toml_text(tables)
+    known, _ = _known_here(files, environ)
+    unchosen = [replace(each, tables=without(each.tables, frozenset({CHOSEN}))) for each in known]
+    assemble(context, environment, unchosen, environ)
+    return _header(context, environment, source_dir, now) + toml_text(merged(files))
+
+
+def _known_here(files: list[Layer], environ: Mapping[str, str]) -> tuple[list[Layer], dict[str, Any]]:
+    """The layers without what needs a variable that is not set here, and that as it is written, by dotted path."""
+    variables = Variables(environ)
+    unset = {path: value for path, value in leaves(merged(files)) if has_unset(value, variables)}
+    return [replace(each, tables=without(each.tables, frozenset(unset))) for each in files], unset
+
+
+def comparable(
+    context: str, environment: str, files: list[Layer], environ: Mapping[str, str] = os.environ
+) -> Configuration:
+    """For comparing, which needs no variable: what one would give that is not set here stays as it is written.
+
+    Raises `ConfigurationInvalid`.
+    """
+    known, unset = _known_here(files, environ)
+    return replace(assemble(context, environment, known, environ), written=unset)
 
 
 def _header(context: str, environment: str, source_dir: Path, now: datetime) -> str:
@@ -223,12 +266,12 @@ def _header(context: str, environment: str, source_dir: Path, now: datetime) -> 
 
 def all_differences(one: Configuration, other: Configuration) -> list[tuple[str, Any, Any]]:
     """`differences` of the settings, and then those in the tables of messaging backends without a model."""
-    left, right = (dict(leaves(each.backends, f"{TABLE}.")) for each in (one, other))
-    rest = [(path, left.get(path), right.get(path)) for path in sorted({*left, *right})]
-    return [*differences(one.settings, other.settings), *(each for each in rest if each[1] != each[2])]
+    left, right = (dict(leaves(deep_merge(each.values(), nested(each.written)))) for each in (one, other))
+    found = [(path, left.get(path), right.get(path)) for path in dict.fromkeys([*left, *right])]
+    return [each for each in found if each[1] != each[2]]
 
 
 def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:
-    """(path, value in one, value in the other) of every parameter that differs."""
-    left, right = (dict(leaves(each.model_dump(mode="json"))) for each in (one, other))
+    """(path, value in one, value in the other) of every parameter that differs, as processes use them."""
+    left, right = (dict(leaves(resolved(each).settings.model_dump(mode="json"))) for each in (one, other))
     return ((path, left[path], right[path]) for path in by_path() if left[path] != right[path])

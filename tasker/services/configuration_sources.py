@@ -14,6 +14,7 @@ from tasker.settings.catalogue import parameters
 from tasker.settings.layering import deep_merge, find, leaves, nested
 from tasker.settings.lines import line_of
 from tasker.settings.problems import Problem
+from tasker.settings.refused import REFUSED
 from tasker.settings.single_process import SINGLE_PROCESS
 from tasker.settings.table import Substituted
 
@@ -106,7 +107,8 @@ def _only(root: str, layer: Layer) -> Layer:
             key,
             value,
             f"This file holds [{root}...] only",
-            f"Move it to {key}.toml" if key in ROOTS else f"Write {root}.{key}, if that is what it is",
+            REFUSED.get(key)
+            or (f"Move it to {key}.toml" if key in ROOTS else f"Write {root}.{key}, if that is what it is"),
             layer.place_of(key),
         )
         for key, value in layer.tables.items()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.services.configuration_sources import CONTEXTS, Layer
+from tasker.services.configuration_sources import CONTEXTS, ROOTS, Layer
 from tasker.services.template_search import search
+from tasker.settings.layering import leaves
+from tasker.settings.table import Substituted
 
 if TYPE_CHECKING:
     from tasker.services.configuration import Configuration
@@ -27,8 +30,7 @@ def made_for_others(layers: Iterable[Layer], context: str, environment: str | No
     """Generated files that were made for another context or environment than what reads them.
 
     A single process (`complete`) reads any file, and any process one for `complete`; other contexts than `CONTEXTS`
-    are told in any case. `environment` None: it was not
-    said, so the file's own is meant.
+    are told in any case. `environment` None: it was not said, so the file's own is meant.
     """
     for layer in layers:
         found = made_for(layer.text)
@@ -40,6 +42,30 @@ def made_for_others(layers: Iterable[Layer], context: str, environment: str | No
             )
         if environment and found.get("Environment", environment) != environment:
             yield f"{layer.name} was generated for the environment {found['Environment']}, and this is {environment}"
+
+
+def overruled_variables(found: Configuration) -> Iterator[tuple[str, str]]:
+    """(path, a line) of every variable that says something else than the file above it. Values are not told."""
+    for layer in found.layers:
+        for path, value in leaves(layer.tables):
+            if not isinstance(value, Substituted) or value == str(found.value(path)):
+                continue
+            if layer.name not in (winner := found.origin(path)):
+                yield path, f"the {layer.name} does not count for {path}: {winner} sets it, and a file counts above it"
+
+
+def stray_files(source_dir: Path) -> Iterator[str]:
+    """TOML files in the folders of the configuration that nothing reads: misspelt, or in the wrong place."""
+    folders = [source_dir / "base", *sorted(each for each in (source_dir / "environments").glob("*") if each.is_dir())]
+    known = {f"{root}.toml" for root in ROOTS}
+    strays = [file for folder in folders for file in sorted(folder.glob("*.toml")) if file.name not in known]
+    contexts = tuple(f"{context}-" for context in CONTEXTS)
+    strays += [file for file in sorted(source_dir.glob("*.toml")) if not file.name.startswith(contexts)]
+    strays += sorted((source_dir / "environments").glob("*.toml"))
+    for file in strays:
+        close = get_close_matches(file.name, known, 1, 0.6)
+        meant = f"did you mean {close[0]}?" if close else f"folders hold {', '.join(sorted(known))}"
+        yield f"{file} is not read: {meant}"
 
 
 def fruitless_patterns(found: Configuration) -> Iterator[str]:

@@ -19,10 +19,17 @@ from tasker.errors import DatabaseError, MessagingError
 from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 from tasker.messaging.hints import PoisonMessage, StepHint
 from tasker.messaging.service import MessagingService
+from tasker.resilience.outage import level_of
 
 Answer = dict[str, Any]
 Args = dict[str, Any]
 UNKNOWN_STEP = "unknown step"
+LOOKS = 3
+"""How often a queue has to look too shallow before hints are taken for lost."""
+ENQUEUED = (
+    "select coalesce(sum(c.enqueued), 0)::bigint from tasker.enqueue_counters c "
+    "join tasker.task_namespaces ns using (namespace_id) where ns.name = %s"
+)
 _log = logging.getLogger("tasker.engine")
 
 
@@ -78,7 +85,7 @@ class Engine:
         try:
             return await self.messaging.send_hints(hints)
         except MessagingError as error:
-            _log.warning("hints_not_sent count=%s reason=%s", len(hints), error)
+            _log.log(level_of(error), "hints_not_sent count=%s reason=%s", len(hints), error)
             return {}
 
     def _with_rules(self, args: Args | str) -> Args | str:
@@ -114,14 +121,28 @@ class Engine:
         return [row[0] for row in rows]
 
     async def _hints_short_of(self, namespace: str) -> int:
-        """By how much the queue is shallower than the number of enqueued steps: only so many can be lost (rule 13)."""
-        stats = await self.messaging.queue_stats(await self.messaging.ensure_namespace(namespace))
-        ((enqueued,),) = await self.connection.execute(
-            "select coalesce(sum(c.enqueued), 0)::int from tasker.enqueue_counters c "
-            "join tasker.task_namespaces ns using (namespace_id) where ns.name = %s",
-            (namespace,),
-        )
-        return max(0, int(enqueued) - stats.depth - stats.unseen)
+        """By how much the queue is shallower than the number of enqueued steps: only so many can be lost (rule 13).
+
+        The two numbers are read one after the other. A step that is enqueued or claimed in between makes no hint look
+        lost unless that happens in each of `LOOKS`: what looks short is looked at again.
+        """
+        queue = await self.messaging.ensure_namespace(namespace)
+        before: int | None = None
+        shortage = 0
+        for look in range(LOOKS):
+            stats = await self.messaging.queue_stats(queue)
+            after = await self._enqueued(namespace)
+            enqueued = after if before is None else min(before, after)  # the step or its message may be the newer one
+            short = max(0, enqueued - stats.depth - stats.unseen)
+            shortage = short if look == 0 else min(shortage, short)
+            if shortage == 0:
+                break
+            before = after
+        return shortage
+
+    async def _enqueued(self, namespace: str) -> int:
+        rows = await self.connection.execute(ENQUEUED, (namespace,))
+        return int(rows[0][0])
 
     async def receive(self, namespaces: Sequence[str], limit: int) -> list[QueuedMessage]:
         """Up to `limit` messages of the namespaces, each time another one first; for `claim_received`."""

@@ -1,25 +1,30 @@
-"""Pausing what must not start for now, and resuming it: a namespace, a template, one of its steps, a task (H-29)."""
+"""Pausing what must not start for now, and resuming it (H-29): a namespace, a template, one of its steps, a task; or a
+queue of the orchestration."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from tasker.errors import StateMachineError, TaskNotFound, UsageError
+from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
+from tasker.messaging.queues import namespace_of
 from tasker.services.engine import Engine
 from tasker.services.tasks import checked
+from tasker.template.diagnostics import did_you_mean, listed
 
 Found = dict[str, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is paused: a task; else a namespace, or of it a template (every version), or of that a step."""
+    """What is paused: a task; an orchestration queue; else a namespace, or of it a template (every version), or of that
+    a step."""
 
     namespace: str | None = None
     template: str | None = None
     step: str | None = None
     task: str | None = None
+    queue: str | None = None
 
     @classmethod
     def of(
@@ -29,13 +34,16 @@ class Target:
         template: str | None = None,
         step: str | None = None,
         task: str | None = None,
+        queue: str | None = None,
     ) -> Target:
-        """Exactly one of `NS`, `NS/TEMPLATE`, `NS/TEMPLATE/STEP` and a task's uuid. Raises `UsageError`."""
-        if sum(given is not None for given in (namespace, template, step, task)) != 1:
+        """Exactly one of `NS`, `NS/TEMPLATE`, `NS/TEMPLATE/STEP`, a task's uuid and a queue. Raises `UsageError`."""
+        if sum(given is not None for given in (namespace, template, step, task, queue)) != 1:
             raise UsageError(
                 "say what is meant: one thing, not none and not several",
-                hint="a namespace, or a template (NS/NAME), or a step (NS/NAME/STEP), or a task's uuid",
+                hint="a namespace, or a template (NS/NAME), or a step (NS/NAME/STEP), or a task's uuid, or a queue",
             )
+        if queue is not None:
+            return cls(queue=queue)
         if task is not None:
             return cls(task=checked(task))
         if template is not None:
@@ -45,12 +53,11 @@ class Target:
         return cls(namespace)
 
     def __str__(self) -> str:
-        return self.task or "/".join(filter(None, (self.namespace, self.template, self.step)))
+        return self.task or self.queue or "/".join(filter(None, (self.namespace, self.template, self.step)))
 
     def args(self) -> dict[str, str]:
         """As the engine takes it."""
-        values = {"namespace": self.namespace, "template": self.template, "step": self.step, "task": self.task}
-        return {key: value for key, value in values.items() if value is not None}
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 def _parts(text: str, count: int, what: str, form: str) -> list[str]:
@@ -61,7 +68,11 @@ def _parts(text: str, count: int, what: str, form: str) -> list[str]:
 
 
 class Pauses:
-    """The use cases around pauses. What runs goes on; whatever else of the target is or becomes ready is held."""
+    """The use cases around pauses. What runs goes on; whatever else of the target is or becomes ready is held.
+
+    Of an orchestration queue nobody takes messages; what was taken before is dealt with. Processes hear of it by
+    notification, without notifications within the interval of sweeps.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -71,7 +82,10 @@ class Pauses:
 
         Raises `TaskNotFound`, `StateMachineError` for a task that has ended, `UsageError` for an unknown target.
         """
-        answer = await self._engine.call("pause", {**target.args(), "actor": actor, "reason": reason})
+        if target.queue is not None:
+            self._require_queue(target.queue)
+            return bool((await self._change("pause_queue", target, actor, reason))["paused"])
+        answer = await self._engine.call("pause", _args(target, actor, reason))
         if "final" in answer:
             raise StateMachineError(f"task {target} is {answer['final']}: there is nothing to pause")
         if missing := answer.get("missing"):
@@ -81,20 +95,66 @@ class Pauses:
     async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None:
         """End the pause of exactly this target; how many ready steps it held, None when it was not paused.
 
-        Raises `TaskNotFound`, `UsageError` for an unknown target.
+        Of a queue: how many messages lay in it, as far as the provider can be asked. Raises `TaskNotFound`,
+        `UsageError` for an unknown target.
         """
-        answer = await self._engine.call("resume", {**target.args(), "actor": actor, "reason": reason})
+        if target.queue is not None:
+            return await self._resume_queue(target, target.queue, actor, reason)
+        answer = await self._engine.call("resume", _args(target, actor, reason))
         if missing := answer.get("missing"):
             raise _missing(target, missing)
         return int(answer["held"]) if answer["resumed"] else None
 
     async def list(self, *, log: int = 20) -> Found:
-        """`pauses`, the oldest first, with what each holds; `log`, the newest first: who paused and resumed what."""
-        return await self._engine.read("paused", {"limit": log})
+        """`pauses`, the oldest first, with what each holds; `log`, the newest first: who paused and resumed what.
+
+        What a queue holds are its messages; None when the provider does not answer.
+        """
+        found: Found = await self._engine.read("paused", {"limit": log})
+        for entry in found["pauses"]:
+            if entry["queue"] is not None:
+                entry["held"] = await self._messages(entry["queue"])
+        return found
+
+    async def _change(self, function: str, target: Target, actor: str, reason: str) -> dict[str, Any]:
+        return await self._engine.read(function, _args(target, actor, reason))
+
+    async def _resume_queue(self, target: Target, queue: str, actor: str, reason: str) -> int | None:
+        """Also of a name that the configuration does not have any more."""
+        waiting = await self._messages(queue)
+        if (await self._change("resume_queue", target, actor, reason))["resumed"]:
+            return waiting or 0
+        self._require_queue(queue)
+        return None
+
+    async def _messages(self, queue: str) -> int | None:
+        messaging = self._engine.messaging
+        try:
+            return (await messaging.queue_stats(queue)).depth if await messaging.queue_exists(queue) else 0
+        except MessagingError:
+            return None
+
+    def _require_queue(self, queue: str) -> None:
+        known = self._engine.messaging.names.orchestration()
+        if queue not in known:
+            hint = _worker_queue(queue) or did_you_mean(queue, known) or f"the orchestration has {listed(known)}"
+            raise UsageError(f"the orchestration has no queue of that name: {queue}", hint=hint)
+
+
+def _args(target: Target, actor: str, reason: str) -> dict[str, str]:
+    return {**target.args(), "actor": actor, "reason": reason}
+
+
+def _worker_queue(queue: str) -> str | None:
+    if not (queue.startswith("worker_") and queue.endswith("_queue")):
+        return None
+    return f"the steps of a worker queue are held by pausing its namespace: tasker pause {namespace_of(queue)}"
 
 
 def _missing(target: Target, what: str) -> TaskNotFound | UsageError:
     if what == "task":
         return TaskNotFound(f"no task {target} in this database", hint="see `tasker task list`")
+    if what == "namespace" and target.namespace and target.namespace.startswith("orchestration"):
+        return UsageError(f"{target} is no namespace", hint=f"for a queue of the orchestration: --queue {target}")
     hint = "a namespace and its templates exist once one of them is registered; see `tasker template list`"
     return UsageError(f"no {what} of that name in this database: {target}", hint=hint)

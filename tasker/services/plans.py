@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from tasker.contracts.plan import Plan
+from tasker.contracts.content import with_defaults
+from tasker.contracts.plan import Plan, RetryPolicy
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, UsageError
@@ -21,8 +21,7 @@ FIND = """select t.template_id, t.plan from tasker.named_tasks n join tasker.tas
   order by n.updated_at desc limit 1"""
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(NamedTuple):
     """A plan with its identifier in the database."""
 
     template_id: int
@@ -41,24 +40,43 @@ def stored_plan(data: Mapping[str, Any]) -> Plan:
         ) from error
 
 
-class PlanStore:
-    """Plans by their identifier, fetched once; the least recently used make room beyond 256."""
+def registration(plan: Plan, *, force: bool, adopt: bool) -> str:
+    """The arguments of `tasker.register_template_v1` as JSON text."""
+    flags = f'"force": {str(force).lower()}, "adopt": {str(adopt).lower()}'
+    return f'{{"hash": "{plan.hash}", "content": "{plan.id.hash}", "plan": {plan.to_json()}, {flags}}}'
 
-    def __init__(self, connection: Statements) -> None:
-        self._connection = connection
+
+class PlanStore:
+    """Plans by their identifier, fetched once; the least recently used make room beyond 256.
+
+    `defaults` is what steps inherit that say nothing about retries: it is stored with a plan, so that a task keeps what
+    counted at its submission wherever it runs. A process that has none takes those that are stored with the template.
+    """
+
+    def __init__(self, connection: Statements, defaults: RetryPolicy | None = None) -> None:
+        self._connection, self._defaults = connection, defaults
         self._plans: OrderedDict[int, Plan] = OrderedDict()
         self._ids: dict[str, int] = {}
         self._unreadable: dict[int, PlanUnreadable] = {}
 
     async def register(self, plan: Plan, *, force: bool = False) -> Registered:
-        """Store the plan and make it the current one of its name and version.
+        """Store the plan with the defaults and make it the current one of its name and version; what is stored.
 
         Raises `TemplateError` when that version exists with other content, unless `force` is set; tasks that run keep
         theirs in any case.
         """
+        if self._defaults is not None:
+            return await self._register(with_defaults(plan, self._defaults), force)
+        found = await self._register(plan, force, adopt=True)
+        try:
+            return Registered(found.template_id, await self.get(found.template_id))
+        except PlanUnreadable:  # a newer version has stored it
+            return await self._register(plan, force)
+
+    async def _register(self, plan: Plan, force: bool, adopt: bool = False) -> Registered:
         if (known := self._ids.get(plan.hash)) is not None:
             return Registered(known, plan)
-        text = f'{{"hash": "{plan.hash}", "plan": {plan.to_json()}, "force": {str(force).lower()}}}'
+        text = registration(plan, force=force, adopt=adopt)
         answer = await self._connection.call("tasker.register_template_v1(%s::jsonb)", text)
         if answer.get("refused"):
             raise TemplateError(
@@ -66,7 +84,8 @@ class PlanStore:
                 hint="give it a new version, or register it with --force (tasks in flight keep the old content)",
             )
         self._ids[plan.hash] = answer["template"]
-        self._keep(answer["template"], plan)
+        if answer["hash"] == plan.hash:
+            self._keep(answer["template"], plan)
         return Registered(answer["template"], plan)
 
     async def get(self, template_id: int) -> Plan:
@@ -95,9 +114,17 @@ class PlanStore:
             raise UsageError(
                 f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
             )
-        plan = stored_plan(rows[0][1])
-        self._keep(rows[0][0], plan)
-        return Registered(rows[0][0], plan)
+        found = Registered(rows[0][0], stored_plan(rows[0][1]))
+        self._keep(*found)
+        self._ids.setdefault(found.plan.hash, found.template_id)
+        return found if self._defaults is None else await self._with_defaults(found)
+
+    async def _with_defaults(self, found: Registered) -> Registered:
+        """The template as this process submits it."""
+        try:
+            return await self.register(found.plan)
+        except TemplateError:  # it has other content since a moment ago
+            return found
 
     async def registered(self) -> list[dict[str, Any]]:
         """Every registered template in each version, by namespace and name, the newest version first."""

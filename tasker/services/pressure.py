@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.limits import MAX_COUNT
 from tasker.contracts.plan import Plan
 from tasker.errors import Overloaded
 from tasker.lifecycle.pressure import DepthLimits, DrainRate, Level
@@ -82,7 +83,9 @@ class Admission:
         return found
 
     async def _look(self, namespace: str) -> Pressure:
-        found = await self._engine.read("depth", {"namespace": namespace, "limit": self._limits.overflow * 2})
+        found = await self._engine.read(
+            "depth", {"namespace": namespace, "limit": min(self._limits.overflow * 2, MAX_COUNT)}
+        )
         rate = self._rates.setdefault(namespace, DrainRate())
         rate.read(self._clock.monotonic(), found["taken"])
         depth = found["enqueued"] + found["held"] + found["paused"]

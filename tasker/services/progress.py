@@ -14,7 +14,8 @@ class StepProgress:
 
     `at` is when it changed last; `started_at` belongs to its latest attempt, `due_at` to the next one; `error` holds
     type, message and attempt of the last failure of a step that failed or is to be retried; `unserved` is the handler
-    of a step that waits because no live worker has it.
+    of a step that waits because no live worker has it;
+    `duration_ms` is how long the handler ran in the latest attempt, once that has ended.
     """
 
     name: str
@@ -28,13 +29,7 @@ class StepProgress:
     items_processed: int | None = None
     error: Mapping[str, Any] | None = None
     unserved: str | None = None
-
-    @property
-    def took_ms(self) -> int | None:
-        """How long the latest attempt lasted, from its claim until its result was stored; None for one that runs."""
-        if self.started_at is None or self.state not in ("complete", "error", "waiting_for_retry"):
-            return None
-        return round((self.at - self.started_at).total_seconds() * 1000)
+    duration_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tasker.contracts.plan import EXPANDING
@@ -12,9 +13,17 @@ from tasker.lifecycle.storable import encode
 from tasker.services.engine import Engine
 from tasker.services.graph import plan_growth
 from tasker.services.plans import PlanStore
-from tasker.services.tasks import checked
+from tasker.services.tasks import checked, not_found
 
 MAX_REPLANS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """The names of the steps that run again, and of those that were left: lost, and to be run only once (rule 11)."""
+
+    reset: tuple[str, ...]
+    left: tuple[str, ...]
 
 
 class Steps:
@@ -29,6 +38,19 @@ class Steps:
     async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
         """Run a step in `error` again, with its attempts counted from zero; inputs and checkpoint stay."""
         await self._operate(task_uuid, step, {"kind": "reset", "n": {"actor": actor, "reason": reason}})
+
+    async def retry(self, task_uuid: str, *, actor: str, reason: str) -> Retried:
+        """Reset every step in `error`, in one transaction, so that the task goes on.
+
+        Raises `TaskNotFound`, and `StateMachineError` for a task that was cancelled.
+        """
+        args = {"task": checked(task_uuid), "n": {"actor": actor, "reason": reason}}
+        answer = await self._engine.call("retry", args)
+        if answer.get("missing"):
+            raise not_found(task_uuid)
+        if answer["state"] == "cancelled":
+            raise StateMachineError(f"task {task_uuid} is cancelled: nothing of it runs again")
+        return Retried(tuple(answer["reset"]), tuple(answer["left"]))
 
     async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
         """Take a step as done without a result; what depends on it goes on."""

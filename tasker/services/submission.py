@@ -7,8 +7,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.plan import Plan
-from tasker.errors import DuplicateTask, InputInvalid
+from tasker.db.queries import query
+from tasker.errors import DuplicateTask, InputInvalid, UsageError
 from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
@@ -18,6 +20,10 @@ from tasker.services.pressure import Admission
 from tasker.template.schema_check import check_input
 
 CONTEXT_LIMIT_BYTES = 4 * 1024 * 1024
+ON_DUPLICATE = ("refuse", "return")
+"""What `submit` does when a task of the same identity exists."""
+
+DUPLICATED = query("tasks", "duplicated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +41,24 @@ class Request:
     tags: Sequence[str] = ()
 
 
+def check_priority(value: Any) -> int:
+    """The priority of a task. Raises `UsageError` for what its column cannot hold."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole and MIN_PRIORITY <= value <= MAX_PRIORITY:
+        return int(value)
+    raise UsageError(
+        f"priority: expected a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}, found {value!r:.80}",
+        hint="0 is the usual priority, a higher one runs sooner",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A created task: its id, and how many steps it began with."""
+    """A created task: its id, and how many steps it began with; or (not `created`) one that existed, and its steps."""
 
     task_uuid: str
     step_count: int
+    created: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +108,7 @@ class Drafts:
         rest = {
             "id": task_id,
             "identity": identity,
-            "priority": request.priority,
+            "priority": check_priority(request.priority),
             "correlation": request.correlation_id,
             "parent_correlation": request.parent_correlation_id,
             "initiator": request.initiator,
@@ -127,12 +145,22 @@ class Submitter:
         self._plans = plans
         self.drafts = Drafts(new_id, window=window, context_limit_bytes=context_limit_bytes)
 
-    async def submit(self, plan: Plan, request: Request, *, force: bool = False) -> Submitted:
-        """Create one task. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`."""
+    async def submit(
+        self, plan: Plan, request: Request, *, force: bool = False, on_duplicate: str = "refuse"
+    ) -> Submitted:
+        """Create one task; with `on_duplicate="return"` answer with the one of that identity if there is one.
+
+        Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`, and `UsageError` for
+        another `on_duplicate`.
+        """
+        if on_duplicate not in ON_DUPLICATE:
+            raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")
         result = (await self.submit_many(plan, [request], force=force))[0]
-        if isinstance(result, DuplicateTask):
-            raise result
-        return result
+        if isinstance(result, Submitted):
+            return result
+        if on_duplicate == "return" and result.task_uuid is not None:
+            return Submitted(result.task_uuid, result.steps, created=False)
+        raise result
 
     async def submit_many(
         self, plan: Plan, requests: Sequence[Request], *, force: bool = False
@@ -149,15 +177,24 @@ class Submitter:
         registered = await self._plans.register(plan, force=force)
         answer = await self._engine.call("submit", self.drafts.args(registered.template_id, drafts))
         created = set(answer["created"])
-        return [submitted(draft, created, answer) for draft in drafts]
+        again = [draft.identity for draft in drafts if draft.task_uuid not in created]
+        rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()
+        existing = {identity: task for identity, *task in rows}
+        return [submitted(draft, created, answer, existing.get(draft.identity)) for draft in drafts]
 
 
-def submitted(draft: Draft, created: Container[str], answer: Mapping[str, Any]) -> Submitted | DuplicateTask:
-    """What became of a draft, from what `tasker.submit_v1` answered."""
+def submitted(
+    draft: Draft, created: Container[str], answer: Mapping[str, Any], existing: Sequence[Any] | None = None
+) -> Submitted | DuplicateTask:
+    """What became of a draft, from what `tasker.submit_v1` answered; `existing` is a row of the query `duplicated`."""
     if draft.task_uuid in created:
         return Submitted(draft.task_uuid, answer["steps"])
+    task_uuid, state, steps = existing or (None, None, 0)
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
+        task_uuid=task_uuid,
+        state=state,
+        steps=steps,
         hint="change the input; where an idempotency key is given only the key counts: give another one",
     )
 

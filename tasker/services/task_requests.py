@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from tasker.errors import UsageError
-from tasker.services.submission import Request
+from tasker.services.submission import Request, check_priority
 
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
 OPTIONS = {field.name: field.default for field in fields(Request) if field.name != "context"}
@@ -98,12 +98,6 @@ def _name(value: Any, name: str) -> str:
     raise _mistake(name, "a name", value)
 
 
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise _mistake(name, "a whole number", value)
-
-
 def _texts(value: Any, name: str) -> list[str]:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return value
@@ -127,7 +121,7 @@ def _mistake(name: str, expected: str, found: Any) -> UsageError:
 
 
 _OPTION_CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
-    "priority": _whole,
+    "priority": lambda value, _: check_priority(value),
     "tags": _texts,
     "correlation_id": _uuid,
     "parent_correlation_id": _uuid,

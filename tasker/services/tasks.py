@@ -26,28 +26,28 @@ class Tasks:
         """The task with all its steps. Raises `TaskNotFound`."""
         rows = await self._query("report", task=checked(task_uuid))
         if not rows:
-            raise _not_found(task_uuid)
+            raise not_found(task_uuid)
         return task_report(rows[0][0])
 
     async def state(self, task_uuid: str) -> tuple[str, bool]:
         """The task's state, and whether it is final. Raises `TaskNotFound`."""
         rows = await self._query("state", task=checked(task_uuid))
         if not rows:
-            raise _not_found(task_uuid)
+            raise not_found(task_uuid)
         return rows[0][0], rows[0][1]
 
     async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress:
         """The task, and those of its steps that changed since then or run right now. Raises `TaskNotFound`."""
         rows = await self._query("progress", task=checked(task_uuid), since=since)
         if not rows:
-            raise _not_found(task_uuid)
+            raise not_found(task_uuid)
         return task_progress(rows[0][0])
 
     async def template_id(self, task_uuid: str) -> int:
         """The identifier of the compiled template that the task is pinned to. Raises `TaskNotFound`."""
         rows = await self._query("template_id", task=checked(task_uuid))
         if not rows:
-            raise _not_found(task_uuid)
+            raise not_found(task_uuid)
         return int(rows[0][0])
 
     async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]:
@@ -62,10 +62,12 @@ class Tasks:
         namespace: str | None = None,
         template: str | None = None,
         status: str | None = None,
+        since: datetime | None = None,
+        tags: Sequence[str] = (),
         limit: int = 50,
         offset: int = 0,
     ) -> Rows:
-        """Tasks, the newest first.
+        """Tasks, the newest first: those created `since` then, and with all of the `tags`.
 
         `unserved` is the handler of a step that waits because no worker has it, `paused` the pause that holds a step.
         """
@@ -84,10 +86,14 @@ class Tasks:
             "unserved",
             "paused",
         )
-        rows = await self._query(
-            "list", namespace=namespace, template=template, status=status, limit=limit, offset=offset
-        )
+        which = {"namespace": namespace, "template": template, "status": status, "since": since, "tags": [*tags]}
+        rows = await self._query("list", **which, limit=limit, offset=offset)
         return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    async def open_beside(self, task_uuid: str) -> tuple[int, int]:
+        """How many other tasks are not finished: in the namespace of this one, and in others."""
+        ((here, elsewhere),) = await self._query("open_beside", task=checked(task_uuid))
+        return here, elsewhere
 
     async def history(self, task_uuid: str) -> Rows:
         """Every transition of the task and its steps, in order. Raises `TaskNotFound`."""
@@ -105,7 +111,7 @@ class Tasks:
         )
         rows = await self._query("history", task=checked(task_uuid))
         if not rows:
-            raise _not_found(task_uuid)
+            raise not_found(task_uuid)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Rows:
@@ -122,7 +128,7 @@ class Tasks:
         if answer["cancelled"]:
             return str(answer["from"])
         if "state" not in answer:
-            raise _not_found(task_uuid)
+            raise not_found(task_uuid)
         raise StateMachineError(f"task {task_uuid} is {answer['state']} and cannot be cancelled")
 
     async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
@@ -139,5 +145,6 @@ def checked(task_uuid: str) -> str:
         ) from None
 
 
-def _not_found(task_uuid: str) -> TaskNotFound:
+def not_found(task_uuid: str) -> TaskNotFound:
+    """The error of a task that does not exist."""
     return TaskNotFound(f"no task {task_uuid} in this database", hint="see `tasker task list`")

@@ -6,37 +6,77 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tasker.contracts.plan import Plan, RetryPolicy
+from tasker.contracts.plan import Plan
 from tasker.errors import ResolutionError, TemplateError, UsageError
 from tasker.registry.invocation import resolve_for
-from tasker.services.handlers import load_handlers
+from tasker.registry.overlooked import overlooked
+from tasker.registry.workflow_handlers import HANDLERS_FILE
+from tasker.services.handler_fit import misfits
+from tasker.services.handlers import Workflow, add_handlers_beside, handlers_folder, load_handlers
 from tasker.template.codes import severity_of
-from tasker.template.compile import CompileResult, Origins, compile_text
-from tasker.template.diagnostics import Diagnostic
+from tasker.template.compile import CompiledStep, CompileResult, Origins, compile_text
+from tasker.template.diagnostics import Diagnostic, did_you_mean
 from tasker.template.render import render_text
-from tasker.template.retry import DEFAULT_POLICY
 
 WORKFLOW_FILES = ("workflow.yaml", "workflow.yml")
 SUFFIXES = (".yaml", ".yml")
 
 
-def load_path(path: str | Path, environment: str | None = None, retry: RetryPolicy = DEFAULT_POLICY) -> CompileResult:
+def load_path(path: str | Path, environment: str | None = None) -> CompileResult:
     """Compile the template file, or every template of a folder (see `find_templates`), for an environment.
 
-    `retry` is the policy of steps that say nothing about retries. Problems inside the files are diagnostics. Raises
+    Problems inside the files are diagnostics. Raises
     `UsageError` when there is nothing to read.
     """
-    return combined([load_file(file, environment, retry) for file in find_templates(path)])
+    return combined([load_file(file, environment) for file in find_templates(path)])
 
 
-def load_plans(
-    path: str | Path, environment: str | None = None, retry: RetryPolicy = DEFAULT_POLICY
-) -> tuple[Plan, ...]:
-    """The plans of `load_path`. Raises `TemplateError` with every diagnostic when a file holds an error."""
-    result = load_path(path, environment, retry)
+def load_plans(path: str | Path, environment: str | None = None, *, named: bool = False) -> tuple[Plan, ...]:
+    """The plans of `load_path`. Raises `TemplateError` with every diagnostic when a file holds an error.
+
+    `named`: somebody asked for the environment by name; then `UsageError` is raised when no template has it.
+    """
+    return tuple(workflow.plan for workflow in load_workflows(path, environment, named=named))
+
+
+def load_workflows(path: str | Path, environment: str | None = None, *, named: bool = False) -> tuple[Workflow, ...]:
+    """The same with the folders whose handlers are theirs (see `add_handlers_beside`)."""
+    result = load_path(path, environment)
     if not result.ok:
         raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
-    return result.plans
+    if named:
+        require_environment(result, environment)
+    return workflows_of(result, Path(path))
+
+
+def workflows_of(result: CompileResult, root: Path) -> tuple[Workflow, ...]:
+    """The plans of a result with their folders; `root` is what was compiled."""
+    files = (Path(origins[plan.steps[0].name].file) for plan, origins in zip(result.plans, result.origins, strict=True))
+    return tuple(Workflow(plan, handlers_folder(file, root)) for plan, file in zip(result.plans, files, strict=True))
+
+
+def folder_of(plan: Plan, path: Path) -> Path:
+    """The folder below `path` that has a registered template's file, where `path` is a folder without handlers."""
+    if not path.is_dir() or (path / HANDLERS_FILE).is_file():
+        return path
+    try:
+        found = workflows_of(load_path(path), path)
+    except UsageError:  # it has no templates either
+        return path
+    names = (plan.namespace, plan.name)
+    return next((folder for other, folder in found if (other.namespace, other.name) == names), path)
+
+
+def require_environment(result: CompileResult, environment: str | None) -> None:
+    """Raise `UsageError` for an environment that none of the templates has; None is no environment."""
+    if environment is None or environment in result.environments:
+        return
+    known = sorted(result.environments)
+    has = f"they have: {', '.join(known)}" if known else "they have none: leave out --env"
+    raise UsageError(
+        f"no template of {', '.join(result.sources)} has the environment {environment!r}",
+        hint=did_you_mean(environment, known) or has,
+    )
 
 
 def find_templates(path: str | Path) -> list[Path]:
@@ -53,7 +93,7 @@ def find_templates(path: str | Path) -> list[Path]:
     return files
 
 
-def load_file(file: Path, environment: str | None = None, retry: RetryPolicy = DEFAULT_POLICY) -> CompileResult:
+def load_file(file: Path, environment: str | None = None) -> CompileResult:
     """Compile one file. Raises `UsageError` when it cannot be opened."""
     try:
         content = file.read_bytes()
@@ -63,7 +103,7 @@ def load_file(file: Path, environment: str | None = None, retry: RetryPolicy = D
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return _not_utf8(file, content, error)
-    return compile_text(text, file=str(file), environment=environment, retry=retry)
+    return compile_text(text, file=str(file), environment=environment)
 
 
 def combined(results: Sequence[CompileResult]) -> CompileResult:
@@ -73,31 +113,40 @@ def combined(results: Sequence[CompileResult]) -> CompileResult:
         diagnostics=tuple(diagnostic for result in results for diagnostic in result.diagnostics),
         sources={name: text for result in results for name, text in result.sources.items()},
         origins=tuple(origins for result in results for origins in result.origins),
+        environments=frozenset(name for result in results for name in result.environments),
     )
 
 
-def check_handlers(result: CompileResult, sources: Sequence[str | Path]) -> list[Diagnostic]:
-    """A diagnostic for every step whose callable or method cannot be resolved.
+def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Path]) -> list[Diagnostic]:
+    """A diagnostic for every step that has no handler, or one that reads what the step cannot have.
 
-    Handlers come from `sources`, from the `handlers.py` beside each template, and from installed packages. Raises
+    Handlers come from the `handlers.py` beside each template, from `sources`, and from installed packages. Raises
     `HandlerLoadError` when a source cannot be imported.
     """
+    workflows = workflows_of(result, root)
     return [
         diagnostic
-        for plan, origins in zip(result.plans, result.origins, strict=True)
-        for diagnostic in _check_plan(plan, origins, sources)
+        for workflow, origins in zip(workflows, result.origins, strict=True)
+        for diagnostic in _check_workflow(workflow, origins, sources)
     ]
 
 
-def _check_plan(plan: Plan, origins: Origins, sources: Sequence[str | Path]) -> Iterator[Diagnostic]:
-    registry = load_handlers(sources, beside=Path(origins[plan.steps[0].name].file))
+def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str | Path]) -> Iterator[Diagnostic]:
+    registry, plan = load_handlers(sources), workflow.plan
+    add_handlers_beside(registry, [workflow])
     for step in plan.steps:
+        origin = origins[step.name]
+
+        def problem(code: str, message: str, hint: str | None, origin: CompiledStep = origin) -> Diagnostic:
+            return Diagnostic(code, severity_of(code), message, origin.file, *origin.callable, hint=hint)
+
         try:
-            resolve_for(step, registry)
+            found = resolve_for(step, registry, plan.id)
         except ResolutionError as error:
-            origin = origins[step.name]
             message = f"the handler of step `{step.name}` cannot be resolved: {error.message}"
-            yield Diagnostic("T035", severity_of("T035"), message, origin.file, *origin.callable, hint=error.hint)
+            yield problem("T035", message, overlooked([step.handler.callable]) or error.hint)
+        else:
+            yield from (problem("T037", misfit.message, misfit.hint) for misfit in misfits(plan, step, found))
 
 
 def _files_below(root: Path) -> Iterator[Path]:

@@ -24,6 +24,7 @@ COLUMNS = (
     "started_at",
     "beat_at",
     "lease_left_ms",
+    "beat_age_ms",
 )
 
 
@@ -36,7 +37,7 @@ class Workers:
     async def list(self, *, stopped: bool = False) -> Rows:
         """Every registered process: `live`, `draining` or `lost` (its lease is over); with `stopped` the ended, too.
 
-        `in_hand` is how many steps it held at its last beat, `lease_left_ms` is negative once the lease is over.
+        `in_hand` is how many steps it held at its last beat, `beat_age_ms` ago; `lease_left_ms` may be negative.
         """
         rows = await self._connection.execute(query("workers", "list"), {"stopped": stopped})
         return [dict(zip(COLUMNS, row, strict=True)) for row in rows]

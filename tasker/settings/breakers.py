@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from tasker.settings.table import Table, choice, number, table, whole
@@ -11,9 +12,21 @@ _SUCCESSES = "Successes in a row, half-open, that close the breaker."
 _TIMEOUT = "How long an open breaker refuses before it lets a trial through."
 
 
+PRESETS: Mapping[str, Mapping[str, int]] = {
+    "conservative": {"failure_threshold": 2, "success_threshold": 5, "timeout_seconds": 120},
+    "balanced": {"failure_threshold": 5, "success_threshold": 3, "timeout_seconds": 60},
+    "aggressive": {"failure_threshold": 10, "success_threshold": 2, "timeout_seconds": 30},
+    "database": {"failure_threshold": 3, "success_threshold": 2, "timeout_seconds": 30},
+}
+"""Thresholds that go together (H-31)."""
+Preset = Literal["none", "conservative", "balanced", "aggressive", "database"]
+_PRESET = "Thresholds and time that go together; what is set beside it counts above it."
+
+
 class Breaker(Table):
     """What counts for every breaker that says nothing else."""
 
+    preset: Preset = choice("none", _PRESET)
     failure_threshold: int = whole(5, 1, 100, _FAILURES, advice="2 in tests, 10 in production.")
     success_threshold: int = whole(2, 1, 100, _SUCCESSES, advice="1 in tests, 5 in production.")
     timeout_seconds: int = whole(30, 1, 300, _TIMEOUT, advice="5 in tests, 60 in production.")
@@ -22,6 +35,7 @@ class Breaker(Table):
 class Thresholds(Table):
     """A component's own thresholds and time. Unset, what is set in default_config counts."""
 
+    preset: Preset = choice("none", _PRESET)
     failure_threshold: int = whole(5, 1, 100, _FAILURES)
     success_threshold: int = whole(2, 1, 100, _SUCCESSES)
     timeout_seconds: int = whole(30, 1, 300, _TIMEOUT)
@@ -34,6 +48,7 @@ class WebThresholds(Thresholds):
 class ReadinessThresholds(Table):
     """Promoting retries that are due, and sweeping. Open: the round is skipped."""
 
+    preset: Preset = choice("none", _PRESET)
     failure_threshold: int = whole(10, 1, 100, _FAILURES)
     success_threshold: int = whole(3, 1, 100, _SUCCESSES)
     timeout_seconds: int = whole(30, 1, 300, _TIMEOUT)

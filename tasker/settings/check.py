@@ -23,10 +23,15 @@ PlaceOf = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The settings, None when there is a problem."""
+    """What was found; `usable` are the settings without what has a problem."""
 
-    settings: Settings | None
+    usable: Settings
     problems: tuple[Problem, ...]
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings, None when there is a problem."""
+        return None if self.problems else self.usable
 
 
 def check(
@@ -44,7 +49,7 @@ def check(
     broken = {_base(problem.path) for problem in found}
     found += [problem for problem in broken_rules(settings) if problem.path not in broken]
     problems = tuple(replace(problem, place=place_of(problem.path)) for problem in found)
-    return Checked(None if problems else settings, problems)
+    return Checked(settings, problems)
 
 
 def _parsed(values: Mapping[str, Any]) -> Settings:
@@ -126,7 +131,8 @@ def _suggestion(path: str, value: Any) -> str:
     known = [*by_path(), *tables()]
     above, _, name = path.rpartition(".")
     siblings = [each.rpartition(".")[2] for each in known if each.rpartition(".")[0] == above]
-    if close := get_close_matches(name, siblings, 1, 0.6):
+    of_its_kind = {each.rpartition(".")[2] for each in (tables() if isinstance(value, Mapping) else by_path())}
+    if close := get_close_matches(name, [each for each in siblings if each in of_its_kind], 1, 0.6):
         return f"Did you mean {_deeper(f'{above}.{close[0]}'.lstrip('.'), value)}?"
     elsewhere = [each for each in known if each.endswith(f".{path}")] or [
         each for each in known if each.rpartition(".")[2] == name

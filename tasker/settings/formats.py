@@ -71,6 +71,12 @@ def _pattern(value: str) -> str:
     raise _wrong("Not a pattern of file names", 'Use format like "templates/**/*.{yml,yaml}"')
 
 
+def _callable_pattern(value: str) -> str:
+    if re.fullmatch(r"\*|[^\W\d]\w*(\.[^\W\d]\w*)*(\.\*)?", value):
+        return value
+    raise _wrong("Not a path that a template may import", 'Use format like "my_project.*" or "my_project.pay.Charge"')
+
+
 def _name_prefix(value: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9_]+", value, re.ASCII):
         return value
@@ -106,5 +112,6 @@ Pattern = Annotated[str, AfterValidator(_pattern)]
 AmqpUrl = Annotated[str, _url_of("amqp", "amqps")]
 RedisUrl = Annotated[str, _url_of("redis", "rediss", "unix")]
 NatsUrls = Annotated[str, _url_of("nats", "tls", "ws", "wss", separator=",")]
+CallablePattern = Annotated[str, AfterValidator(_callable_pattern)]
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
 WebUrl = Annotated[str, _url_of("http", "https")]

@@ -8,11 +8,12 @@ from tasker.settings.api import OrchestrationClient, OrchestrationGrpc, Orchestr
 from tasker.settings.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
 from tasker.settings.channels import CommonChannels, WorkerChannels
 from tasker.settings.event_systems import OrchestrationSystems, WorkerSystems
+from tasker.settings.formats import CallablePattern
 from tasker.settings.growing import BatchProcessing, DeadLetters, DecisionPoints
 from tasker.settings.queues import Queues
 from tasker.settings.running import Backoff, Execution, Sweep, TaskTemplates
 from tasker.settings.storage import Cache, Database
-from tasker.settings.table import Table, choice, flag, table, text, whole
+from tasker.settings.table import Table, choice, flag, several, table, text, whole
 
 
 class Common(Table):
@@ -72,6 +73,16 @@ class WorkerExecution(Table):
     )
 
 
+class Handlers(Table):
+    """Which code templates may name."""
+
+    allow: tuple[CallablePattern, ...] = several(
+        (),
+        "What templates may import by its path beside the handlers that are registered or found: `my_project.*` is "
+        "everything below a package, `*` everything that is installed.",
+    )
+
+
 class Worker(Table):
     """What runs handlers."""
 
@@ -83,6 +94,7 @@ class Worker(Table):
     event_systems: WorkerSystems = table(WorkerSystems)
     execution: WorkerExecution = table(WorkerExecution)
     grpc: WorkerGrpc = table(WorkerGrpc)
+    handlers: Handlers = table(Handlers)
     lease: Lease = table(Lease)
     mpsc_channels: WorkerChannels = table(WorkerChannels)
     orchestration_client: OrchestrationClient = table(OrchestrationClient)

@@ -20,12 +20,12 @@ class DepthThresholds(Table):
     """When a namespace has too much ready work, with whichever backend: its steps in the queue, held back or paused."""
 
     critical_threshold: int = whole(
-        5000, 1, 2**31, "Ready steps from which on new tasks without priority are refused (503)."
+        5000, 1, 1_000_000_000, "Ready steps from which on new tasks without priority are refused (503)."
     )
     overflow_threshold: int = whole(
         10_000,
         1,
-        2**31,
+        1_000_000_000,
         "Ready steps from which on tasks of positive priority are refused, too, and an error is logged.",
     )
 

@@ -32,6 +32,16 @@ _SEARCH = (
 _AGE = "A message is never too young or too old: the row in the database says whether it still counts; leave it out"
 _LIMITS = "Memory and processor time are limited by the system that starts the process (container, systemd)"
 
+_ROOTS = ("common", "orchestration", "worker")
+_POOLS = (
+    "There are no pools of executors: an orchestrator works in one event loop, and a worker runs steps in its slots; "
+    "use worker.mpsc_channels.handler_dispatch.max_concurrent_handlers, worker.execution.threads, and more processes"
+)
+_HEALTH = (
+    "A process judges its own health; use health and timing.health_check_interval_seconds of "
+    "{root}.event_systems.{root}"
+)
+
 REFUSED: Mapping[str, str] = {
     "common.cache.key_prefix": "Keys of the cache begin with tasker:; leave it out",
     "common.cache.memcached": "There is no memcached cache; use backend redis or moka",
@@ -47,9 +57,11 @@ REFUSED: Mapping[str, str] = {
     "common.queues.naming_pattern": _QUEUE_NAMES,
     "common.queues.orchestration_namespace": _QUEUE_NAMES,
     "common.queues.worker_namespace": _QUEUE_NAMES,
-    "common.system": "Outside systems are named in the template; use its system_dependencies.primary",
+    "common.system": "Outside systems are named where steps use them; use circuit_breaker.name in the template",
+    **dict.fromkeys(("executor_pools", *(f"{root}.executor_pools" for root in _ROOTS)), _POOLS),
+    **{f"{root}.health": _HEALTH.format(root=root) for root in ("orchestration", "worker")},
     "orchestration.batch_processing.default_batch_size": (
-        "A batchable handler decides how it cuts; use batch_config.batch_size in the template, which it reads"
+        "A batchable handler decides how it cuts; use handler.initialization in the template, which it reads"
     ),
     "orchestration.batch_processing.max_parallel_batches": (
         "Batches run as far as workers have free slots; use max_concurrent_handlers and common.execution.enqueue_window"

@@ -16,6 +16,7 @@ SINGLE_PROCESS: MappingProxyType[str, Any] = MappingProxyType(
         "orchestration.decision_points.max_decision_depth": 3,
         "orchestration.decision_points.warn_threshold_depth": 2,
         "worker.circuit_breakers.ffi_completion_send.slow_send_threshold_ms": 10_000,
+        "worker.handlers.allow": ("*",),
         "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": 100,
     }
 )

@@ -8,9 +8,11 @@ from tasker.step_handler.checkpoint import CheckpointYield, checkpoint_yield
 from tasker.step_handler.decision import DecisionHandler
 from tasker.step_handler.functional import (
     BatchConfig,
+    Batches,
     Decision,
     FunctionalHandler,
     api_handler,
+    batch_aggregator,
     batch_analyzer,
     batch_worker,
     decision_handler,
@@ -28,6 +30,7 @@ __all__ = [
     "ApiStepHandler",
     "BaseStepHandler",
     "BatchConfig",
+    "Batches",
     "CheckpointYield",
     "Decision",
     "DecisionHandler",
@@ -35,6 +38,7 @@ __all__ = [
     "FunctionalHandler",
     "StepHandler",
     "api_handler",
+    "batch_aggregator",
     "batch_analyzer",
     "batch_worker",
     "checkpoint_yield",

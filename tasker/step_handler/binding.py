@@ -67,9 +67,9 @@ def _arguments(wanted: list[Argument], context: StepContext) -> dict[str, Any]:
 def declared_readers(function: Callable[..., Any]) -> dict[str, Reader]:
     """The readers that `@depends_on` and `@inputs` declared on the function."""
     dependencies = {
-        name: dependency_reader(name, step, model) for name, (step, model) in _dependencies(function).items()
+        name: dependency_reader(name, step, model) for name, (step, model) in declared_dependencies(function).items()
     }
-    keys, model = _inputs(function)
+    keys, model = declared_inputs(function)
     fields = {key: input_reader(key) for key in keys}
     return dependencies | fields | ({"inputs": model_reader(model)} if model else {})
 
@@ -82,7 +82,7 @@ def dependency_reader(parameter: str, step: str, model: type | None) -> Reader:
         value = context.get_dependency_result(step)
         if value is None:
             return ABSENT
-        return value if adapter is None else _validated(adapter, value, f"result of step {step!r} (for {parameter!r})")
+        return value if adapter is None else validated(adapter, value, f"result of step {step!r} (for {parameter!r})")
 
     return read
 
@@ -95,7 +95,7 @@ def input_reader(key: str) -> Reader:
 def model_reader(model: type) -> Reader:
     """Reads the whole context of the task, validated to `model`."""
     adapter: TypeAdapter[Any] = TypeAdapter(model)
-    return lambda context: _validated(adapter, context.input_data, "task's context (for 'inputs')")
+    return lambda context: validated(adapter, context.input_data, "task's context (for 'inputs')")
 
 
 def declare(function: Callable[..., Any], key: str, value: Any) -> None:
@@ -107,12 +107,14 @@ def _declared(function: Callable[..., Any], key: str, default: Any) -> Any:
     return function.__dict__.get("_tasker_arguments", {}).get(key, default)
 
 
-def _dependencies(function: Callable[..., Any]) -> dict[str, tuple[str, type | None]]:
+def declared_dependencies(function: Callable[..., Any]) -> dict[str, tuple[str, type | None]]:
+    """What `@depends_on` says: parameter -> the step whose result fills it, and its model."""
     found: dict[str, tuple[str, type | None]] = _declared(function, "depends_on", {})
     return found
 
 
-def _inputs(function: Callable[..., Any]) -> tuple[tuple[str, ...], type | None]:
+def declared_inputs(function: Callable[..., Any]) -> tuple[tuple[str, ...], type | None]:
+    """What `@inputs` says: names of inputs, or a model."""
     return _declared(function, "input_keys", ()), _declared(function, "input_model", None)
 
 
@@ -120,7 +122,8 @@ def _the_context(context: StepContext) -> StepContext:
     return context
 
 
-def _validated(adapter: TypeAdapter[Any], value: Any, what: str) -> Any:
+def validated(adapter: TypeAdapter[Any], value: Any, what: str) -> Any:
+    """The value as the adapter's type. Raises `ValidationError` (permanent) that names `what` and the fields."""
     try:
         return adapter.validate_python(value)
     except PydanticError as error:
@@ -138,7 +141,7 @@ def _check_parameters(
         )
         if parameter.name not in sources and not optional:
             raise ConfigurationError(
-                f"{_where(function)}: nothing fills the parameter {parameter.name!r}",
+                f"{where(function)}: nothing fills the parameter {parameter.name!r}",
                 hint=f'add @inputs("{parameter.name}") or @depends_on({parameter.name}="<step>"), '
                 "or name it `context` for the step's context",
             )
@@ -148,12 +151,13 @@ def _check_declared(function: Callable[..., Any], parameters: Mapping[str, inspe
     for name in declared_readers(function):
         if name not in parameters:
             raise ConfigurationError(
-                f"{_where(function)}: {name!r} is declared but the function has no such parameter",
+                f"{where(function)}: {name!r} is declared but the function has no such parameter",
                 hint=f"add the parameter {name!r}, or remove it from @depends_on or @inputs",
             )
 
 
-def _where(function: Callable[..., Any]) -> str:
+def where(function: Callable[..., Any]) -> str:
+    """The function's name and `(file:line)`, for messages."""
     code = getattr(function, "__code__", None)
     place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
     return f"{getattr(function, '__qualname__', repr(function))}{place}"

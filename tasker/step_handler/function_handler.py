@@ -6,13 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
+from tasker.batch_processing.aggregation import BatchAggregationScenario, Batches
 from tasker.batch_processing.cursors import ranges_by_size
 from tasker.batch_processing.results import analysis_result, no_op_result, worker_result
 from tasker.errors import PermanentError
 from tasker.step_handler.base import StepHandler
-from tasker.step_handler.binding import Reader, bind
+from tasker.step_handler.binding import Reader, bind, validated
 from tasker.step_handler.decisions import BatchConfig, Decision
 from tasker.step_handler.mixins.api import APIMixin
 from tasker.step_handler.mixins.decision import decision_result
@@ -118,6 +119,27 @@ class BatchWorkerFunction(FunctionHandler):
     def convert(self, value: Any) -> StepHandlerResult:
         """A `BatchWorkerOutcome`, or anything that a step's function may return."""
         return worker_result(value, None, None) if isinstance(value, BatchWorkerOutcome) else plain_result(value)
+
+
+class BatchAggregatorFunction(FunctionHandler):
+    """A function that puts the results of batch workers together."""
+
+    analyzer: ClassVar[str]
+    worker_template: ClassVar[str]
+    model: ClassVar[type | None]
+
+    def readers(self) -> Mapping[str, Reader]:
+        """Fills `batches`, each result as the type that was asked for."""
+        adapter: TypeAdapter[Any] | None = None if self.model is None else TypeAdapter(self.model)
+
+        def made(name: str, result: dict[str, Any]) -> Any:
+            return result if adapter is None else validated(adapter, result, f"result of step {name!r} (for 'batches')")
+
+        def read(context: StepContext) -> Batches[Any]:
+            found = BatchAggregationScenario.detect(context.dependency_results, self.analyzer, self.worker_template)
+            return Batches.of(found, made)
+
+        return {"batches": read}
 
 
 class ApiFunction(APIMixin, FunctionHandler):

@@ -11,15 +11,18 @@ A function stays an ordinary function, so a test calls it with plain values. Syn
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from tasker.batch_processing.aggregation import Batches
 from tasker.errors import UsageError
 from tasker.step_handler.base import StepHandler
 from tasker.step_handler.binding import declare
 from tasker.step_handler.decisions import BatchConfig, Decision
 from tasker.step_handler.function_handler import (
     ApiFunction,
+    BatchAggregatorFunction,
     BatchAnalyzerFunction,
     BatchWorkerFunction,
     DecisionFunction,
@@ -29,10 +32,12 @@ from tasker.step_handler.function_handler import (
 
 __all__ = [
     "BatchConfig",
+    "Batches",
     "Decision",
     "FunctionalHandler",
     "HandlerDecorator",
     "api_handler",
+    "batch_aggregator",
     "batch_analyzer",
     "batch_worker",
     "decision_handler",
@@ -68,22 +73,36 @@ def step_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
     A dict is the result, a pydantic model is dumped, None is an empty result, any other value is `{"result": value}`.
     `PermanentError` ends the step, `RetryableError` and every other exception ask for another attempt.
     """
-    return _decorator(FunctionHandler, name, version)
+    return _decorator("step_handler", FunctionHandler, name, version)
 
 
 def decision_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function decides: it returns `Decision.route([...])` or `Decision.skip(reason)`."""
-    return _decorator(DecisionFunction, name, version)
+    return _decorator("decision_handler", DecisionFunction, name, version)
 
 
 def batch_analyzer(name: str, worker_template: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function cuts work: it returns a `BatchConfig`; `worker_template` names the template's batch_worker step."""
-    return _decorator(BatchAnalyzerFunction, name, version, worker_template=worker_template)
+    return _decorator("batch_analyzer", BatchAnalyzerFunction, name, version, worker_template=worker_template)
 
 
 def batch_worker(name: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function does one batch, given as `batch_context` (start, end, checkpoint, `checkpoint_yield`)."""
-    return _decorator(BatchWorkerFunction, name, version)
+    return _decorator("batch_worker", BatchWorkerFunction, name, version)
+
+
+def batch_aggregator(
+    name: str, analyzer: str, worker_template: str | tuple[str, type], version: str = "1.0.0"
+) -> HandlerDecorator:
+    """The function puts batches together, given as `batches`: a `Batches` with every worker's result.
+
+    `analyzer` names the template's batchable step, `worker_template` its batch_worker. With a model,
+    `worker_template=("process_rows", Part)`, each result is validated and `batches` is a `Batches[Part]`; a misfit is a
+    permanent failure.
+    """
+    worker, model = (worker_template, None) if isinstance(worker_template, str) else worker_template
+    attributes = {"analyzer": analyzer, "worker_template": worker, "model": model}
+    return _decorator("batch_aggregator", BatchAggregatorFunction, name, version, **attributes)
 
 
 def api_handler(
@@ -98,6 +117,7 @@ def api_handler(
     `timeout` is seconds.
     """
     return _decorator(
+        "api_handler",
         ApiFunction,
         name,
         version,
@@ -123,6 +143,8 @@ def inputs(*keys_or_model: str | type) -> Callable[[Callable[..., Any]], Callabl
     `inputs(Model)` fills one parameter `inputs` with the whole context, validated; a misfit is a permanent failure. A
     missing field gives the parameter's default, or None.
     """
+    if any(inspect.isfunction(item) for item in keys_or_model):
+        raise UsageError("@inputs needs the names of inputs, or a model", hint='write @inputs("card", "amount")')
     keys = tuple(item for item in keys_or_model if isinstance(item, str))
     models = [item for item in keys_or_model if not isinstance(item, str)]
     if len(models) > 1 or (models and keys):
@@ -130,12 +152,24 @@ def inputs(*keys_or_model: str | type) -> Callable[[Callable[..., Any]], Callabl
     return _declaration("input_model", models[0]) if models else _declaration("input_keys", keys)
 
 
-def _decorator(base: type[FunctionHandler], name: str, version: str, **attributes: Any) -> HandlerDecorator:
+def _decorator(
+    decorator: str, base: type[FunctionHandler], name: str, version: str, **attributes: Any
+) -> HandlerDecorator:
+    _check_name(decorator, name)
+
     def decorate(function: F, /) -> F:
         function.__dict__["_handler_class"] = handler_class(base, function, name, version, **attributes)
         return function
 
     return decorate
+
+
+def _check_name(decorator: str, name: Any) -> None:
+    """Raise `UsageError` for a decorator without parentheses, which gets the function in place of the name."""
+    if isinstance(name, str) and name.strip():
+        return
+    meant = getattr(name, "__name__", "my_handler")
+    raise UsageError(f"@{decorator} needs the name of the handler", hint=f'write @{decorator}("{meant}")')
 
 
 def _declaration(key: str, value: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepBreaker, StepPlan, StepType
+from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepPlan, StepType
 from tasker.template.drafts import StepDraft
 from tasker.template.graph import Graph
-from tasker.template.overrides import Settings, settings
-from tasker.template.retry import retry_policy
+from tasker.template.overrides import Overrides, Settings, overrides, settings
+from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
 
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
-OLDER_LIFECYCLE_KEYS = ("max_retries", "backoff_multiplier")
 
 
-def build_plan(document: Mapping[str, Any], graph: Graph, environment: str | None, retry: RetryPolicy) -> Plan:
+def build_plan(document: Mapping[str, Any], graph: Graph, environment: str | None) -> Plan:
     """The plan of a document without errors, with the overrides of the environment applied."""
+    overridden = overrides(document, environment)
     kept = {key: document[key] for key in KEPT_IN_METADATA if key in document}
     return Plan(
         namespace=document["namespace_name"],
         name=document["name"],
         version=document["version"],
-        steps=tuple(_step(name, index, document, graph, environment, retry) for index, name in enumerate(graph.order)),
+        steps=tuple(_step(name, index, graph, overridden) for index, name in enumerate(graph.order)),
         description=document.get("description"),
         input_schema=document.get("input_schema"),
         identity_strategy=document.get("identity_strategy", "strict"),
@@ -40,11 +40,9 @@ def _systems(document: Mapping[str, Any]) -> dict[str, Any]:
     return {} if systems is None else {"primary": "default", "secondary": [], **systems}
 
 
-def _step(
-    name: str, ordinal: int, document: Mapping[str, Any], graph: Graph, environment: str | None, retry: RetryPolicy
-) -> StepPlan:
+def _step(name: str, ordinal: int, graph: Graph, overridden: Overrides) -> StepPlan:
     draft = graph.steps[name]
-    chosen = settings(draft, document, environment)
+    chosen = settings(draft, overridden)
     values = draft.values
     return StepPlan(
         name=name,
@@ -53,17 +51,17 @@ def _step(
         ordinal=ordinal,
         level=graph.levels[name],
         depends_on=draft.depends_on,
-        ancestors=tuple(sorted(graph.ancestors[name])),
-        descendants=tuple(sorted(graph.descendants[name])),
         static=graph.is_static(name),
-        retry=retry_policy(draft, chosen, retry),
+        retry=retry_policy(draft, chosen),
+        inherits=inherited(draft, chosen),
         timeout_seconds=None if chosen.timeout_seconds is None else float(chosen.timeout_seconds),
         execution=values.get("execution", {}).get("mode"),
+        memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),
         circuit_breaker=step_breaker(values.get("circuit_breaker")),
         result_schema=values.get("result_schema"),
         batch=_batch(draft, graph),
-        lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_LIFECYCLE_KEYS},
+        lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_KEYS},
         system_dependency=values.get("system_dependency"),
         publishes_events=tuple(_event(event) for event in values.get("publishes_events", ())),
         description=values.get("description"),

@@ -41,6 +41,8 @@ ERRORS = {
     "T034": "Unknown retry profile",
     "T035": "A handler that cannot be resolved",
     "T036": "Two settings for one circuit breaker",
+    "T037": "A handler that reads what its step cannot have",
+    "T038": "A limit of memory without a process",
     "T040": "Unknown dependency",
     "T041": "A cycle of dependencies",
     "T050": "A batch_worker without exactly one batchable step",
@@ -65,6 +67,7 @@ WARNINGS = {
     "T082": "The first delay is above the limit of delays",
     "T083": "An older spelling, or a key without effect",
     "T084": "A variable that is not replaced",
+    "T085": "A key that has no effect in this version",
 }
 
 CODES = {**ERRORS, **WARNINGS}

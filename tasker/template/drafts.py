@@ -81,7 +81,10 @@ def _type_is_known(index: int, values: Mapping[str, Any], reading: Reading) -> b
 
 def _report_repeated(draft: StepDraft) -> None:
     written = list(draft.values.get("dependencies", ()))
+    seen: set[str] = set()
     for position, name in enumerate(written):
-        if isinstance(name, str) and name in written[:position]:
+        if isinstance(name, str) and name in seen:
             place = draft.reading.value(*draft.path, "dependencies", position)
             draft.report("T042", f"`{name}` is listed twice", place, "remove one of them")
+        elif isinstance(name, str):
+            seen.add(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,22 +59,30 @@ class Graph:
         return len(self.order) < len(self.steps)
 
     @cached_property
-    def ancestors(self) -> dict[str, frozenset[str]]:
-        """For each ordered step every step above it."""
-        found: dict[str, frozenset[str]] = {}
-        for name in self.order:
-            parents = self.parents[name]
-            found[name] = frozenset(parents).union(*(found[parent] for parent in parents))
-        return found
+    def below_expanding(self) -> frozenset[str]:
+        """The ordered steps below one that creates steps."""
+        return self._below(name for name, step in self.steps.items() if step.type in EXPANDING)
 
     @cached_property
-    def descendants(self) -> dict[str, frozenset[str]]:
-        """For each ordered step every ordered step below it."""
-        found: dict[str, frozenset[str]] = {}
+    def below_tainted(self) -> frozenset[str]:
+        """The ordered steps below a tainted one."""
+        return self._below(self.tainted)
+
+    @cached_property
+    def above_convergences(self) -> frozenset[str]:
+        """The ordered steps that a convergence waits for, directly or not."""
+        found: set[str] = set()
         for name in reversed(self.order):
-            children = [child for child in self.children[name] if child in found]
-            found[name] = frozenset(children).union(*(found[child] for child in children))
-        return found
+            if any(child in found or self.is_a(child, StepType.DEFERRED) for child in self.children[name]):
+                found.add(name)
+        return frozenset(found)
+
+    def _below(self, names: Iterable[str]) -> frozenset[str]:
+        above, found = frozenset(names), set[str]()
+        for name in self.order:
+            if any(parent in above or parent in found for parent in self.parents[name]):
+                found.add(name)
+        return frozenset(found)
 
     @cached_property
     def levels(self) -> dict[str, int]:
@@ -92,7 +100,7 @@ class Graph:
         """True when the step exists from the start: no pattern or convergence, and nothing above decides (C-10)."""
         if self.steps[name].type in (StepType.DEFERRED, StepType.BATCH_WORKER):
             return False
-        return not any(self.steps[above].type in EXPANDING for above in self.ancestors[name])
+        return name not in self.below_expanding
 
 
 def build_graph(drafts: Sequence[StepDraft], complete: bool) -> Graph:
@@ -125,11 +133,26 @@ def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft]) -> bool:
 
 def _report_cycles(graph: Graph) -> None:
     reported: set[str] = set()
-    for name in [n for n in graph.steps if n not in graph.order] if graph.cyclic else []:
+    for name in _between_cycles(graph) if graph.cyclic else ():
         path = () if name in reported else _cycle_through(name, graph.parents)
         if path:
             reported.update(path)
             _report_cycle(path, graph)
+
+
+def _between_cycles(graph: Graph) -> list[str]:
+    """The steps with a cycle above them and one below, or in one: the rest leads to none, however long the way is."""
+    above = set(graph.steps).difference(graph.order)
+    waiting = {name: sum(child in above for child in graph.children[name]) for name in above}
+    ends = [name for name, count in waiting.items() if count == 0]
+    while ends:
+        name = ends.pop()
+        above.discard(name)
+        for parent in graph.parents[name]:
+            if parent in above:
+                waiting[parent] -= 1
+                ends += [parent] if waiting[parent] == 0 else []
+    return [name for name in graph.steps if name in above]
 
 
 def _report_cycle(path: tuple[str, ...], graph: Graph) -> None:

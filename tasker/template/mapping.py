@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.foreign import Ways, instead
+from tasker.template.idle import Idle
 from tasker.template.nodes import Entry, Node
 from tasker.template.reading import Path, Reading
 from tasker.template.shapes import INVALID, ListOf, MapOf, Shape, wrong_type
@@ -16,7 +18,8 @@ class Key:
     """One row of the table of keys.
 
     `aliases` are other spellings; `older` names those of them that are deprecated. `notice` deprecates the key itself,
-    `refused` makes it an error; both say what to do. `default` is for readers; the compiler fills it in.
+    `refused` makes it an error; both say what to do. `idle` warns that nothing comes of it, and says why and what does.
+    `default` is for readers; the compiler fills it in.
     """
 
     name: str
@@ -28,6 +31,7 @@ class Key:
     older: tuple[str, ...] = ()
     notice: str | None = None
     refused: str | None = None
+    idle: Idle | None = None
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -43,6 +47,8 @@ class Mapping:
     keys: tuple[Key, ...]
     shorthand: str | None = None
     """The key that a bare text stands for (D-38)."""
+    foreign: Ways = ()
+    """Keys that other systems have here."""
 
     def read(self, node: Node, path: Path, reading: Reading) -> Any:
         """The values that can be used, under canonical keys."""
@@ -76,6 +82,8 @@ class Mapping:
     def _report_notice(self, key: Key, spelling: str, entry: Entry, reading: Reading) -> None:
         if key.refused:
             reading.report.add("T027", f"`{spelling}` is not supported", entry.key, key.refused)
+        elif key.idle:
+            reading.report.add("T085", f"`{spelling}` has no effect: {key.idle.why}", entry.key, key.idle.instead)
         elif key.notice:
             reading.report.add("T083", f"`{spelling}` is deprecated", entry.key, key.notice)
         elif spelling in key.older:
@@ -87,6 +95,9 @@ class Mapping:
 
     def _report_unknown(self, names: list[str], entries: dict[str, Entry], reading: Reading) -> None:
         for name in names:
+            if way := instead(name, self.foreign):
+                reading.report.add("T027", f"`{name}` is no key of {self.title}", entries[name].key, way)
+                continue
             message = f"unknown key `{name}` in {self.title}"
             reading.report.add("T020", message, entries[name].key, self._hint_for(name))
 
@@ -97,7 +108,7 @@ class Mapping:
         return did_you_mean(name, self._known) or f"known keys: {listed(key.name for key in self.keys)}"
 
     def _report_missing(self, unknown: list[str], node: Node, reading: Reading) -> None:
-        meant = {hint for name in unknown if (hint := did_you_mean(name, self._known))}
+        meant = {hint for name in unknown if (hint := instead(name, self.foreign) or did_you_mean(name, self._known))}
         for key in self.keys:
             absent = key.required and not any(name in node.value for name in key.spellings)
             if absent and not any(f"`{name}`" in hint for hint in meant for name in key.spellings):

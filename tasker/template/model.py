@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tasker.contracts.limits import MAX_ATTEMPTS, MAX_COUNT, MAX_MILLISECONDS, MAX_MINUTES, MAX_MULTIPLIER, MAX_SECONDS
 from tasker.contracts.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
+from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
+from tasker.template.idle import BATCH_SIZE, EVENTS, PARALLELISM, STALENESS, SYSTEMS, WORKER_TEMPLATE
 from tasker.template.mapping import Key, Mapping
 from tasker.template.schema_shape import Schema
 from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
@@ -17,8 +20,12 @@ NAMESPACE_RULE = (
 MAX_NAMESPACE = 33
 """So that `{namespace}_domain_events` fits into a queue's name of 47 characters (X-19)."""
 
-COUNT = Number(whole=True, minimum=1)
-MINUTES = Number(above=0)
+COUNT = Number(whole=True, minimum=1, maximum=MAX_COUNT)
+MINUTES = Number(above=0, maximum=MAX_MINUTES)
+SECONDS = Number(above=0, maximum=MAX_SECONDS)
+DELAY_SECONDS = Number(minimum=0, maximum=MAX_SECONDS)
+DELAY_MS = Number(whole=True, minimum=0, maximum=MAX_MILLISECONDS)
+ATTEMPTS = Number(whole=True, minimum=0, maximum=MAX_ATTEMPTS)
 NAME_TEXT = Text(NAME, NAME_RULE, max_length=128)
 PROSE = Text(may_be_empty=True)
 
@@ -36,20 +43,26 @@ RETRY = Mapping(
         Key("retryable", Boolean(), "Whether a failed step may run again.", default=True),
         Key(
             "max_attempts",
-            Number(whole=True, minimum=0),
+            ATTEMPTS,
             "How often the step may run in all, the first run included; 1 for a decision without a `retry` block.",
             default=3,
             aliases=("limit",),
             older=("limit",),
         ),
         Key("backoff", Choice(BACKOFFS), "How the delay before the next attempt grows.", default="exponential"),
-        Key("backoff_base_ms", Number(whole=True, minimum=0), "The first delay, in milliseconds.", default=1000),
-        Key("max_backoff_ms", Number(whole=True, minimum=0), "The longest delay, in milliseconds.", default=30_000),
-        Key("jitter", Fraction(DEFAULT_JITTER), "Share of the delay that is added or taken away at random.", default=0),
+        Key("backoff_base_ms", DELAY_MS, "The first delay, in milliseconds.", default=1000),
+        Key("max_backoff_ms", DELAY_MS, "The longest delay, in milliseconds.", default=30_000),
+        Key(
+            "jitter",
+            Fraction(DEFAULT_JITTER),
+            "Share of the delay that is added or taken away at random; `none`; `full`: from nothing to the delay.",
+            default=0,
+        ),
         Key("profile", Text(), f"A named policy, whose values the other keys override: {', '.join(RETRY_PROFILES)}."),
-        Key("initial_delay", Number(minimum=0), "The first delay, in seconds.", notice="write `backoff_base_ms`"),
-        Key("max_delay", Number(minimum=0), "The longest delay, in seconds.", notice="write `max_backoff_ms`"),
+        Key("initial_delay", DELAY_SECONDS, "The first delay, in seconds.", notice="write `backoff_base_ms`"),
+        Key("max_delay", DELAY_SECONDS, "The longest delay, in seconds.", notice="write `max_backoff_ms`"),
     ),
+    foreign=OF_RETRIES,
 )
 
 HANDLER = Mapping(
@@ -92,10 +105,10 @@ PUBLISHED_EVENT = Mapping(
 BATCH = Mapping(
     "`batch_config`",
     (
-        Key("batch_size", COUNT, "Items in one batch."),
-        Key("parallelism", COUNT, "Batches that should run side by side."),
+        Key("batch_size", COUNT, "Items in one batch.", idle=BATCH_SIZE),
+        Key("parallelism", COUNT, "Batches that should run side by side.", idle=PARALLELISM),
         Key("cursor_field", Text(), "The field that the cursors range over.", default="id"),
-        Key("worker_template", Text(), "The `batch_worker` step to make instances of."),
+        Key("worker_template", Text(), "The `batch_worker` step to make instances of.", idle=WORKER_TEMPLATE),
         Key("failure_strategy", FAILURE_STRATEGIES, "What a worker does with an item that fails.", default="fail_fast"),
         Key("checkpoint_interval", COUNT, "Items between two checkpoints; advice for the handler."),
     ),
@@ -104,16 +117,21 @@ BATCH = Mapping(
 STEP_LIFECYCLE = Mapping(
     "a step's `lifecycle`",
     (
-        Key("max_steps_in_process_minutes", MINUTES, "Minutes in progress after which the step counts as stale."),
+        Key(
+            "max_steps_in_process_minutes",
+            MINUTES,
+            "Minutes in progress after which the step counts as stale.",
+            idle=STALENESS,
+        ),
         Key(
             "max_retries",
-            Number(whole=True, minimum=0),
+            ATTEMPTS,
             "The same as `max_attempts`.",
             notice="write `retry: {max_attempts: ...}`",
         ),
         Key(
             "backoff_multiplier",
-            Number(minimum=1),
+            Number(minimum=1, maximum=MAX_MULTIPLIER),
             "The factor of exponential delays.",
             notice="choose a `retry` profile; exponential doubles",
         ),
@@ -122,7 +140,14 @@ STEP_LIFECYCLE = Mapping(
 
 EXECUTION = Mapping(
     "`execution`",
-    (Key("mode", Choice(("async", "thread", "process")), "Where the handler runs; otherwise by its kind."),),
+    (
+        Key("mode", Choice(("async", "thread", "process")), "Where the handler runs; otherwise by its kind."),
+        Key(
+            "memory_mb",
+            Number(whole=True, minimum=64, maximum=1024 * 1024),
+            "Memory that the process may hold, in MB, with Python itself; only with `mode: process`.",
+        ),
+    ),
 )
 
 CIRCUIT_BREAKER = Mapping(
@@ -158,10 +183,10 @@ STEP = Mapping(
         Key("description", PROSE, "What the step does."),
         Key("handler", HANDLER, "The code that runs the step.", required=True),
         Key("dependencies", ListOf(Text()), "The steps that must be complete before.", aliases=("depends_on",)),
-        Key("system_dependency", Text(), "One of the declared systems that the step works with."),
+        Key("system_dependency", Text(), "One of the declared systems that the step works with.", idle=SYSTEMS),
         Key("retry", RETRY, "How often and how soon a failed step runs again."),
         Key("lifecycle", STEP_LIFECYCLE, "When the step counts as stale."),
-        Key("timeout_seconds", Number(above=0), "The time limit of one attempt, in seconds."),
+        Key("timeout_seconds", SECONDS, "The time limit of one attempt, in seconds."),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",
@@ -172,18 +197,19 @@ STEP = Mapping(
         Key(
             "circuit_breaker", CIRCUIT_BREAKER, "Puts the step off while its handler keeps failing, without an attempt."
         ),
-        Key("publishes_events", ListOf(PUBLISHED_EVENT), "Events that the outcome of the step publishes."),
+        Key("publishes_events", ListOf(PUBLISHED_EVENT), "Events that the outcome of the step publishes.", idle=EVENTS),
         Key("batch_config", BATCH, "Advice for batch workers, given to each instance."),
         Key("result_schema", Schema(), "JSON Schema that the handler's result must fit."),
         Key("composition", Free(), "Actions inside a step.", refused="write the actions as a handler in Python"),
     ),
+    foreign=OF_STEPS,
 )
 
 OVERRIDE = Mapping(
     "an override",
     (
         Key("name", Text(), "The step to override, or `ALL` for every step.", required=True),
-        Key("timeout_seconds", Number(above=0), "The time limit of one attempt, in seconds."),
+        Key("timeout_seconds", SECONDS, "The time limit of one attempt, in seconds."),
         Key("retry", RETRY, "Takes the place of the step's `retry` block."),
         Key(
             "handler",
@@ -235,10 +261,16 @@ TEMPLATE = Mapping(
                 ),
             ),
             "Names of the outside systems that steps work with.",
+            idle=SYSTEMS,
         ),
-        Key("domain_events", ListOf(Mapping("an event of `domain_events`", EVENT)), "The events of this workflow."),
+        Key(
+            "domain_events",
+            ListOf(Mapping("an event of `domain_events`", EVENT)),
+            "The events of this workflow.",
+            idle=EVENTS,
+        ),
         Key("input_schema", Schema(), "JSON Schema that a task's context must fit when it is submitted."),
-        Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
+        Key("lifecycle", LIFECYCLE, "When a task counts as stale.", idle=STALENESS),
         Key(
             "identity_strategy",
             Choice(("strict", "caller_provided", "always_unique")),
@@ -255,4 +287,5 @@ TEMPLATE = Mapping(
         Key("environments", MapOf(ENVIRONMENT), "Overrides for each environment."),
         Key("steps", ListOf(STEP, at_least_one=True), "The steps, in any order.", required=True),
     ),
+    foreign=OF_TEMPLATES,
 )

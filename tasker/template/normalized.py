@@ -12,6 +12,7 @@ import yaml
 from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
 from tasker.contracts.retry_profiles import RETRY_PROFILES
 from tasker.template import scalars
+from tasker.template.retry import INHERITED
 
 
 def normalized_yaml(plan: Plan) -> str:
@@ -50,10 +51,10 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "handler": _without_empty(asdict(step.handler)),
             "dependencies": list(step.depends_on),
             "system_dependency": step.system_dependency,
-            "retry": _retry(step.retry),
-            "lifecycle": {**step.lifecycle, **_multiplier(step.retry)},
+            "retry": _retry(step),
+            "lifecycle": {**step.lifecycle, **_multiplier(step)},
             "timeout_seconds": step.timeout_seconds,
-            "execution": {"mode": step.execution} if step.execution else None,
+            "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
             "publishes_events": [dict(event) for event in step.publishes_events],
@@ -64,18 +65,19 @@ def _step(step: StepPlan) -> dict[str, Any]:
     )
 
 
-def _retry(policy: RetryPolicy) -> dict[str, Any]:
-    if policy.delays_ms:
-        return {}  # the step says nothing about retries; its delays are those of the settings
+def _retry(step: StepPlan) -> dict[str, Any]:
+    if step.inherits == INHERITED:
+        return {}  # the step says nothing about retries: what counts is said by a fleet's settings
     keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter", "profile")
-    values = asdict(policy)
+    values = asdict(step.retry)
     return {key: values[key] for key in keys if values[key] is not None}
 
 
-def _multiplier(policy: RetryPolicy) -> dict[str, float]:
+def _multiplier(step: StepPlan) -> dict[str, float]:
     """The factor when neither the profile nor the default gives it: only `lifecycle` has a key for it."""
-    base = RETRY_PROFILES.get(policy.profile or "", RetryPolicy())
-    return {} if policy.multiplier == base.multiplier else {"backoff_multiplier": policy.multiplier}
+    written, base = step.retry.multiplier, RETRY_PROFILES.get(step.retry.profile or "", RetryPolicy())
+    inherited = "multiplier" in step.inherits or (step.retry.profile and written == base.multiplier)
+    return {} if inherited else {"backoff_multiplier": written}
 
 
 def _without_empty(values: Mapping[str, Any], keep: tuple[str, ...] = ()) -> dict[str, Any]:

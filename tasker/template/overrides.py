@@ -22,7 +22,19 @@ class Settings:
     initialization: Mapping[str, Any]
 
 
-def settings(step: StepDraft, document: Mapping[str, Any], environment: str | None) -> Settings:
+Overrides = Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]]
+"""The entries of an environment by the step that they name, with their places."""
+
+
+def overrides(document: Mapping[str, Any], environment: str | None) -> Overrides:
+    """What the environment overrides; None: nothing."""
+    found: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
+    for path, override in _entries(document, environment):
+        found.setdefault(override["name"], []).append((path, override))
+    return found
+
+
+def settings(step: StepDraft, overridden: Overrides) -> Settings:
     """The step's own settings, below those of `ALL`, below those of the step's own entry."""
     handler = step.values.get("handler", {})
     result = Settings(
@@ -32,14 +44,15 @@ def settings(step: StepDraft, document: Mapping[str, Any], environment: str | No
         timeout_seconds=step.values.get("timeout_seconds"),
         initialization=handler.get("initialization", {}),
     )
-    for path, override in _entries_for(step.name, document, environment):
-        result = _overlay(result, path, override)
+    for name in (EVERY_STEP, step.name):
+        for path, override in overridden.get(name, ()):
+            result = _overlay(result, path, override)
     return result
 
 
 def check_overrides(steps: Sequence[StepDraft], document: Mapping[str, Any], reading: Reading) -> None:
     """Report overrides of steps that do not exist, and two overrides of one step in one environment."""
-    names = [step.name for step in steps]
+    names = {step.name: step for step in steps}
     for environment in document.get("environments", {}):
         seen: set[str] = set()
         for path, override in _entries(document, environment):
@@ -57,13 +70,6 @@ def _entries(document: Mapping[str, Any], environment: str | None) -> Iterator[t
     for index, override in enumerate(overrides):
         if isinstance(override, dict) and "name" in override:
             yield ("environments", str(environment), "steps", index), override
-
-
-def _entries_for(
-    name: str, document: Mapping[str, Any], environment: str | None
-) -> list[tuple[Path, Mapping[str, Any]]]:
-    entries = list(_entries(document, environment))
-    return [e for wanted in (EVERY_STEP, name) for e in entries if e[1]["name"] == wanted]
 
 
 def _overlay(below: Settings, path: Path, override: Mapping[str, Any]) -> Settings:

@@ -12,26 +12,34 @@ from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.drafts import StepDraft
 from tasker.template.overrides import Settings
 
-DEFAULT_POLICY = RetryPolicy()
+OLDER_KEYS = frozenset({"max_retries", "backoff_multiplier"})
+"""Keys of a retry that stand under `lifecycle`."""
+INHERITED = ("delays_ms", "jitter", "max_backoff_ms", "multiplier")
+"""What a step that says nothing about retries takes from a fleet's settings (D-82)."""
 
 
-def retry_policy(step: StepDraft, settings: Settings, default: RetryPolicy = DEFAULT_POLICY) -> RetryPolicy:
-    """The policy of a step. Keys that are written win over the profile, and the profile over the language's defaults.
-
-    A step without any key of a retry takes `default`; of the others those whose profile does not say how delays grow
-    take its `multiplier`.
-    """
+def retry_policy(step: StepDraft, settings: Settings) -> RetryPolicy:
+    """The policy of a step: what is written wins over the profile, and the profile over the language's defaults."""
     written = _written(step, settings)
-    silent = settings.retry is None and not written
-    base = replace(default, **_once(step)) if silent else _base(step, settings, default.multiplier)
-    policy = replace(base, **written)
+    policy = replace(_base(step, settings), **written)
     if not policy.retryable and "max_attempts" not in written:
         policy = replace(policy, max_attempts=1)
     _warn(step, settings, policy, written)
     return policy
 
 
-def _base(step: StepDraft, settings: Settings, multiplier: float) -> RetryPolicy:
+def inherited(step: StepDraft, settings: Settings) -> tuple[str, ...]:
+    """The fields that a fleet's settings give: all that they can for a step without any key of a retry.
+
+    Of the others those without a profile, which say how delays grow, inherit the multiplier unless it is written.
+    """
+    retry, lifecycle = settings.retry, step.values.get("lifecycle", {})
+    if retry is None and not OLDER_KEYS & lifecycle.keys():
+        return INHERITED
+    return () if "profile" in (retry or {}) or "backoff_multiplier" in lifecycle else ("multiplier",)
+
+
+def _base(step: StepDraft, settings: Settings) -> RetryPolicy:
     name: str | None = (settings.retry or {}).get("profile")
     if name is not None and name in RETRY_PROFILES:
         return RETRY_PROFILES[name]
@@ -40,7 +48,7 @@ def _base(step: StepDraft, settings: Settings, multiplier: float) -> RetryPolicy
         place = step.reading.value(*settings.retry_path, "profile")
         step.report("T034", f"unknown retry profile `{name}`", place, hint)
     once = _once(step) if settings.retry is None else {}
-    return RetryPolicy(multiplier=multiplier, **once)
+    return RetryPolicy(**once)
 
 
 def _once(step: StepDraft) -> dict[str, Any]:

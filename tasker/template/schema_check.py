@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from tasker.template.patterns import PatternRefused
+from tasker.template.schema_dialect import MOST_WORK, TooMuchWork, begin, bounded, formats
 from tasker.template.schema_messages import SchemaProblem, message_of, places_of
 
 if TYPE_CHECKING:
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 
 DATA_KEYWORDS = ("enum", "const", "default", "examples")
 """Keywords whose values are data, where `$ref` means nothing."""
+
+NAMES_OF_PROPERTIES = (("properties",), ("patternProperties",), ("$defs",), ("definitions",), ("dependentSchemas",))
+"""Keywords whose value is a mapping from names, which are no keywords."""
+MOST_PROBLEMS = 100
+"""More than so many are not told."""
 
 __all__ = ["Problem", "check_input", "check_result", "schema_problems"]
 
@@ -41,18 +48,33 @@ def check_input(plan: Plan, value: Any) -> list[Problem]:
     return [] if plan.input_schema is None else check_result(plan.input_schema, value)
 
 
-def check_result(schema: Mapping[str, Any], value: Any) -> list[Problem]:
-    """Every place where a value, such as a handler's result, does not fit the schema; empty when it fits."""
+def check_result(schema: Mapping[str, Any], value: Any, most_work: int = MOST_WORK) -> list[Problem]:
+    """The places where a value, such as a handler's result, does not fit the schema; empty when it fits.
+
+    They are all up to `MOST_PROBLEMS`. A check that takes more than `most_work` steps is given up: a problem, too.
+    """
+    begin(most_work)
+    try:
+        errors = list(islice(_validator(schema).iter_errors(value), MOST_PROBLEMS + 1))
+        problems = [problem for error in errors[:MOST_PROBLEMS] for problem in _problems(error)]
+    except Exception as error:
+        return [Problem("$", f"the schema cannot be used: {_why_unusable(error)}")]
+    if len(errors) > MOST_PROBLEMS:
+        problems.append(Problem("$", f"there are more problems than these {MOST_PROBLEMS}"))
+    return sorted(dict.fromkeys(problems), key=lambda problem: problem.path)
+
+
+def _why_unusable(error: Exception) -> str:
     from referencing.exceptions import Unresolvable
 
-    try:
-        problems = [problem for error in _validator(schema).iter_errors(value) for problem in _problems(error)]
-    except Unresolvable as error:
+    if isinstance(error, Unresolvable):
         target = f"#{error.ref}" if error.ref.startswith("/") else error.ref
-        problems = [Problem("$", f"the schema cannot be used: it refers to `{target}`, which does not exist")]
-    except RecursionError:
-        problems = [Problem("$", "the schema cannot be used: it refers to itself without end")]
-    return sorted(dict.fromkeys(problems), key=lambda problem: problem.path)
+        return f"it refers to `{target}`, which does not exist"
+    if isinstance(error, RecursionError):
+        return "it refers to itself without end"
+    if isinstance(error, (PatternRefused, TooMuchWork)):
+        return str(error)
+    raise error
 
 
 def schema_problems(schema: Mapping[str, Any]) -> list[SchemaProblem]:
@@ -63,12 +85,10 @@ def schema_problems(schema: Mapping[str, Any]) -> list[SchemaProblem]:
     dialect = validator_for(schema, default=unknown) if "$schema" in schema else _default_dialect()
     if dialect is unknown:
         return [SchemaProblem(("$schema",), f"`{schema['$schema']}` is not a dialect of JSON Schema that Tasker knows")]
-    meta = dialect(dialect.META_SCHEMA, format_checker=dialect.FORMAT_CHECKER)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `re` warns of odd patterns, which is no problem of the schema
-        errors = [_best(error) for error in meta.iter_errors(schema)]
+    meta = dialect(dialect.META_SCHEMA, format_checker=formats(dialect))
+    errors = [_best(error) for error in meta.iter_errors(schema)]
     invalid = [SchemaProblem(tuple(error.absolute_path), message_of(error)) for error in errors]
-    return list(dict.fromkeys(invalid)) or list(_broken_references(schema, schema, ()))
+    return list(dict.fromkeys(invalid)) or list(_broken_references(schema, schema, ())) or list(_unusable(schema))
 
 
 def _default_dialect() -> Any:
@@ -82,7 +102,10 @@ def _validator(schema: Mapping[str, Any]) -> Validator:
 
     # An explicit registry: without one, jsonschema would fetch remote references over the network.
     dialect = validator_for(schema, default=_default_dialect())
-    return dialect(schema, registry=_registry(), format_checker=dialect.FORMAT_CHECKER)
+    # Without `$schema`: a reference to the top would go on in the dialect that it names, which has no bounds.
+    plain = {key: value for key, value in schema.items() if key != "$schema"}
+    made: Validator = bounded(dialect)(plain, registry=_registry(), format_checker=dialect.FORMAT_CHECKER)
+    return made
 
 
 def _registry() -> Any:
@@ -116,6 +139,34 @@ def _broken_references(part: Any, schema: Mapping[str, Any], path: tuple[str | i
     elif isinstance(part, list):
         for index, value in enumerate(part):
             yield from _broken_references(value, schema, (*path, index))
+
+
+def _unusable(schema: Mapping[str, Any]) -> Iterator[SchemaProblem]:
+    """What is valid and cannot be checked here within bounds."""
+    found = {path[-1]: path for path in reversed(list(_keywords(schema, ())))}
+    if "patternProperties" in found and (path := found.get("unevaluatedProperties")):
+        reason = (
+            "`unevaluatedProperties` cannot be used in a schema with `patternProperties`: use `additionalProperties`"
+        )
+        yield SchemaProblem(path, reason)
+    yield from (
+        SchemaProblem(path, "only the top of a schema names its dialect")
+        for path in _keywords(schema, ())
+        if path[-1] == "$schema" and len(path) > 1
+    )
+
+
+def _keywords(part: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(part, list):
+        for index, value in enumerate(part):
+            yield from _keywords(value, (*path, index))
+    elif isinstance(part, Mapping):
+        names = path[-1:] in NAMES_OF_PROPERTIES and path[-2:-1] not in NAMES_OF_PROPERTIES
+        for key, value in part.items():
+            if not names:
+                yield (*path, key)
+            if names or key not in DATA_KEYWORDS:
+                yield from _keywords(value, (*path, key))
 
 
 def _resolves(reference: str, schema: Mapping[str, Any]) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.patterns import PatternRefused
+from tasker.template.schema_dialect import is_known
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -48,7 +49,7 @@ def places_of(error: ValidationError) -> Iterator[tuple[str, str]]:
         yield from ((f"{path}.{name}", "is required and missing") for name in required if name not in instance)
     elif error.validator == "additionalProperties" and error.validator_value is False:
         schema = cast("dict[str, Any]", error.schema)
-        for name in _extra_keys(instance, schema):
+        for name in (name for name in instance if not is_known(name, schema)):
             yield f"{path}.{name}", "is not a known key" + _suggestion(name, schema.get("properties", {}))
     else:
         yield path, message_of(error)
@@ -56,6 +57,8 @@ def places_of(error: ValidationError) -> Iterator[tuple[str, str]]:
 
 def message_of(error: ValidationError) -> str:
     """What was expected and what was found."""
+    if isinstance(error.cause, PatternRefused):
+        return str(error.cause)
     describe = MESSAGES.get(str(error.validator))
     text = describe(error.validator_value, error.instance) if describe else error.message
     return text if len(text) <= 300 else text[:297] + "..."
@@ -102,11 +105,6 @@ MESSAGES: dict[str, Callable[[Any, Any], str]] = {
     "format": lambda name, value: f"{found(value)} is not a valid {name}",
     "uniqueItems": lambda _, value: "the items of the list must differ from each other",
 }
-
-
-def _extra_keys(instance: dict[str, Any], schema: dict[str, Any]) -> list[str]:
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    return [name for name in instance if name not in known and not any(re.search(p, name) for p in patterns)]
 
 
 def _suggestion(name: str, known: Any) -> str:

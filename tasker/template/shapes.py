@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +16,10 @@ INVALID = object()
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)[^{}]*\}")
 """`${NAME}` and `${NAME:-default}`, which configuration files replace and templates do not."""
+
+
+JITTERS: Mapping[Any, float | str] = {"none": 0.0, "full": "full"}
+"""The words for a jitter."""
 
 
 class Shape(Protocol):
@@ -121,13 +126,12 @@ class Number:
         return value
 
     def _out_of_range(self, value: float) -> str | None:
-        if self.minimum is not None and value < self.minimum:
-            return f"of at least {self.minimum:g}"
-        if self.above is not None and value <= self.above:
-            return f"above {self.above:g}"
-        if self.maximum is not None and value > self.maximum:
-            return f"of at most {self.maximum:g}"
-        return None
+        """The whole range in words when the value is outside of it."""
+        below = (self.minimum is not None and value < self.minimum) or (self.above is not None and value <= self.above)
+        if not below and (self.maximum is None or value <= self.maximum):
+            return None
+        words = {"of at least": self.minimum, "above": self.above, "of at most": self.maximum}
+        return " and ".join(f"{word} {bound:,}" for word, bound in words.items() if bound is not None)
 
     def json_schema(self) -> dict[str, Any]:
         """A number with its bounds."""
@@ -163,7 +167,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Fraction:
-    """The jitter of a retry: a share from 0 to 1, or `true` for the usual share and `false` for none."""
+    """The jitter of a retry: a share from 0 to 1, `true` for the usual one, `false` or `none` for none, or `full`."""
 
     when_true: float
 
@@ -171,14 +175,17 @@ class Fraction:
         """The share."""
         if isinstance(node.value, bool):
             return self.when_true if node.value else 0.0
+        if isinstance(node.value, str) and node.value in JITTERS:
+            return JITTERS[node.value]
         if not isinstance(node.value, (int, float)):
-            return wrong_type("a share from 0 to 1, `true` or `false`", node, reading)
+            hint = did_you_mean(str(node.value), JITTERS)
+            return wrong_type("a share from 0 to 1, `true`, `false`, `none` or `full`", node, reading, hint)
         value = Number(minimum=0, maximum=1).read(node, path, reading)
         return value if value is INVALID else float(value)
 
     def json_schema(self) -> dict[str, Any]:
-        """A boolean or a number from 0 to 1."""
-        return {"anyOf": [{"type": "boolean"}, Number(minimum=0, maximum=1).json_schema()]}
+        """A boolean, a number from 0 to 1, or a word."""
+        return {"anyOf": [{"type": "boolean"}, Number(minimum=0, maximum=1).json_schema(), {"enum": list(JITTERS)}]}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from tasker.template.diagnostics import Place, Report
 from tasker.template.nodes import Node
 from tasker.template.recovery import Recovery
 from tasker.template.syntax import report_syntax
-from tasker.template.yaml_loader import PLAIN, Loader
+from tasker.template.yaml_loader import PLAIN, Loader, compose_quickly
 
 ALWAYS_BROKEN = -1
 
@@ -53,6 +53,8 @@ def _compose(recovery: Recovery, report: Report) -> list[YamlNode]:
 
 
 def _compose_once(text: str, report: Report) -> tuple[list[YamlNode], YAMLError | None]:
+    if (composed := compose_quickly(text)) is not None:
+        return composed, None
     roots: list[YamlNode] = []
     loader: Loader | None = None
     try:

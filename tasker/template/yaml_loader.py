@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from yaml.composer import Composer
-from yaml.error import MarkedYAMLError
+from yaml.error import MarkedYAMLError, YAMLError
 from yaml.nodes import Node as YamlNode
 from yaml.nodes import ScalarNode
 from yaml.parser import Parser
@@ -22,7 +22,23 @@ class TooDeep(MarkedYAMLError):
     """Collections are nested deeper than `MAX_DEPTH`."""
 
 
-class Loader(Reader, Scanner, Parser, Composer):
+class Markers:
+    """What a node without an explicit tag is marked as, for a composer."""
+
+    def resolve(self, kind: type[YamlNode], value: Any, implicit: Any) -> str:
+        """The marker; what it means is decided by `scalars`."""
+        if kind is not ScalarNode:
+            return COLLECTION
+        return PLAIN if implicit[0] else QUOTED
+
+    def descend_resolver(self, parent: Any, index: Any) -> None:
+        """Nothing depends on the path of a node."""
+
+    def ascend_resolver(self) -> None:
+        """Nothing depends on the path of a node."""
+
+
+class Loader(Markers, Reader, Scanner, Parser, Composer):
     """Composes documents; the tag of a node is explicit, or one of `PLAIN`, `QUOTED` and `COLLECTION`."""
 
     def __init__(self, text: str) -> None:
@@ -42,14 +58,34 @@ class Loader(Reader, Scanner, Parser, Composer):
         self._depth -= 1
         return node
 
-    def resolve(self, kind: type[YamlNode], value: Any, implicit: Any) -> str:
-        """The marker of a node without an explicit tag; what it means is decided by `scalars`."""
-        if kind is not ScalarNode:
-            return COLLECTION
-        return PLAIN if implicit[0] else QUOTED
 
-    def descend_resolver(self, parent: Any, index: Any) -> None:
-        """Nothing depends on the path of a node."""
+def compose_quickly(text: str) -> list[YamlNode] | None:
+    """The documents, composed by libyaml in a tenth of the time; None where it is absent or the text has a problem.
 
-    def ascend_resolver(self) -> None:
-        """Nothing depends on the path of a node."""
+    What a problem is and where is then said by `Loader`.
+    """
+    try:
+        from yaml._yaml import CParser
+    except ImportError:
+        return None
+
+    class QuickLoader(Markers, CParser):
+        depth = 0
+
+        def descend_resolver(self, parent: Any, index: Any) -> None:
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                raise TooDeep(problem=f"more than {MAX_DEPTH} levels of nesting")
+
+        def ascend_resolver(self) -> None:
+            self.depth -= 1
+
+    roots: list[YamlNode] = []
+    try:
+        loader = QuickLoader(text)
+        while loader.check_node():
+            root = loader.get_node()
+            roots += [root] if root is not None else []
+    except (YAMLError, ValueError, OverflowError):
+        return None
+    return roots

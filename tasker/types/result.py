@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from pydantic import AliasChoices, BaseModel, Field
@@ -38,16 +38,20 @@ class ErrorType(StrEnum):
         return error_type in {cls.RETRYABLE_ERROR.value, cls.TIMEOUT.value, cls.HANDLER_ERROR.value}
 
 
+Keyed: TypeAlias = dict[Any, Any]
+"""A mapping from text. What cannot be stored, keys of another type among it, is found when it is (`not_storable`)."""
+
+
 class StepHandlerResult(BaseModel):
     """The outcome of one call of a handler (D-115): made by `success(...)` or `failure(...)`."""
 
     is_success: bool = Field(validation_alias=AliasChoices("is_success", "success"))
-    result: dict[str, Any] | None = None
+    result: Keyed | None = None
     error_message: str | None = None
     error_type: str | None = None
     error_code: str | None = None
     retryable: bool = True
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: Keyed = Field(default_factory=dict)
 
     @classmethod
     def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> StepHandlerResult:
@@ -108,9 +112,9 @@ class StepHandlerCallResult(BaseModel):
     """The older, smaller form of a handler's outcome; accepted wherever a `StepHandlerResult` is."""
 
     success: bool
-    result: dict[str, Any] = Field(default_factory=dict)
+    result: Keyed = Field(default_factory=dict)
     error_message: str | None = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: Keyed = Field(default_factory=dict)
 
 
 class StepError(BaseModel):

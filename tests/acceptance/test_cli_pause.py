@@ -11,6 +11,7 @@ from tasker.app import App
 from tests.acceptance.workflow_case import WORKFLOWS
 from tests.support.command_line import invoke, run_json
 
+RESULTS = "orchestration_step_results"
 LINEAR = WORKFLOWS / "linear_math"
 TEMPLATE = "linear/linear_workflow"
 
@@ -74,6 +75,59 @@ def test_a_paused_task_says_by_what_it_is_held_and_why(database_url: str) -> Non
     invoke("resume", "--template", TEMPLATE, database=database_url)
 
     assert not any("held by" in text for text in said())
+
+
+def test_a_paused_queue_is_listed_and_told_by_the_status_of_the_broker_until_it_is_resumed(database_url: str) -> None:
+    run_json(LINEAR, database=database_url)
+    why = ("--reason", "a bad release")
+
+    paused = invoke("pause", "--queue", RESULTS, *why, database=database_url)
+    again = invoke("pause", "--queue", RESULTS, database=database_url)
+    listed = invoke("pause", "list", database=database_url).output
+    (entry,) = json.loads(invoke("pause", "list", "--format", "json", database=database_url).stdout)["pauses"]
+    status = invoke("broker", "status", database=database_url).output
+    queues = json.loads(invoke("broker", "status", "--format", "json", database=database_url).stdout)["queues"]
+    ended = run_json(LINEAR, database=database_url)
+    resumed = invoke("resume", "--queue", RESULTS, database=database_url)
+    twice = invoke("resume", "--queue", RESULTS, database=database_url)
+
+    assert paused.output == f"paused {RESULTS}\n"
+    assert "paused already" in again.output
+    assert [line.split()[:3] for line in listed.splitlines()[1:]] == [["queue", RESULTS, "0"]]
+    assert "a bad release" in listed
+    assert (entry["queue"], entry["namespace"], entry["held"]) == (RESULTS, None, 0)
+    assert f"{RESULTS} is paused since 20" in status
+    assert f"(a bad release). To go on: tasker resume --queue {RESULTS}" in status
+    assert [queue["queue"] for queue in queues if queue["paused"]] == [RESULTS]
+    assert ended["status"] == "complete", "its results do not pass the queue"
+    assert resumed.output == f"resumed {RESULTS}; messages in it: 0\n"
+    assert "was not paused" in twice.output
+    assert invoke("pause", "list", database=database_url).output == "nothing is paused\n"
+    assert "paused" not in invoke("broker", "status", database=database_url).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (["--queue", "orchestration_step_result"], "no queue of that name", f"did you mean `{RESULTS}`?"),
+        (["--queue", "nonsense"], "no queue of that name: nonsense", f"the orchestration has `{RESULTS[:14]}"),
+        (["--queue", ""], "no queue of that name", "the orchestration has"),
+        (["--queue", "worker_linear_queue"], "no queue of that name", "tasker pause linear"),
+        ([RESULTS], "is no namespace", f"--queue {RESULTS}"),
+        (["linear", "--queue", RESULTS], "say what is meant", "or a queue"),
+    ],
+)
+@pytest.mark.parametrize("command", ["pause", "resume"])
+def test_a_queue_that_there_is_not_is_refused_with_what_is_meant(
+    command: str, arguments: list[str], message: str, hint: str, database_url: str
+) -> None:
+    run_json(LINEAR, database=database_url)
+
+    result = invoke(command, *arguments, database=database_url)
+
+    assert result.exit_code == 2
+    assert message in result.output
+    assert hint in result.output.partition("Hint:")[2].replace("\n", " ")
 
 
 @pytest.mark.parametrize(

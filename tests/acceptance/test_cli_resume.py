@@ -165,8 +165,13 @@ def test_handlers_that_have_moved_can_be_named(folder: Path, database_url: str) 
     (moved / "go").touch()
 
     lost = invoke("run", "--resume", task, database=database_url)
-    found = invoke("run", moved, "--resume", task, database=database_url)
+    above = folder.with_name("above")
+    above.mkdir()
+    shutil.move(moved, above)
+    found = invoke("run", above, "--resume", task, database=database_url)
+    again = invoke("run", above / "moved", "--resume", task, database=database_url)
 
+    assert "has ended" in again.stdout, again.output
     assert lost.exit_code == 2
     assert f"{folder}, where it was submitted, does not exist any more" in lost.stderr
     assert f"tasker run FOLDER --resume {task}" in lost.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import tasker
 from tests.acceptance.workflow_case import WORKFLOWS
 from tests.support.command_line import Running, invoke, run_json, write_workflow
 
@@ -155,3 +156,31 @@ def test_a_run_imports_nothing_that_it_does_not_need(database_url: str) -> None:
     exit_code, *modules = done.stdout.split()
     assert exit_code == "0", done.stderr
     assert {"rich", "sqlalchemy", "alembic", "httpx", "structlog"} & set(modules) == set()
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, where the commands make a database of their own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    return tmp_path
+
+
+def test_a_first_run_says_that_it_makes_a_database_and_later_ones_what_others_have_left_there(own_folder: Path) -> None:
+    first, second = (invoke("run", WORKFLOWS / "diamond", "--json") for _ in range(2))
+
+    assert first.exit_code == second.exit_code == 0
+    assert first.stderr.startswith("making a PostgreSQL database in .tasker/postgres, once")
+    assert "PostgreSQL" not in second.stderr
+    assert (own_folder / ".tasker" / ".gitignore").read_text() == "*\n"
+    assert "unfinished" not in second.stderr
+
+    with tasker.SyncApp(work=False) as app:
+        for key, left in enumerate(("diamond", "linear_math", "linear_math")):
+            given = json.loads((WORKFLOWS / left / "input.json").read_text())
+            app.submit(WORKFLOWS / left, given, idempotency_key=str(key))
+    third, fourth = (invoke("run", WORKFLOWS / "diamond", "--json") for _ in range(2))
+
+    told = "other unfinished tasks: 1 in diamond, worked on while this runs; 2 elsewhere, left alone"
+    assert f"{told} (tasker task list)\n" in third.stderr
+    assert "2 elsewhere, left alone" in fourth.stderr

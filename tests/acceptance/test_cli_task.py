@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.acceptance.workflow_case import WORKFLOWS
@@ -40,6 +41,33 @@ def test_tasks_are_listed_the_newest_first_and_can_be_chosen(failed: str, databa
     assert failed in errors
     assert complete not in errors
     assert none == "no tasks\n"
+
+
+def test_tasks_are_chosen_by_age_and_by_tags_beside_everything_else(database_url: str) -> None:
+    def submit(*tags: str) -> str:
+        options = [word for tag in tags for word in ("--tag", tag)]
+        key = ("--idempotency-key", str(tags))
+        return invoke(
+            "task", "submit", "linear/linear_workflow", "--set", "value=1", *options, *key, database=database_url
+        ).stdout.strip()
+
+    def listed(*options: str) -> list[str]:
+        found = invoke("task", "list", *options, "--format", "json", database=database_url)
+        return [row["task_uuid"] for row in json.loads(found.stdout)]
+
+    invoke("template", "register", LINEAR, database=database_url)
+    old, red, both = submit(), submit("red"), submit("red", "big")
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "update tasker.tasks set created_at = created_at - interval '3 hours' where task_uuid = %s", [old]
+        )
+
+    assert listed("--since", "2h") == [both, red]
+    assert listed("--since", "4h") == [both, red, old]
+    assert listed("--tag", "red") == [both, red]
+    assert listed("--tag", "red", "--tag", "big", "--since", "2h", "--namespace", "linear") == [both]
+    assert listed("--tag", "re") == []
+    assert listed("--tag", "red", "--status", "error") == []
 
 
 def test_a_task_is_shown_with_steps_failures_and_results(failed: str, database_url: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.workflow_case import WORKFLOWS
-from tests.support.command_line import invoke
+from tests.support.command_line import invoke, run_json
 from tests.support.fleet import Fleet
 from tests.support.oracle import Oracle
 
@@ -56,9 +57,32 @@ def test_a_mistake_creates_nothing(registered: str, arguments: list[str], said: 
 def test_a_key_makes_one_task(registered: str) -> None:
     keyed = ("task", "submit", TARGET, "--set", "value=1", "--idempotency-key", "order-7")
     again = [invoke(*keyed, database=registered) for _ in range(2)]
+    (task,) = tasks(registered)
     assert [result.exit_code for result in again] == [0, 2]
-    assert "already exists" in again[1].output
-    assert len(tasks(registered)) == 1
+    assert f"this task exists already: {task['task_uuid']}, steps_in_process" in again[1].stderr
+    shown = next(line for line in again[1].stderr.splitlines() if "to see it: " in line).partition("to see it: ")[2]
+    assert str(task["task_uuid"]) in invoke(*shlex.split(shown)[1:]).stdout, "the command can be copied"
+
+
+def test_a_key_that_is_known_may_answer_with_its_task(registered: str) -> None:
+    keyed = ("task", "submit", TARGET, "--set", "value=1", "--idempotency-key", "order-7", "--on-duplicate", "return")
+    first, second = (invoke(*keyed, "--format", "json", database=registered) for _ in range(2))
+    text = invoke(*keyed, database=registered)
+    (task,) = tasks(registered)
+    created = {"task_uuid": task["task_uuid"], "status": "steps_in_process"}
+    assert [json.loads(found.stdout) for found in (first, second)] == [
+        created | {"created": True},
+        created | {"created": False},
+    ]
+    assert (second.exit_code, text.exit_code, text.stdout.strip()) == (0, 0, task["task_uuid"])
+    assert f"exists already: {task['task_uuid']}" in text.stderr
+
+
+def test_a_run_with_a_known_key_names_the_task(registered: str) -> None:
+    task = run_json(LINEAR, "--idempotency-key", "k", database=registered)["task_uuid"]
+    again = invoke("run", LINEAR, "--idempotency-key", "k", database=registered)
+    assert (again.exit_code, f"exists already: {task}, complete" in again.stderr) == (2, True), again.output
+    assert f"tasker task show {task}" in again.stderr
 
 
 def test_a_task_that_nobody_runs_is_not_waited_for_longer_than_asked(registered: str) -> None:

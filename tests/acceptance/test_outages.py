@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +16,7 @@ import pytest
 import tasker
 from tasker.app.configured import UNCONFIGURED
 from tasker.contracts.plan import BreakerPolicy
-from tasker.db.embedded import EmbeddedServer, watch
+from tasker.db.embedded import watch
 from tasker.errors import DatabaseBreakerOpen, DatabaseError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.orchestration.sweep import SweepSettings
@@ -21,7 +24,8 @@ from tasker.resilience.guard import Guard
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.reports import TaskReport
 from tests.support.brokers import REDIS, PrivateServer, private_server
-from tests.support.command_line import HOLDING, write_workflow
+from tests.support.command_line import HOLDING, Running, write_workflow
+from tests.support.private_postgres import Stoppable as Database
 
 pytestmark = pytest.mark.slow
 
@@ -50,24 +54,6 @@ HANDLERS = (
         return {"waited": True}
 """
 )
-
-
-class Database:
-    """An embedded server of our own that can be stopped under its users."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.server = EmbeddedServer.start(folder, settings={"fsync": "off"}, linger_seconds=0)
-
-    def stop(self) -> None:
-        pid_file = str(self.folder / "data" / "postmaster.pid")
-        pid = watch.postmaster_pid(pid_file)
-        assert pid is not None
-        watch.stop_postmaster(pid_file, pid)
-
-    def start(self) -> None:
-        before, self.server = self.server, EmbeddedServer.start(self.folder, settings={"fsync": "off"})
-        before._users.close()
 
 
 @pytest.fixture
@@ -216,3 +202,21 @@ async def finished(app: tasker.App, task: str) -> TaskReport:
 
     await until(has_ended)
     return await app.tasks.report(task)
+
+
+def test_a_run_starts_its_own_database_again_when_that_is_killed_and_ends_well(workflow: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    run = Running.start("run", workflow, "--json", "--data-dir", folder)
+    run.wait_for("hold: ▶ in_progress")
+    killed = watch.postmaster_pid(str(folder / "data" / "postmaster.pid"))
+    assert killed is not None
+
+    os.kill(killed, signal.SIGKILL)
+    run.wait_for(f"the embedded PostgreSQL of {folder} has died; starting it again")
+    (workflow / "go").touch()
+    code, output = run.end()
+
+    assert code == 0, run.told
+    assert json.loads(output)["status"] == "complete"
+    assert run.told.count("has died") == 1
+    assert "Traceback" not in run.told

@@ -41,6 +41,12 @@ class Reloaded:
         return self._fleet.log(self._name)
 
 
+@pytest.fixture(autouse=True)
+def every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log of the processes has every line: that they listen is nothing that a person need hear."""
+    monkeypatch.setenv("TASKER_LOG_LEVEL", "DEBUG")
+
+
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "fleet.toml"

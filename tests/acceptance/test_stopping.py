@@ -40,6 +40,7 @@ async def work(context):
 """
 ON_A_TERMINAL = "import os, runpy; os.setsid(); runpy.run_module('tasker', run_name='__main__', alter_sys=True)"
 """A group of its own for a command: signals go to all of it, as from a terminal."""
+KEEPS_THE_LOCK = "import ctypes; ctypes.PyDLL(None).sleep(600)"
 BLOCKS_THE_LOOP, WAITS = "time.sleep(600)", "await asyncio.sleep(600)"
 
 
@@ -102,6 +103,33 @@ def test_a_process_whose_loop_is_blocked_ends_at_the_limit_and_another_runs_its_
     (tmp_path / "hanging").unlink()
     fleet.worker("two", str(place))
     until(lambda: attempts_of(database_url)[0] == "complete", "another worker ran it", show=lambda: fleet.log("two"))
+
+
+def test_a_process_whose_interpreter_stands_still_ends_and_says_where(
+    fleet: Fleet, database_url: str, tmp_path: Path
+) -> None:
+    place = workflow(tmp_path, KEEPS_THE_LOCK)
+    fleet.worker("one", str(place), "--shutdown-timeout", "1", lease=1)
+    submit(database_url)
+    assert ended(fleet, "one") == 1
+    assert "Timeout (0:00:05)!" in fleet.log("one")
+    assert "handlers.py" in fleet.log("one")
+
+
+@pytest.mark.parametrize("command", ["worker", "dev"])
+def test_a_worker_that_does_not_end_is_killed_by_the_command_that_started_it(
+    fleet: Fleet, database_url: str, tmp_path: Path, command: str
+) -> None:
+    place = workflow(tmp_path, KEEPS_THE_LOCK)
+    if command == "dev":
+        fleet.dev("parent", str(place))
+    else:
+        fleet.worker("parent", str(place), "--processes", "2", "--shutdown-timeout", "1", lease=60)
+    submit(database_url)
+    until(lambda: (tmp_path / "started").exists(), "the step runs", show=lambda: fleet.log("parent"))
+    fleet.signal("parent", signal.SIGTERM)
+    assert ended(fleet, "parent") == (0 if command == "dev" else 9)
+    assert "does not end; killing it" in fleet.log("parent")
 
 
 def test_a_step_in_flight_is_given_back_without_an_attempt(fleet: Fleet, database_url: str, tmp_path: Path) -> None:

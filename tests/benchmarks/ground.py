@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ import psycopg
 
 from tasker.db import migrate
 from tasker.db.database import ensure_database
+from tasker.messaging import load_backend
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,8 +37,7 @@ class Ground:
         """An empty database with the schema on the same server, dropped at the end; its URL."""
         url = urlsplit(self.url)._replace(path=f"/{name}").geturl()
         ensure_database(url)
-        (pgmq,) = entry_points(group="tasker.backends", name="pgmq")
-        migrate.upgrade(url, pgmq.load().create({}).install_sql())
+        migrate.upgrade(url, load_backend("pgmq", {}).install_sql())
         try:
             yield url
         finally:

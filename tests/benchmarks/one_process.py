@@ -48,7 +48,7 @@ async def _measure(ground: Ground, names: list[str], tell: Callable[[str], None]
 
 async def _latency(app: tasker.App, name: str, ground: Ground) -> Figure:
     """One task at a time, from submission to observed completion, warm; milliseconds."""
-    plan, runs, times = SHAPES[name], ground.fewer(RUNS.get(name, 100), 5), []
+    plan, runs, times = SHAPES[name](), ground.fewer(RUNS.get(name, 100), 5), []
     for number in range(runs + 3):
         started = time.perf_counter()
         submitted = await app.submit(plan, {"n": number}, idempotency_key=f"{name}-{time.time_ns()}")
@@ -62,7 +62,7 @@ async def _latency(app: tasker.App, name: str, ground: Ground) -> Figure:
 
 async def _throughput(app: tasker.App, name: str, ground: Ground) -> Figure:
     """Tasks submitted at once; steps per second from first submission to last completion."""
-    plan, tasks, stamp = SHAPES["linear4"], ground.fewer(TASKS[name], 10), time.time_ns()
+    plan, tasks, stamp = SHAPES["linear4"](), ground.fewer(TASKS[name], 10), time.time_ns()
     requests = [Request({"n": number}, idempotency_key=f"{stamp}-{number}") for number in range(tasks)]
     started = time.perf_counter()
     submitted = [item for item in await app.submit_many(plan, requests) if hasattr(item, "task_uuid")]

@@ -105,7 +105,13 @@ def bench(ground: Ground, name: str, backend: str, broker: brokers.PrivateServer
     folder = ground.folder / name
     folder.mkdir()
     with ground.database(f"bench_{name}") as url, psycopg.connect(url, autocommit=True) as database:
-        fleet = Fleet(url, folder, backend=backend, broker=broker.url if broker else "")
+        fleet = Fleet(
+            url,
+            folder,
+            backend=backend,
+            broker=broker.url if broker else "",
+            environment={"TASKER_LOG_LEVEL": "WARNING"},
+        )
         try:
             yield Bench(fleet, database, url, backend, broker)
         finally:

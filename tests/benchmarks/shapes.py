@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from tasker.contracts.plan import Plan
 from tasker.handler import HandlerRegistry
@@ -60,19 +61,23 @@ def fan_out(width: int) -> Plan:
     return dag(f"fan_{width}", {"first": [], **{name: ["first"] for name in middle}, "last": middle})
 
 
-SHAPES: Mapping[str, Plan] = {
-    "linear4": dag("linear4", {"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}),
-    "diamond4": dag("diamond4", {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}),
-    "complex7": dag(
-        "complex7", {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": ["b"], "f": ["c"], "g": ["d", "e", "f"]}
+SHAPES: Mapping[str, Callable[[], Plan]] = {
+    "linear4": partial(dag, "linear4", {"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}),
+    "diamond4": partial(dag, "diamond4", {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}),
+    "complex7": partial(
+        dag,
+        "complex7",
+        {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": ["b"], "f": ["c"], "g": ["d", "e", "f"]},
     ),
-    "tree8": dag(
+    "tree8": partial(
+        dag,
         "tree8",
         {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["b"], "f": ["c"], "g": ["c"], "h": ["d", "e", "f", "g"]},
     ),
-    "fan100": fan_out(100),
-    "fan1000": fan_out(1000),
-    "batch1000": compiled(
+    "fan100": partial(fan_out, 100),
+    "fan1000": partial(fan_out, 1000),
+    "batch1000": partial(
+        compiled,
         """
 name: batch1000
 namespace_name: bench
@@ -81,6 +86,6 @@ steps:
   - {name: analyze, type: batchable, handler: bench.analyze}
   - {name: work, type: batch_worker, handler: bench.work, dependencies: [analyze]}
   - {name: total, type: deferred_convergence, handler: bench.noop, dependencies: [work]}
-"""
+""",
     ),
 }

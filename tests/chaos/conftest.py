@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from tasker.db import migrate
 from tasker.db.database import ensure_database
 from tasker.db.embedded import EmbeddedServer
+from tasker.messaging import load_backend
 from tests.support import brokers
 from tests.support.fleet import Fleet, is_gone
 from tests.support.mayhem import Mayhem
@@ -75,8 +75,7 @@ def setting(tmp_path: Path) -> Iterator[Callable[..., Setting]]:
 
 
 def _migrate(url: str) -> None:
-    (pgmq,) = entry_points(group="tasker.backends", name="pgmq")
-    migrate.upgrade(url, pgmq.load().create({}).install_sql())
+    migrate.upgrade(url, load_backend("pgmq", {}).install_sql())
 
 
 def _kill_postmaster(server: EmbeddedServer) -> None:

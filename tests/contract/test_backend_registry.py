@@ -78,5 +78,14 @@ def test_a_backend_that_lacks_methods_is_refused_with_their_names(install: Insta
 def test_a_name_offered_twice_is_refused_with_both_places(install: Install) -> None:
     install("one_dist", "twice", "one_backend", "from tasker_memory import create")
     install("two_dist", "twice", "two_backend", "from tasker_memory import create")
-    with pytest.raises(BackendUnavailable, match="more than once: one_backend, two_backend"):
+    with pytest.raises(
+        BackendUnavailable, match=r"more than once: one_backend \(of one_dist\), two_backend \(of two_dist\)"
+    ):
         load_backend("twice", {})
+
+
+def test_a_backend_that_two_distributions_offer_from_one_module_is_that_module(install: Install) -> None:
+    install("old_name", "renamed", "renamed_backend", "from tasker_memory import create")
+    install("new_name", "renamed", "renamed_backend", "from tasker_memory import create")
+    assert isinstance(load_backend("renamed", {}), MemoryBackend)
+    assert installed_backends().count("renamed") == 1

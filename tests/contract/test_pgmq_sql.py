@@ -244,6 +244,16 @@ class TestClaim:
         claim(db, 1, "a", "b", turn=1)
         assert (depth(db, "a"), depth(db, "b")) == (1, 1)
 
+    def test_with_one_slot_and_no_turn_nobody_is_always_first(self, db: Connection) -> None:
+        enqueue(db, hints(100, "a"))
+        enqueue(db, hints(100, "b"))
+        claims = 0
+        while 100 in (depth(db, "a"), depth(db, "b")) and claims < 100:
+            claim(db, 1, "a", "b")
+            claims += 1
+
+        assert claims < 100, "one of them starves"
+
     @pytest.mark.parametrize(
         ("message", "reason"),
         [

@@ -6,9 +6,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from typing import Any
 
 import pytest
 import pytest_asyncio
+from aiormq import Channel
 
 from tasker.contracts.messaging import QueuedMessage
 from tasker_rabbitmq import polling
@@ -132,6 +134,63 @@ async def test_polling_that_is_cancelled_leaves_no_consumer(rig: Rig, monkeypatc
         burst.cancel()
         await asyncio.wait([burst])
         assert (await rig.backend.queue_stats("q")).consumers == 0
+
+
+async def taken_by_another(rig: Rig, count: int) -> set[bytes]:
+    """What another process gets, which asks until it has so many."""
+    rival, bodies = rig.another(), set[bytes]()
+    await rival.open()
+    async with asyncio.timeout(30):
+        while len(bodies) < count:
+            bodies |= {message.payload for message in await rival.receive_messages("q", 10, 30)}
+    await rival.close()
+    return bodies
+
+
+async def test_a_look_that_is_cancelled_while_its_message_arrives_gives_it_back_at_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived, may_go_on, get = asyncio.Event(), asyncio.Event(), Channel.basic_get
+
+    async def slow_get(channel: Channel, *args: Any, **options: Any) -> Any:
+        found = await get(channel, *args, **options)
+        arrived.set()
+        await may_go_on.wait()
+        return found
+
+    await rig.backend.create_queue("q")
+    await rig.backend.send_messages("q", [b"held", b"one"])
+    (held,) = await rig.backend.receive_messages("q", 1, 30)
+    monkeypatch.setattr(Channel, "basic_get", slow_get)
+    look = asyncio.create_task(rig.backend.receive_messages("q", 1, 30))
+    await asyncio.wait_for(arrived.wait(), 30)
+    look.cancel()
+    await asyncio.wait([look])
+    assert look.cancelled()
+    may_go_on.set()
+    assert await taken_by_another(rig, 1) == {b"one"}
+    assert await rig.backend.ack_message("q", held.message_id), "what came by the same channel is still held"
+
+
+async def test_a_look_that_is_cancelled_while_it_waits_for_more_gives_back_what_it_has(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = asyncio.Event()
+
+    async def burst(*args: Any) -> list[Any]:
+        waits.set()
+        await asyncio.Event().wait()
+        return []
+
+    await rig.backend.create_queue("q")
+    await rig.backend.send_messages("q", [b"one", b"two"])
+    monkeypatch.setattr(polling, "_burst", burst)
+    look = asyncio.create_task(rig.backend.receive_messages("q", 2, 30))
+    await asyncio.wait_for(waits.wait(), 30)
+    look.cancel()
+    await asyncio.wait([look])
+    monkeypatch.undo()
+    assert await taken_by_another(rig, 2) == {b"one", b"two"}
 
 
 async def test_stats_allow_for_what_other_consumers_hold_until_the_queue_was_found_empty_some_times(rig: Rig) -> None:

@@ -319,6 +319,21 @@ def test_the_engines_database_is_passed_over() -> None:
     assert create({"channel": object()}).provider_name() == "redis"
 
 
+async def test_a_message_that_came_to_us_again_is_not_settled_by_what_we_knew_of_its_former_delivery(rig: Rig) -> None:
+    await rig.backend.create_queue("q")
+    await rig.backend.send_message("q", b"work")
+    (first,) = await rig.backend.receive_messages("q", 1, 1)
+    receipt = rig.backend._held.get("q", first.message_id)
+    assert receipt is not None
+    await rig.advance(60)
+    (again,) = await rig.backend.receive_messages("q", 1, 60)
+    assert again.read_count == 2
+    rig.backend._held.put("q", first.message_id, receipt)  # as if the answer of the second had been lost
+
+    assert not await rig.backend.ack_message("q", first.message_id)
+    assert (await rig.backend.queue_stats("q")).depth == 1
+
+
 def test_held_messages_are_bounded_and_the_oldest_gives_way() -> None:
     held = HeldMessages(limit=2)
     for message_id in (1, 2, 3):

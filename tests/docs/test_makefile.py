@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,55 @@ def test_the_long_tests_end_within_twenty_minutes() -> None:
     assert len(bounds) == 2
     assert bounds[0] < bounds[1] <= 1200
     assert "timeout" in make("-n", "test-chaos").stdout
+
+
+PIP = """
+import sys
+if "install" in sys.argv:
+    print("Collecting left-pad[extra]>=1.3 (from tasker-engine)", "Collecting httpx", sep="\\n")
+    print("Installing collected packages: httpx, left-pad")
+print(*sys.argv[1:], file=sys.stderr)
+sys.exit("--fail" in sys.argv[-1])
+"""
+
+
+def installed(folder: Path, extras: str) -> subprocess.CompletedProcess[str]:
+    """Install with a pip that says what it was told."""
+    (folder / "pip").mkdir()
+    (folder / "pip" / "__init__.py").touch()
+    (folder / "pip" / "__main__.py").write_text(PIP)
+    command = [sys.executable, str(ROOT / "tools" / "install.py"), extras]
+    return subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True, check=False
+    )
+
+
+def test_an_installation_shows_that_it_goes_on_and_takes_the_old_name_out(tmp_path: Path) -> None:
+    found = installed(tmp_path, "embedded")
+    pip = [line.split() for line in found.stderr.splitlines()]
+
+    assert found.returncode == 0
+    assert [(line[1], line[-1]) for line in pip] == [("uninstall", "tasker"), ("install", f"{ROOT}[embedded]")]
+    assert "looking for left-pad httpx\n  unpacking 2 packages\n" in found.stdout
+    assert found.stdout.splitlines()[-1].startswith("installed in ")
+
+
+def test_an_installation_that_fails_ends_make(tmp_path: Path) -> None:
+    found = installed(tmp_path, "--fail")
+
+    assert found.returncode == 1
+    assert found.stdout.endswith("not installed\n")
+
+
+def test_a_first_run_installs_less_than_the_tests_need_and_they_find_it_done(tmp_path: Path) -> None:
+    calls, python = tmp_path / "calls", tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
+    python.chmod(0o755)
+    run, tests = tmp_path / "run", tmp_path / "tests"
+    names = (f"BIN={tmp_path}", f"STAMP={tests}", f"RUN_STAMP={run}")
+
+    for stamp in (run, tests, run):
+        assert make(str(stamp), *names).returncode == 0
+
+    done = [line for line in calls.read_text().splitlines() if line.startswith("tools/install.py")]
+    assert done == ["tools/install.py embedded", "tools/install.py embedded,dev"]

@@ -27,6 +27,7 @@ FOLLOWED_ELSEWHERE = {
     "docs/messaging.md": "tests/contract/test_messaging_docs.py",
     "docs/states.md": "tests/unit/lifecycle/test_documentation.py",
     "docs/templates.md": "tests/unit/template/test_docs.py",
+    "docs/your-project.md": "tests/docs/test_your_project.py",
     "docs/tutorial.md": "tests/acceptance/test_cli_documentation.py",
     "workflows/*/README.md": "tests/acceptance/test_cli_documentation.py",
 }

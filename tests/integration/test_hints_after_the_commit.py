@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
 import tasker
+from tasker.contracts.messaging import QueueStats
 from tasker.db.connection import Connection
 from tasker.errors import DatabaseUnavailable, InvalidQueueName, MessagingError
 from tasker.messaging import MessagingService
@@ -28,6 +33,15 @@ steps:
 """
 ).plans
 QUEUE = "worker_hinted_queue"
+CLAIM = {
+    "worker": "5b3f1d1e-7f5e-4d38-9f0d-00000000000a",
+    "slots": 10,
+    "namespaces": ["hinted"],
+    "namespace_ids": [],
+    "unserved": [],
+    "window": 2000,
+}
+Disturbance = Callable[[], Awaitable[Any]]
 
 
 @pytest_asyncio.fixture
@@ -93,15 +107,7 @@ async def test_a_message_that_is_no_hint_is_set_aside_and_the_others_are_claimed
     engine = engine_of(app)
     await app.submit(PLAN)
     await engine.messaging.send_message(QUEUE, b"no hint")
-    args = {
-        "worker": "5b3f1d1e-7f5e-4d38-9f0d-00000000000a",
-        "slots": 10,
-        "namespaces": ["hinted"],
-        "namespace_ids": [],
-        "unserved": [],
-        "window": 2000,
-    }
-    answer = await engine.claim(args)
+    answer = await engine.claim(CLAIM)
     assert (answer["popped"], len(answer["claims"])) == (3, 2)
     assert (await engine.messaging.queue_stats(QUEUE)).depth == 0
     ((reason,),) = await engine.connection.execute("select reason from tasker.poison_messages")
@@ -134,3 +140,65 @@ async def test_a_plan_whose_namespace_can_have_no_queue_is_refused_before_anythi
     with pytest.raises(InvalidQueueName, match="'orchestration_x' begins with 'orchestration', which is reserved"):
         await app.submit(replace(PLAN, namespace="orchestration_x"))
     assert await engine_of(app).connection.execute("select from tasker.tasks") == []
+
+
+async def nothing() -> None:
+    """Happens most of the time."""
+
+
+async def submit_another(app: tasker.App) -> None:
+    await app.submit(PLAN, {"another": str(uuid4())})
+
+
+async def disturb(app: tasker.App, monkeypatch: pytest.MonkeyPatch, before: Disturbance, after: Disturbance) -> None:
+    """Have something happen right before and right after each look at the depth of a queue."""
+    look = app._engine.messaging.queue_stats
+
+    async def looked(queue: str) -> QueueStats:
+        await before()
+        stats = await look(queue)
+        await after()
+        return stats
+
+    monkeypatch.setattr(app._engine.messaging, "queue_stats", looked)
+
+
+async def test_steps_that_are_enqueued_while_hints_are_counted_make_none_look_lost(
+    app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await app.submit(PLAN)
+    steps = await steps_of(engine_of(app))
+    await disturb(app, monkeypatch, nothing, partial(submit_another, app))
+    assert await engine_of(app).missing_hints("hinted", steps) == []
+
+
+async def test_steps_that_are_claimed_while_hints_are_counted_make_none_look_lost(
+    app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_of(app)
+    await app.submit(PLAN)
+    steps = await steps_of(engine)
+    looks = count()
+
+    async def claim() -> None:
+        if next(looks) == 1:  # between the two looks that the first submission causes
+            await engine.claim(CLAIM)
+
+    async def submit() -> None:
+        if next(looks) == 1:
+            await submit_another(app)
+
+    await disturb(app, monkeypatch, claim, submit)
+    assert await engine.missing_hints("hinted", steps) == []
+
+
+async def test_a_hint_that_is_lost_is_missed_while_others_come_and_go(
+    app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_of(app)
+    await app.submit(PLAN)
+    steps = await steps_of(engine)
+    (message, _) = await engine.messaging.receive_messages(QUEUE, 10, 0)
+    await engine.messaging.ack_message(QUEUE, message.message_id)
+    await disturb(app, monkeypatch, nothing, partial(submit_another, app))
+    assert len(await engine.missing_hints("hinted", steps)) == 1

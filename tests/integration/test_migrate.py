@@ -14,6 +14,7 @@ import pytest
 
 from tasker import __version__
 from tasker.db import migrate
+from tasker.db.awaited import with_database
 from tasker.db.schema import read_schema
 from tasker.errors import DatabaseError, DatabaseUnavailable, SchemaOutdated, UsageError
 
@@ -128,6 +129,28 @@ def test_a_failing_migration_is_an_error_of_ours_and_leaves_nothing(empty_databa
     assert rows(empty_database_url, "select to_regnamespace('tasker')") == [(None,)]
 
 
+@pytest.mark.parametrize("where", ["migration", "function"])
+def test_a_server_that_goes_away_in_the_middle_of_an_upgrade_is_waited_for(
+    empty_database_url: str, source: Source, where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with psycopg.connect(empty_database_url) as connection:
+        connection.execute("create sequence public.tries")  # what it gave is not rolled back
+    ends = """do $$ begin
+      if nextval('public.tries') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if;
+    end $$"""
+    scripts = SCRIPTS
+    if where == "migration":
+        source.migration("0002_away", ends)
+    else:
+        scripts = [*SCRIPTS, ("away", ends)]
+    with_database(empty_database_url, 60, lambda: migrate.upgrade(empty_database_url, scripts, root=source.root))
+
+    assert rows(empty_database_url, "select last_value from public.tries") == [(2,)]
+    assert rows(empty_database_url, "select tasker.queue()") == [(6,)]
+    assert [record.getMessage().split()[0] for record in caplog.records] == ["waiting", "database"]
+    assert "was lost" in caplog.text
+
+
 def test_a_newer_database_is_refused(empty_database_url: str, source: Source, tmp_path: Path) -> None:
     source.migration("0002_more", "select 1;")
     migrate.upgrade(empty_database_url, root=source.root)
@@ -135,7 +158,7 @@ def test_a_newer_database_is_refused(empty_database_url: str, source: Source, tm
 
     with pytest.raises(SchemaOutdated, match=r"newer than this version .* migrations/0002_more") as caught:
         migrate.upgrade(empty_database_url, root=source.root)
-    assert caught.value.hint == f"pip install 'tasker>={__version__}'"
+    assert caught.value.hint == f"pip install 'tasker-engine>={__version__}'"
     assert migrate.status(empty_database_url, root=source.root).state == "newer"
 
 

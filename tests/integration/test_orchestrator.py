@@ -21,6 +21,7 @@ from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, DeploymentMode
 from tasker.lifecycle.storable import NotStorable
+from tasker.orchestration.sweep import SweepSettings
 from tasker.services.engine import DEFAULT_RULES, Rules
 from tasker.services.plans import PlanStore
 from tasker.services.workers import Workers
@@ -29,6 +30,7 @@ from tests.support.command_line import invoke
 from tests.support.random_plans import Spec, build_plan
 
 PLAN = build_plan(Spec("only"), namespace="asked", name="for_it")
+REQUESTS = "orchestration_task_requests"
 BROKERS = [name for name in brokers.ENGINE_BACKENDS if name not in ("pgmq", "memory")]
 
 
@@ -220,3 +222,81 @@ async def test_without_any_poll_a_request_that_becomes_visible_later_is_met(data
         async with await psycopg.AsyncConnection.connect(database_url) as connection:
             await connection.execute("select pgmq.send('orchestration_task_requests', %s::jsonb, 1)", (message,))
         await eventually(lambda: created(database_url, task))
+
+
+@pytest.mark.parametrize(
+    ("backend", "mode"),
+    [
+        ("pgmq", DeploymentMode.EVENT_DRIVEN_ONLY),
+        ("pgmq", DeploymentMode.POLLING_ONLY),
+        ("redis", DeploymentMode.EVENT_DRIVEN_ONLY),
+    ],
+)
+async def test_while_its_queue_is_paused_a_request_is_not_even_received_and_then_it_is_met_at_once(
+    database_url: str, backend: str, mode: DeploymentMode
+) -> None:
+    """Both are announced, and told with the turns of sweeps where nothing is announced."""
+    await register(database_url)
+    settings = brokers.engine_settings(backend) if backend != "pgmq" else None
+    place = {"backend_settings": settings} if settings else {"database_url": database_url}
+    sweeps = SweepSettings(interval_ms=200 if mode is DeploymentMode.POLLING_ONLY else 3_600_000)
+    options = {"events": replace(ORCHESTRATOR_EVENTS, deployment_mode=mode), "sweeps": sweeps}
+    async with (
+        orchestrating(database_url, backend, settings, **options) as orchestrator,
+        TaskRequester(backend, **place) as requester,
+    ):
+
+        async def held() -> bool:
+            return orchestrator.pauses.hold(REQUESTS)
+
+        async def hears() -> bool:
+            return not await held() and (
+                mode is DeploymentMode.POLLING_ONLY or orchestrator.events.longest_pause() is None
+            )
+
+        await eventually(hears)
+        await of_queue("pause", REQUESTS, database_url)
+        await eventually(held)
+        task, marker = await requester.request("asked/for_it", {"n": 1}), new_task_uuid()
+        await requester.finalize(marker)
+        await eventually(lambda: set_aside(database_url, marker))
+        assert not await created(database_url, task)
+        if backend == "pgmq":
+            assert await received(database_url) == [0]
+        await of_queue("resume", REQUESTS, database_url)
+        await eventually(lambda: created(database_url, task))
+
+
+async def test_an_orchestrator_that_starts_takes_nothing_from_a_queue_that_was_paused_before(database_url: str) -> None:
+    await register(database_url)
+    prepare(database_url)
+    await of_queue("pause", REQUESTS, database_url)
+    marker = new_task_uuid()
+    async with TaskRequester("pgmq", database_url=database_url) as requester:
+        task = await requester.request("asked/for_it", {"n": 1})
+        await requester.finalize(marker)
+
+    async with orchestrating(database_url):
+        await eventually(lambda: set_aside(database_url, marker))
+        assert await received(database_url) == [0]
+        await of_queue("resume", REQUESTS, database_url)
+        await eventually(lambda: created(database_url, task))
+
+
+async def of_queue(command: str, queue: str, url: str) -> None:
+    result = await asyncio.to_thread(lambda: invoke(command, "--queue", queue, database=url))
+    assert result.exit_code == 0, result.output
+
+
+async def set_aside(url: str, task: str) -> bool:
+    """The finalizations were taken: this one names a task that there is not."""
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        cursor = await connection.execute("select reason from tasker.poison_messages")
+        return any(task in reason for (reason,) in await cursor.fetchall())
+
+
+async def received(url: str) -> list[int]:
+    """How often each request was."""
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        cursor = await connection.execute("select read_ct from pgmq.q_orchestration_task_requests")
+        return [count for (count,) in await cursor.fetchall()]

@@ -126,7 +126,7 @@ def test_a_migration_of_a_newer_release_is_refused_with_what_to_do(
 
     with pytest.raises(migrate.DatabaseError, match=r"does not know migrations/0002_more \(of 0\.10\.0\)") as caught:
         migrate.upgrade(empty_database_url, root=old.root, release=OLD)
-    assert caught.value.hint == "pip install 'tasker>=0.10.0'"
+    assert caught.value.hint == "pip install 'tasker-engine>=0.10.0'"
 
 
 def test_a_record_without_releases_belongs_to_whoever_comes(empty_database_url: str, old: Source, new: Source) -> None:
@@ -174,7 +174,8 @@ def test_releases_are_ordered_by_number_and_stage() -> None:
 
 def test_the_release_is_that_of_the_tree_which_runs_and_not_that_of_an_installation(tmp_path: Path) -> None:
     shutil.copytree(Path(tasker.__file__).parent, tmp_path / "tasker", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "tasker" / "version.py").write_text('__version__ = "99.1.0"\n')
+    version = tmp_path / "tasker" / "version.py"
+    version.write_text(version.read_text("utf-8").replace(f'"{tasker.__version__}"', '"99.1.0"'))
     code = (
         "import tasker; from tasker.db.schema import read_schema; from tasker.app.presence import Registration; "
         "print(tasker.__version__, read_schema().release, Registration('one', 1000).args('start')['version'])"

@@ -53,11 +53,14 @@ class Session:
 
     def core(self, function: str, args: Mapping[str, Any]) -> Answer:
         """Call `tasker.FUNCTION_v1`; nothing is sent."""
-        return dict(self.value(f"select tasker.{function}_v1(%s::jsonb)", json.dumps(args)) or {})
+        if function in ("begin", "checkpoint"):
+            args = {"worker": self.worker, **args}
+        return _signed(self.value(f"select tasker.{function}_v1(%s::jsonb)", json.dumps(args)) or {}, args)
 
     def call(self, function: str, args: Mapping[str, Any]) -> Answer:
         """Call it and send the hints that it answers, in one transaction."""
-        return dict(self.value("select tasker_pgmq.call_v1(%s, %s::jsonb)", f"{function}_v1", json.dumps(args)))
+        answer = self.value("select tasker_pgmq.call_v1(%s, %s::jsonb)", f"{function}_v1", json.dumps(args))
+        return _signed(answer, args)
 
     def args(self, **more: Any) -> dict[str, Any]:
         """The caller's part of the arguments: serves the lab's namespace, has no free slot."""
@@ -84,7 +87,8 @@ class Session:
 
     def claim_answer(self, slots: int = 100, **more: Any) -> Answer:
         """Take hints from the queue and claim their steps."""
-        return dict(self.value("select tasker_pgmq.claim_v1(%s::jsonb)", json.dumps(self.args(slots=slots, **more))))
+        args = self.args(slots=slots, **more)
+        return _signed(self.value("select tasker_pgmq.claim_v1(%s::jsonb)", json.dumps(args)), args)
 
     def advance(self, *items: Item, **more: Any) -> Answer:
         return self.call("advance", self.args(items=list(items), **more))
@@ -168,7 +172,13 @@ class Lab:
         """Every step of the task that runs, claimed now or before, as claims by name."""
         self.one.claim()
         return {
-            name: {"step": str(row.workflow_step_uuid), "task": task, "name": name, "token": row.claim_token}
+            name: {
+                "step": str(row.workflow_step_uuid),
+                "task": task,
+                "name": name,
+                "token": row.claim_token,
+                "worker": str(row.worker_uuid),
+            }
             for name, row in self.steps(task).items()
             if row.state == "in_progress"
         }
@@ -276,7 +286,15 @@ def new_step(plan: Plan, name: str, *parents: str) -> Item:
 
 
 def _of(claim: Item) -> Item:
-    return {"s": claim["step"], "t": claim["task"], "k": claim["token"]}
+    signed = {"w": claim["worker"]} if claim.get("worker") else {}
+    return {"s": claim["step"], "t": claim["task"], "k": claim["token"], **signed}
+
+
+def _signed(answer: Mapping[str, Any], args: Mapping[str, Any]) -> Answer:
+    """The answer, its claims with the worker that got them: whichever session brings what they came to."""
+    for claim in answer.get("claims") or ():
+        claim.setdefault("worker", args["worker"])
+    return dict(answer)
 
 
 def verdict(answer: Answer, claim: Item) -> str:

@@ -21,13 +21,19 @@ LOST = ("worker_lost", "checkpoint_save_failed")
 
 @dataclass
 class Found:
-    """A task as the database has it: its state, and by step name state, attempts, result and failures."""
+    """A task as the database has it: its state, and by step name state, attempts, result, failures, identifier."""
 
     state: str
     states: dict[str, str] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     failures: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def telling(self) -> dict[str, Any]:
+        """The results of handlers that tell which step they ran as, and which values they read."""
+        return {step: each for step, each in self.results.items() if isinstance(each, dict) and "read" in each}
 
     @property
     def lost(self) -> Counter[str]:
@@ -48,6 +54,7 @@ def complaints(case: Case, plan: Plan, found: Found) -> Iterator[str]:
     if (found.state, found.states) != (status, expected):
         yield f"{case.id}: {found.state} {found.states}, expected {status} {expected}"
     yield from _wrong_results(case, found)
+    yield from _exchanged(case, found)
     for step in expected.keys() & found.states:
         declared = 0 if expected[step] == "pending" else case.attempts.get(step, 1)
         yield from _wrong_attempts(case, step, declared, found, 0 if step in ended else declared)
@@ -70,7 +77,7 @@ def _planned(plan: Plan, step: str) -> StepPlan:
 
 def _expected(case: Case, plan: Plan, ended: set[str], found: Found) -> dict[str, str]:
     """The state of every step. Those below a step that was lost for good wait, or have not been created."""
-    below = {name for step in ended for name in _planned(plan, step).descendants}
+    below = {name for step in ended for name in plan.below.of(_planned(plan, step).name)}
     waiting = [step for step in case.steps if _planned(plan, step).name in below]
     missing = {step for step in waiting if not _planned(plan, step).static} - found.states.keys()
     states = {step: case.state_of(step) for step in case.steps if step not in missing}
@@ -89,6 +96,17 @@ def _wrong_results(case: Case, found: Found) -> Iterator[str]:
         part = {key: result.get(key) for key in case.holds.get(step, ())}
         if part != dict(case.holds.get(step, {})):
             yield f"{case.id}: {step} holds {part}, expected {case.holds[step]}"
+
+
+def _exchanged(case: Case, found: Found) -> Iterator[str]:
+    """Where handlers tell what they are and read: each result is its own step's, and what is stored was read."""
+    telling = found.telling
+    for step, result in telling.items():
+        if result["step"] != found.ids[step]:
+            yield f"{case.id}: {step} is {found.ids[step]} and has the result of {result['step']}"
+        for above, value in result["read"].items():
+            if above not in telling or telling[above]["value"] != value:
+                yield f"{case.id}: {step} has read {value} of {above}, whose result is {found.results.get(above)}"
 
 
 def _wrong_attempts(case: Case, step: str, declared: int, found: Found, least: int) -> Iterator[str]:

@@ -44,7 +44,7 @@ class Model:
     def __init__(self) -> None:
         self.now = 0
         self.tasks: dict[str, Task] = {}
-        self.endings: dict[tuple[Key, int], Ending] = {}
+        self.endings: dict[tuple[Key, int, str | None], Ending] = {}
         self.leases: dict[str, int] = {}
         self.pauses: set[Pause] = set()
 
@@ -120,11 +120,11 @@ class Model:
 
     def park(self, step: Step, item: Item, verdict: str) -> None:
         """A result was stored for an orchestrator."""
-        live = step.state == RUNS and step.token == item["k"]
-        assert (verdict == "accepted") == live, (step.key, step.state, step.token, item, verdict)
+        live = step.state == RUNS and (step.token, step.worker) == (item["k"], item["w"])
+        assert (verdict == "accepted") == live, (step.key, step.state, step.token, step.worker, item, verdict)
         if not live:
             return
-        ending = self.endings[step.key, step.token]
+        ending = self.endings[step.key, step.token, step.worker]
         kind, delay = failure(step.plan.retry, step.attempts, ending) if ending.failed else ("ok", None)
         assert (item["kind"], item.get("d")) == (kind, delay), (step.key, item)
         step.stop(PARKED[0] if kind == "ok" else PARKED[1])
@@ -153,8 +153,8 @@ class Model:
             step.paused = False
         return len(freed)
 
-    def checkpoint(self, step: Step, token: int, cursor: Any, lost: bool) -> None:
-        assert lost == (step.state != RUNS or step.token != token)
+    def checkpoint(self, step: Step, claim: tuple[int, str], cursor: Any, lost: bool) -> None:
+        assert lost == (step.state != RUNS or (step.token, step.worker) != claim)
         if not lost:
             step.checkpoint, step.deadline = cursor, self.now + LIMIT_MS + GRACE_MS
 
@@ -234,13 +234,14 @@ class Model:
             assert kind == "promote" or step.held, about
         else:
             live = step.state == RUNS or (step.state in PARKED and kind not in ("release", "defer"))
-            assert (verdict == "accepted") == (live and token == step.token), about
+            mine = (token, item["w"]) == (step.token, step.worker)
+            assert (verdict == "accepted") == (live and mine), about
 
     def _move(self, step: Step, item: Item) -> None:
         kind = item["kind"]
         if kind in ("ok", "retry", "fail"):
             lost = bool((item.get("n") or {}).get("lost"))
-            assert (kind, item.get("d")) == (self._lost(step) if lost else self._expected(step, item["k"])), (
+            assert (kind, item.get("d")) == (self._lost(step) if lost else self._expected(step)), (
                 step.key,
                 item,
             )
@@ -260,7 +261,7 @@ class Model:
 
     def _end(self, step: Step, kind: str, delay: int | None, lost: bool) -> None:
         parked = step.parked is not None
-        ending = None if lost else self.endings[step.key, step.token]
+        ending = None if lost else self.endings[step.key, step.token, step.worker]
         step.failures += kind != "ok" and not (parked and kind == step.parked[0])
         if kind == "ok":
             step.stop("complete")
@@ -271,11 +272,11 @@ class Model:
         step.result = None
         step.due = self.now + (delay or 0) if kind == "retry" else None
 
-    def _expected(self, step: Step, token: int) -> tuple[str, int | None]:
+    def _expected(self, step: Step) -> tuple[str, int | None]:
         """The change that the attempt's ending means."""
         if step.parked is not None and step.parked[0] != "ok":
             return step.parked
-        ending = self.endings[step.key, token]
+        ending = self.endings[step.key, step.token, step.worker]
         if ending.failed:
             return failure(step.plan.retry, step.attempts, ending)
         return ("ok", None) if self.follows(step, ending.result) else ("fail", None)

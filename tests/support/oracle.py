@@ -72,6 +72,8 @@ class Oracle:
         by_key, found = {each.key: each for each in mixed}, self.found([task for _, task in tasks])
         wrong = [line for key, task in tasks for line in complaints(by_key[key].case, by_key[key].plan, found[task])]
         assert not wrong, wrong[:10]
+        values = [result["value"] for each in found.values() for result in each.telling.values()]
+        assert len(set(values)) == len(values), "two steps have the result of one run"
         self.check_promises()
 
     def check_promises(self) -> None:
@@ -140,8 +142,8 @@ class Oracle:
                 "select task_uuid::text, state from tasker.tasks where task_uuid = any (%s::uuid[])", tasks
             )
         }
-        for task, name, state, attempts, result, failures in self.rows(
-            """select s.task_uuid::text, s.name, s.state, s.attempts, r.result, (
+        for task, name, step, state, attempts, result, failures in self.rows(
+            """select s.task_uuid::text, s.name, s.workflow_step_uuid::text, s.state, s.attempts, r.result, (
                  select coalesce(jsonb_agg(f.error order by f.failure_id), '[]') from tasker.step_failures f
                  where f.task_uuid = s.task_uuid and f.workflow_step_uuid = s.workflow_step_uuid)
                from tasker.workflow_steps s left join tasker.step_results r
@@ -149,6 +151,7 @@ class Oracle:
                where s.task_uuid = any (%s::uuid[])""",
             tasks,
         ):
+            found[task].ids[name] = step
             found[task].states[name] = state
             found[task].attempts[name] = attempts
             found[task].failures[name] = failures

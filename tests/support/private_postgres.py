@@ -46,3 +46,23 @@ def private_server(folder: Path) -> Iterator[PrivatePostgres]:
         yield server
     finally:
         server.stop()
+
+
+class Stoppable:
+    """An embedded server of our own that can be stopped under its users."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.server = EmbeddedServer.start(folder, settings={"fsync": "off"}, linger_seconds=0)
+
+    def stop(self) -> None:
+        """Stop it under its users."""
+        pid_file = str(self.folder / "data" / "postmaster.pid")
+        pid = watch.postmaster_pid(pid_file)
+        assert pid is not None
+        watch.stop_postmaster(pid_file, pid)
+
+    def start(self) -> None:
+        """Start it again, on its data."""
+        before, self.server = self.server, EmbeddedServer.start(self.folder, settings={"fsync": "off"})
+        before._users.close()

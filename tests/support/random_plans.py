@@ -39,12 +39,12 @@ class Scenario:
 def build_plan(*specs: Spec, namespace: str = "testing", name: str = "random", handler: str = "noop") -> Plan:
     """Compiles steps that are given in topological order. No check is made: that is the compiler's work."""
     given = {spec.name: spec for spec in specs}
-    above: dict[str, set[str]] = {}
+    dynamic: set[str] = set()
     level: dict[str, int] = {}
     for spec in specs:
-        above[spec.name] = set(spec.depends_on).union(*(above[parent] for parent in spec.depends_on))
+        if any(parent in dynamic or given[parent].type in EXPANDING for parent in spec.depends_on):
+            dynamic.add(spec.name)
         level[spec.name] = 1 + max((level[parent] for parent in spec.depends_on), default=-1)
-    below = {name: sorted(other for other in above if name in above[other]) for name in above}
     steps = tuple(
         StepPlan(
             name=spec.name,
@@ -53,9 +53,7 @@ def build_plan(*specs: Spec, namespace: str = "testing", name: str = "random", h
             ordinal=ordinal,
             level=level[spec.name],
             depends_on=spec.depends_on,
-            ancestors=tuple(sorted(above[spec.name])),
-            descendants=tuple(below[spec.name]),
-            static=not any(given[name].type in EXPANDING for name in above[spec.name]),
+            static=spec.name not in dynamic,
             retry=spec.retry,
             batch=spec.batch,
         )
@@ -147,6 +145,6 @@ def _result(plan: Plan, step: StepPlan, max_batches: int) -> st.SearchStrategy[d
         pattern = next(child.name for child in children if child.type is WORKER)
         return st.integers(0, max_batches).map(lambda count: create_batches(pattern, count))
     branches = [child.name for child in children if child.type not in {DEFERRED, WORKER}]
-    further = [name for name in step.descendants if plan.by_name[name].type not in {DEFERRED, WORKER}]
+    further = [name for name in plan.below.of(step.name) if plan.by_name[name].type not in {DEFERRED, WORKER}]
     choice = st.lists(st.sampled_from(branches * 4 + further), max_size=4, unique=True) if branches else st.just([])
     return choice.map(lambda names: create_steps(*names))

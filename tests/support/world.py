@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -134,7 +135,8 @@ class World:
         """The worker brings these attempts in one batch over the path `inline`."""
         if not attempts:
             return
-        advanced = self.run(self.processor.process(self._results(attempts), self._caller(worker), wait=wait))
+        caller = self._bringing(worker, attempts)
+        advanced = self.run(self.processor.process(self._results(attempts, caller), caller, wait=wait))
         assert not advanced.again
         self.check()
         if not answer_lost:
@@ -150,14 +152,15 @@ class World:
 
     def race(self, mine: tuple[Worker, Attempt], other: tuple[Worker, Attempt]) -> None:
         """Between planning what a step creates and writing it, another one of the task decides."""
-        results, caller = self._results([other[1]]), self._caller(other[0], 0)
+        caller = self._caller(other[0], 0)
+        results = self._results([other[1]], caller)
         intruder = lambda: self.processor.process(results, caller)  # noqa: E731
         if self.interrupt("graph", intruder, lambda: self.finish(mine[0], [mine[1]])):
             self._drop(*other)
 
     async def give_back(self, step: Step) -> None:
         """Whoever runs the step releases it at this moment."""
-        change = simple_change("release", self._ids()[step.key], step.task.id, step.token)
+        change = simple_change("release", self._ids()[step.key], step.task.id, step.token, w=step.worker)
         await self.processor.apply([change], self._caller(self.workers[0], 0))
 
     def _ids(self) -> dict[Key, str]:
@@ -165,7 +168,8 @@ class World:
 
     def meet(self, worker: Worker, attempt: Attempt, sweeper: Worker) -> None:
         """A sweep looks for what is lost; before it takes anything away, this result arrives."""
-        results, caller = self._results([attempt]), self._caller(worker, 0)
+        caller = self._caller(worker, 0)
+        results = self._results([attempt], caller)
         self.interrupt("find", lambda: self.processor.process(results, caller), lambda: self.sweep(sweeper))
         self._drop(worker, attempt)
 
@@ -175,7 +179,8 @@ class World:
             return
         for attempt in attempts:
             attempt.parked = True
-        self.run(self.parking.process(self._results(attempts), self._caller(worker)))
+        caller = self._bringing(worker, attempts)
+        self.run(self.parking.process(self._results(attempts, caller), caller))
         self.check()
         if not answer_lost:
             self._drop(worker, *attempts)
@@ -238,7 +243,8 @@ class World:
         self.check()
 
     def checkpoint(self, attempt: Attempt, cursor: int) -> None:
-        args = {"step": attempt.row["step"], "token": attempt.row["token"], "cursor": cursor, "items_processed": cursor}
+        args = {"worker": attempt.identity, "step": attempt.row["step"], "token": attempt.row["token"]}
+        args |= {"cursor": cursor, "items_processed": cursor}
         args |= {"accumulated_results": None, "timeout_ms": LIMIT_MS, "grace_ms": GRACE_MS}
         self.run(self.engine.read("checkpoint", args))
         self.check()
@@ -286,8 +292,9 @@ class World:
         held = [[a.row["step"], a.row["token"]] for a in worker.running]
         answer = self._worker_call(worker, "beat", held=held)
         lost = {self.names[step] for step in answer.get("lost") or ()}
-        states = {a: self.model.step(a.key) for a in worker.running}
-        assert lost == {a.key for a, step in states.items() if (step.state, step.token) != (RUNS, a.row["token"])}
+        steps = {a: self.model.step(a.key) for a in worker.running}
+        valid = {a.key for a, s in steps.items() if (s.state, s.token, s.worker) == (RUNS, a.row["token"], a.identity)}
+        assert lost == {a.key for a in worker.running} - valid
 
     def die(self, worker: Worker) -> None:
         """The worker is gone with everything in its hands; another process takes its place."""
@@ -325,18 +332,26 @@ class World:
         self.comparisons += 1
         self.sound = True
 
-    def _results(self, attempts: Sequence[Attempt]) -> list[Result]:
+    def _bringing(self, worker: Worker, attempts: Sequence[Attempt]) -> Caller:
+        """The incarnation that brings them: one that was given up brings what it had, and takes nothing new."""
+        caller, identity = self._caller(worker), attempts[0].identity
+        return caller if identity == worker.identity else replace(caller, worker=identity, slots=0)
+
+    def _results(self, attempts: Sequence[Attempt], caller: Caller) -> list[Result]:
         results = []
         for attempt in attempts:
             assert attempt.ending is not None
-            self.model.endings[attempt.key, attempt.row["token"]] = attempt.ending
+            self.model.endings[attempt.key, attempt.row["token"], caller.worker] = attempt.ending
             results.append(result_of(self.model.step(attempt.key), attempt.row, attempt.ending))
         return results
 
     def _hold(self, worker: Worker, answer: Answer, lost: bool = False) -> None:
         rows = answer.get("claims") or []
         if rows and not lost:
-            worker.running += [Attempt(self.names[row["step"]], row) for row in rows]
+            new = [Attempt(self.names[row["step"]], row, worker.identity) for row in rows]
+            claims = {(a.key, a.row["token"], a.identity) for a in new}  # none twice, after a failover
+            worker.running = [a for a in worker.running if (a.key, a.row["token"], a.identity) not in claims] + new
+            self.spent = [s for s in self.spent if (s[1].key, s[1].row["token"], s[1].identity) not in claims]
             found = self.run(self.engine.read("inputs", {"steps": [row["step"] for row in rows]}))
             check_inputs(self.model, self.names, {**found, "claims": rows})
 

@@ -10,7 +10,7 @@ from tests.support.model_parts import RUNS, Key, Step
 
 TABLES = (
     "tasks task_details workflow_steps workflow_step_edges step_inputs step_results step_failures step_checkpoints "
-    "task_transition_log step_transition_log workflow_step_result_audit refused_results ready_backlog enqueue_counters "
+    "task_transition_log step_transition_log refused_results ready_backlog enqueue_counters "
     "workers repairs unserved_steps pauses"
 )
 DELETED = " ".join(f"delete from tasker.{table};" for table in TABLES.split())
@@ -91,7 +91,7 @@ def check_inputs(model: Model, names: Mapping[str, Key], answer: Mapping[str, An
         step = model.step(names[row["step"]])
         results = wanted.setdefault(step.task.id, {})
         for other in step.task.steps.values():
-            if other.plan.name in step.plan.ancestors and other.result is not None:
+            if other.plan.name in step.task.plan.above.of(step.plan.name) and other.result is not None:
                 results[other.name] = [other.plan.ordinal, other.result]
     assert set(answer["tasks"]) == set(wanted)
     assert answer["results"] == {task: results for task, results in wanted.items() if results}

@@ -17,6 +17,7 @@ from tasker.contracts.messaging import QueuedMessage, QueueStats
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
 from tasker.messaging import MessagingService, load_backend
+from tasker.messaging.queues import QueueNames
 from tests.support import brokers
 from tests.support.model import Model
 from tests.support.model_parts import Key
@@ -33,6 +34,7 @@ class Mailbox:
 
     def __init__(self) -> None:
         self.backend: object = object()
+        self.names = QueueNames()
         self.hints: list[Entry] = []
         self.results: list[Entry] = []
         self.sent: list[Entry] = []

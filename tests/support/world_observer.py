@@ -58,7 +58,8 @@ class Observer:
         assert set(answer.get("release") or ()) == {self.namespaces[name] for name in releasable}
 
     def advance(self, args: dict[str, Any], answer: Answer) -> None:
-        self._write(args, answer, [(self.model.step(self.names[item["s"]]), item) for item in args["items"]])
+        items = [{"w": args["worker"], **item} for item in args["items"]]
+        self._write(args, answer, [(self.model.step(self.names[item["s"]]), item) for item in items])
 
     def operate(self, args: dict[str, Any], answer: Answer) -> None:
         item = {key: value for key, value in args.items() if key not in ("task", "step")}
@@ -77,7 +78,7 @@ class Observer:
 
     def park(self, args: dict[str, Any], answer: Answer) -> None:
         parked = {self.names[row["step"]] for row in answer.get("parked") or ()}
-        for item in _last_of_each(args["items"]):
+        for item in ({**item, "w": args["worker"]} for item in _last_of_each(args["items"])):
             key = self.names[item["s"]]
             self.model.park(self.model.step(key), item, "accepted" if key in parked else answer["verdicts"][item["s"]])
 
@@ -104,7 +105,7 @@ class Observer:
 
     def checkpoint(self, args: dict[str, Any], answer: Answer) -> None:
         step = self.model.step(self.names[args["step"]])
-        self.model.checkpoint(step, args["token"], args["cursor"], answer.get("lost", False))
+        self.model.checkpoint(step, (args["token"], args["worker"]), args["cursor"], answer.get("lost", False))
 
     def hinted(self, args: dict[str, Any], answer: Answer) -> None:
         for step in (self.model.step(key) for key in self._keys(answer)):

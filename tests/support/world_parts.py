@@ -86,10 +86,12 @@ class WatchedEngine(Engine):
 
 @dataclass(eq=False, repr=False)
 class Attempt:
-    """A claim in a worker's hands; `ending` once its handler has returned, `parked` when that path brings it."""
+    """A claim in the hands of an incarnation; `ending` once its handler has returned, `parked` when that path brings
+    it."""
 
     key: Key
     row: dict[str, Any]
+    identity: str
     ending: Ending | None = None
     parked: bool = False
 

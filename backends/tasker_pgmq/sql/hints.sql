@@ -66,6 +66,7 @@ end $$;
 -- Runs tasker.FN(args) and sends what it answers, in one transaction. `fn` is a versioned name, nothing else.
 create or replace function tasker_pgmq.call_v1(fn text, args jsonb) returns jsonb
 language plpgsql
+set search_path to pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   answer jsonb;
@@ -85,6 +86,7 @@ end $$;
 -- leave is given to the others; `turn` (default: random) says which namespace is asked first.
 create or replace function tasker_pgmq.claim_v1(args jsonb) returns jsonb
 language plpgsql
+set search_path to pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   free int := (args->>'slots')::int;

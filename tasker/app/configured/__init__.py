@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -61,11 +61,13 @@ class Configured:
     orchestrator_events: EventSettings = ORCHESTRATOR_EVENTS
     sweeps: SweepSettings = field(default_factory=SweepSettings)
     context_limit_bytes: int = CONTEXT_LIMIT_BYTES
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    """The policy of steps whose template says nothing about retries."""
+    retry: RetryPolicy | None = None
+    """What steps inherit whose template says nothing about retries; None: what a registered template has."""
     breakers: BreakerPolicies = field(default_factory=BreakerPolicies)
     depth_limits: DepthLimits = SINGLE_PROCESS_DEPTH
     """When new tasks are refused."""
+    importable: tuple[str, ...] = ("*",)
+    """Paths that templates may import beside the handlers that are registered or found."""
     namespaces: tuple[str, ...] = ()
     """What a worker serves whose command line names no namespace; empty: those of its templates."""
     search_paths: tuple[str, ...] = DEFAULT_SEARCH_PATHS
@@ -93,11 +95,16 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
     from tasker.services.configuration import load
 
     found = load(context, environ)
-    return configured(found.settings, found.backends)
+    made = configured(found.settings, found.backends)
+    # without a file nobody has said what the fleet's defaults are: those of registered templates count
+    return made if any(environ.get(name) for name in FILE_VARIABLES) else replace(made, retry=None)
 
 
 def configured(settings: Settings, backends: Mapping[str, BackendSettings] = MappingProxyType({})) -> Configured:
     """Everything that a process is made with. `backends` are tables of messaging backends that have no model."""
+    from tasker.settings.inherited import resolved
+
+    settings = resolved(settings).settings
     common = settings.common
     return Configured(
         database_url=common.database.url or None,
@@ -108,6 +115,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         worker=worker_settings(settings),
         orchestrator_events=orchestrator_events(settings),
         namespaces=settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces,
+        importable=settings.worker.handlers.allow,
         search_paths=settings.common.task_templates.search_paths,
         shutdown_seconds=settings.orchestration.shutdown_timeout_ms / 1000,
         sweeps=sweep_settings(settings),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tasker.app.configured.unset import is_set
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings
 
 if TYPE_CHECKING:
@@ -16,13 +15,10 @@ def worker_events(settings: Settings) -> EventSettings:
     """How a worker hears of steps."""
     system = settings.worker.event_systems.worker
     listener, poller = system.metadata.listener, system.metadata.fallback_poller
-    mode = DeploymentMode(system.deployment_mode)
-    if mode is DeploymentMode.HYBRID and not poller.enabled:
-        mode = DeploymentMode.EVENT_DRIVEN_ONLY
     return EventSettings(
         system_id=system.system_id,
-        deployment_mode=mode,
-        poll_ms=poll_ms(settings),
+        deployment_mode=DeploymentMode(system.deployment_mode),
+        poll_ms=poller.polling_interval_ms,
         connection_timeout_seconds=listener.connection_timeout_seconds,
         event_timeout_seconds=listener.event_timeout_seconds,
         retry_interval_seconds=listener.retry_interval_seconds,
@@ -53,16 +49,3 @@ def _common(settings: Settings, health: Health) -> dict[str, Any]:
         "error_rate_threshold_per_minute": health.error_rate_threshold_per_minute,
         "performance_monitoring_enabled": health.performance_monitoring_enabled,
     }
-
-
-def poll_ms(settings: Settings) -> int:
-    """The longest pause between two looks at the queue: the most specific of the three keys that is set."""
-    system = settings.worker.event_systems.worker
-    poller, pgmq = system.metadata.fallback_poller, settings.common.queues.pgmq
-    if is_set(poller, "polling_interval_ms"):
-        return poller.polling_interval_ms
-    if is_set(system.timing, "fallback_polling_interval_seconds"):
-        return system.timing.fallback_polling_interval_seconds * 1000
-    if settings.common.queues.backend == "pgmq" and is_set(pgmq, "poll_interval_ms"):
-        return pgmq.poll_interval_ms
-    return poller.polling_interval_ms

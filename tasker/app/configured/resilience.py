@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tasker.app.configured.unset import is_set
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.pressure import BufferLimits, DepthLimits
 from tasker.orchestration.storms import StormSettings
 from tasker.resilience.registry import BreakerPolicies
 
 if TYPE_CHECKING:
-    from tasker.settings.breakers import Breaker, ReadinessThresholds, Thresholds
+    from tasker.settings.breakers import ReadinessThresholds, Thresholds
     from tasker.settings.model import Settings
 
 SINGLE_PROCESS_DEPTH = DepthLimits(100_000, 200_000)
@@ -23,9 +22,9 @@ def breaker_policies(settings: Settings) -> BreakerPolicies:
     breakers, storing = settings.common.circuit_breakers, settings.worker.circuit_breakers.ffi_completion_send
     components = breakers.component_configs
     return BreakerPolicies(
-        messaging=_policy(components.messaging, breakers.default_config),
-        database=_policy(components.web, breakers.default_config),
-        task_readiness=_policy(components.task_readiness, breakers.default_config),
+        messaging=_policy(components.messaging),
+        database=_policy(components.web),
+        task_readiness=_policy(components.task_readiness),
         completion=BreakerPolicy(
             storing.failure_threshold, storing.recovery_timeout_seconds, storing.success_threshold
         ),
@@ -34,16 +33,9 @@ def breaker_policies(settings: Settings) -> BreakerPolicies:
     )
 
 
-def _policy(own: Thresholds | ReadinessThresholds, common: Breaker) -> BreakerPolicy:
+def _policy(own: Thresholds | ReadinessThresholds) -> BreakerPolicy:
     """What is set for a component, else what is set for all, else the component's default (A-66, X-6)."""
-
-    def chosen_for(name: str) -> int:
-        chosen = common if is_set(common, name) and not is_set(own, name) else own
-        return int(getattr(chosen, name))
-
-    return BreakerPolicy(
-        chosen_for("failure_threshold"), chosen_for("timeout_seconds"), chosen_for("success_threshold")
-    )
+    return BreakerPolicy(own.failure_threshold, own.timeout_seconds, own.success_threshold)
 
 
 def depth_limits(settings: Settings) -> DepthLimits:

@@ -33,12 +33,12 @@ class View(Protocol):
         ...
 
 
-def view_on(stream: TextIO, plan: Plan) -> View:
-    """A tree that moves on a terminal, lines of text anywhere else."""
+def view_on(stream: TextIO, plan: Plan, advice: str = "Ctrl-C stops, the task can be resumed") -> View:
+    """A tree that moves on a terminal, with the advice below it; lines of text anywhere else."""
     if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         from tasker.cli.live.screen import Screen
 
-        return Screen(stream, plan)
+        return Screen(stream, plan, advice)
     from tasker.cli.live.plain import PlainView
     from tasker.cli.render_values import echo
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import click
 
 from tasker.cli.live.feed import Feed
-from tasker.cli.render_values import clock_time, duration, nobody_serves, one_line, state_text
+from tasker.cli.render_values import attempt_text, clock_time, countdown, duration, nobody_serves, one_line, state_text
 from tasker.services.progress import StepProgress
 
 SILENT = frozenset({"pending", "enqueued", "enqueued_for_orchestration", "enqueued_as_error_for_orchestration"})
@@ -52,11 +52,11 @@ def _is_news(step: StepProgress, shown: StepProgress | None) -> bool:
 
 def line(step: StepProgress) -> str:
     """Time, step, state, attempt, and what else there is to say."""
-    attempt = f" {step.attempts}/{step.max_attempts}" if step.attempts > 1 or step.state == "waiting_for_retry" else ""
+    attempt = attempt_text(step.state, step.attempts, step.max_attempts)
     details = [
-        part for part in (duration(step.took_ms), _items(step), _retry(step), _error(step), _unserved(step)) if part
+        part for part in (duration(step.duration_ms), _items(step), _retry(step), _error(step), _unserved(step)) if part
     ]
-    text = f"{clock_time(step.at)}  {step.name}: {state_text(step.state)}{attempt}"
+    text = f"{clock_time(step.at)}  {step.name}: {state_text(step.state)}{f'  {attempt}' if attempt else ''}"
     return text + (f"  {click.style(', '.join(details), dim=True)}" if details else "")
 
 
@@ -67,7 +67,7 @@ def _items(step: StepProgress) -> str:
 def _retry(step: StepProgress) -> str:
     if step.due_at is None or step.state != "waiting_for_retry":
         return ""
-    return f"again in {duration(max(0.0, (step.due_at - step.at).total_seconds() * 1000))}"
+    return f"again {countdown((step.due_at - step.at).total_seconds())}"
 
 
 def _error(step: StepProgress) -> str:

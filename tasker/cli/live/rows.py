@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tasker.cli.render_values import counted, duration, nobody_serves, one_line
+from tasker.cli.render_values import URGENCY, attempt_text, countdown, counted, duration, nobody_serves, one_line
 from tasker.services.progress import StepProgress
 from tasker.template.draw.tree import TreeRow, tree_rows
 
@@ -18,20 +18,7 @@ if TYPE_CHECKING:
 ABSENT = "absent"
 """Stands for the state of a step that does not exist, or not yet."""
 
-URGENCY = (
-    "error",
-    "waiting_for_retry",
-    "in_progress",
-    "enqueued_as_error_for_orchestration",
-    "enqueued_for_orchestration",
-    "enqueued",
-    "cancelled",
-    "pending",
-    "resolved_manually",
-    "complete",
-    ABSENT,
-)
-"""States by how much they ask to be looked at; the first one found among the instances of a batch speaks for all."""
+RANKED = (*URGENCY, ABSENT)
 
 BAR_WIDTH = 12
 
@@ -75,7 +62,7 @@ class Tree:
 
 def step_row(prefix: str, step: StepProgress, now: datetime) -> Row:
     """The row of one step."""
-    attempt = f"{step.attempts}/{step.max_attempts}" if step.attempts else ""
+    attempt = attempt_text(step.state, step.attempts, step.max_attempts)
     notes = [_items([step]) if step.state != "complete" else "", _error(step), _unserved(step)]
     return Row(prefix, step.name, step.state, attempt, time_of(step, now), " · ".join(filter(None, notes)))
 
@@ -92,7 +79,9 @@ def batch_row(prefix: str, name: str, steps: Sequence[StepProgress], now: dateti
     items = _items(steps) if done < len(steps) else ""
     notes = [bar(done, len(steps)), *others, items, _error(speaker), _unserved(speaker)]
     state = speaker.state if done < len(steps) else "complete"
-    return Row(prefix, f"{name} x {len(steps)}", state, f"{done}/{len(steps)}", time, " · ".join(filter(None, notes)))
+    return Row(
+        prefix, f"{name} x {len(steps)}", state, f"{done}/{len(steps)} done", time, " · ".join(filter(None, notes))
+    )
 
 
 def bar(done: int, total: int) -> str:
@@ -104,20 +93,20 @@ def bar(done: int, total: int) -> str:
 def time_of(step: StepProgress, now: datetime) -> str:
     """How long it took or has taken; of a step that waits for a retry, how long until then."""
     if step.state == "waiting_for_retry" and step.due_at is not None:
-        return f"in {duration(max(0.0, (step.due_at - now).total_seconds() * 1000))}"
+        return countdown((step.due_at - now).total_seconds())
     if step.state == "in_progress" and step.started_at is not None:
         return duration(max(0.0, (now - step.started_at).total_seconds() * 1000))
-    return duration(step.took_ms)
+    return duration(step.duration_ms)
 
 
 def fitted(rows: Sequence[Row], height: int) -> list[Row]:
     """The rows, or where they are too many the most urgent ones in their order and a count of the others."""
     if len(rows) <= height:
         return list(rows)
-    ranked = sorted(range(len(rows)), key=lambda index: URGENCY.index(rows[index].state))
+    ranked = sorted(range(len(rows)), key=lambda index: RANKED.index(rows[index].state))
     shown = sorted(ranked[: max(1, height - 1)])
     hidden = Counter(rows[index].state for index in ranked[len(shown) :])
-    rest = ", ".join(f"{hidden[state]} {state}" for state in URGENCY if hidden[state])
+    rest = ", ".join(f"{hidden[state]} {state}" for state in RANKED if hidden[state])
     return [*(rows[index] for index in shown), Row("", f"and {counted(sum(hidden.values()), 'step')} more: {rest}", "")]
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
@@ -19,25 +20,32 @@ if TYPE_CHECKING:
     from tasker.contracts.plan import Plan
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+TROUBLED = ("error", "waiting_for_retry")
 GAP = 2
 MIN_NAME = 12
+NOTE_KEPT = 14
+"""So many columns of the remarks are worth more than whole names."""
+
 OTHER_LINES = 3
 """Lines of the screen that the tree must leave free."""
 
 
 class Screen:
-    """Shows the tree on `stream`, which is a terminal. What handlers print meanwhile appears above it."""
+    """Shows the tree on `stream`, which is a terminal, with the `advice` below it.
+
+    What handlers print meanwhile appears above it.
+    """
 
     interval = 0.1
 
-    def __init__(self, stream: TextIO, plan: Plan) -> None:
+    def __init__(self, stream: TextIO, plan: Plan, advice: str) -> None:
         self._console = Console(file=stream, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
         self._tree = Tree(plan)
         self._picture = Group()
         self._counts = "starting"
         self._began = time.monotonic()
-        self._advice = "Ctrl-C stops, the task can be resumed"
+        self._advice = advice
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
         """Draw the tree anew."""
@@ -48,7 +56,7 @@ class Screen:
         rows = self._tree.rows(feed.steps, feed.now(), finished=finished, height=height)
         if finished:
             self._live.vertical_overflow = "visible"
-        self._picture = picture(rows, self._console.width)
+        self._picture = picture(rows, self._console.width, spare=height - len(rows))
         self._counts = f"{feed.task.done}/{feed.task.total} steps · {feed.task.status}"
         self._draw()
 
@@ -69,25 +77,39 @@ class Screen:
         self._live.update(Group(self._picture, Text(text, "dim", no_wrap=True, overflow="ellipsis")), refresh=True)
 
 
-def picture(rows: Sequence[Row], width: int) -> Group:
-    """The rows in columns that line up. Where there is little room the remark is cut first, then the names."""
+def picture(rows: Sequence[Row], width: int, spare: int = 0) -> Group:
+    """The rows in columns that line up. Where there is little room the remark is cut first, then the names.
+
+    Why a step failed is not cut: it gets a line of its own, as long as `spare` lines are left.
+    """
     states = [_state(row) for row in rows]
     attempt, time_ = (max(len(getattr(row, column)) for row in rows) for column in ("attempt", "time"))
     state = max(text.cell_len for text in states)
     others = state + attempt + time_ + 3 * GAP
     # A row without a state is a remark of its own and may run into the other columns.
     wanted = max((_name(row).cell_len for row in rows if row.state), default=0)
-    name = max(MIN_NAME, min(wanted, width - others))
+    note = min(NOTE_KEPT, max((cell_len(row.note) + GAP for row in rows if row.note), default=0))
+    name = max(MIN_NAME, min(wanted, width - others - note))
     lines = []
     for row, text in zip(rows, states, strict=True):
         line = _cell(_name(row), name) if row.state else _name(row)
         if row.state:
             cells = [_cell(text, state), Text(row.attempt.rjust(attempt)), Text(row.time.rjust(time_))]
-            line = Text(" " * GAP).join([line, *cells, Text(row.note, style="dim")])
-        line.rstrip()
-        line.truncate(width, overflow="ellipsis")
-        lines.append(line)
+            below = row.state in TROUBLED and name + others + GAP + cell_len(row.note) > width and spare > 0
+            line = Text(" " * GAP).join([line, *cells, Text("" if below else row.note, style="dim")])
+            lines.append(_cut(line, width))
+            if below:
+                spare -= 1
+                lines.append(_cut(Text(f"{' ' * cell_len(row.prefix)}  {row.note}"), width))
+        else:
+            lines.append(_cut(line, width))
     return Group(*lines)
+
+
+def _cut(line: Text, width: int) -> Text:
+    line.rstrip()
+    line.truncate(width, overflow="ellipsis")
+    return line
 
 
 def _cell(text: Text, width: int) -> Text:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import pwd
-import shutil
 import stat
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasker.db.embedded import become
 from tasker.errors import DatabaseUnavailable
 
 SERVICE_ACCOUNTS = ("postgres", "nobody")
@@ -92,11 +93,20 @@ def _may_pass(entry: pwd.struct_passwd, folder: os.stat_result) -> bool:
 
 def _reach_hidden(entry: pwd.struct_passwd, hidden: Path) -> tuple[str, ...]:
     """Keep root's right to pass through folders (as under /root) instead of opening them to everybody."""
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
+    if not _has_capabilities():
         raise DatabaseUnavailable(
-            f"PostgreSQL does not run as root, and the account '{entry.pw_name}' may not pass through {hidden}",
+            f"PostgreSQL does not run as root, the account '{entry.pw_name}' may not pass through {hidden}, and root "
+            "has not the capabilities that it takes (dac_override, setgid, setuid, setpcap)",
             hint=f"run as another user, `chmod o+x {hidden}`, or name a server with --database-url",
         )
-    ids = (f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups")
-    return (setpriv, *ids, "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+    return (sys.executable, "-I", "-S", become.__file__, str(entry.pw_uid), str(entry.pw_gid))
+
+
+def _has_capabilities() -> bool:
+    """False in a container that took them from root, and on systems other than Linux."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except FileNotFoundError:
+        return False
+    (effective,) = [line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")] or ["0"]
+    return int(effective, 16) & become.NEEDED == become.NEEDED

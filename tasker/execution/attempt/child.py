@@ -6,6 +6,7 @@ a second thread reads, and ends the process, with whatever the handler started, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -24,9 +25,11 @@ from tasker.execution.attempt.cancel import CancelFlag
 from tasker.execution.attempt.outcome import not_in_process
 from tasker.execution.attempt.values import Ending
 from tasker.execution.attempt.wire import HEADER, answer, attempt_from, frame
+from tasker.log_format import log_as_parent
 from tasker.registry.invocation import HandlerSource, ResolvedHandler
 from tasker.types.context import StepContext
 
+PR_SET_PDEATHSIG = 1
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a child that was told to stop."""
 
@@ -42,12 +45,19 @@ class Child:
     def serve(self) -> None:
         """Run handlers until SIGTERM comes or the parent goes away; never returns otherwise."""
         signal.signal(signal.SIGTERM, self._stop)
+        os.register_at_fork(after_in_child=self._hang_up)
         threading.Thread(target=self._read, daemon=True).start()
         while True:
-            ending = _run(self._requests.get(), self._flag)
+            message = self._requests.get()
+            ending = _run(message, self._flag)
             if self._flag.is_set():  # the handler swallowed the SystemExit
                 sys.exit(STOPPED)
-            self._connection.sendall(frame(answer(ending)))
+            self._connection.sendall(frame(answer(message["call"], ending)))
+
+    def _hang_up(self) -> None:
+        """What the handler forks cannot answer, and does not keep the connection open."""
+        if (descriptor := self._connection.detach()) >= 0:  # -1 in a copy of a copy
+            os.close(descriptor)
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         self._flag.set()
@@ -55,9 +65,12 @@ class Child:
 
     def _read(self) -> None:
         stream = self._connection.makefile("rb")
-        while header := stream.read(HEADER.size):
-            self._requests.put(json.loads(stream.read(*HEADER.unpack(header))))
-        os.killpg(os.getpgrp(), signal.SIGKILL)
+        try:
+            while header := stream.read(HEADER.size):
+                _, length = HEADER.unpack(header)
+                self._requests.put(json.loads(stream.read(length)))
+        finally:  # a parent that is killed before it has read an answer resets the connection
+            os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def _run(message: Mapping[str, Any], flag: CancelFlag) -> Ending:
@@ -84,8 +97,23 @@ def _entry(source: HandlerSource) -> Callable[[StepContext], Any]:
     return fresh
 
 
+def _end_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends: no handler that keeps the interpreter's lock delays it.
+
+    Where the kernel cannot (it is Linux's), `Child` notices by itself, as soon as it gets the lock.
+    """
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os._exit(STOPPED)
+
+
 def main() -> None:
-    """Serve the parent behind the file descriptor that is the first argument."""
+    """Serve the parent behind the file descriptor that is the first argument; the third is its process id."""
+    _end_with_parent(int(sys.argv[3]))
     connection = socket.socket(fileno=int(sys.argv[1]))
     connection.set_inheritable(False)
+    log_as_parent()
     Child(connection).serve()

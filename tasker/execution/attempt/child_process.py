@@ -11,13 +11,16 @@ import socket
 import sys
 from typing import Any
 
-from tasker.execution.attempt.wire import HEADER
+from tasker.execution.attempt import log
+from tasker.execution.attempt.wire import HEADER, CallId, NotAFrame, length_of_answer, parsed
 
 BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); import tasker.execution.attempt.child as it; it.main()"
 """What the child runs: it finds modules where its parent does."""
 
 LAST_WORDS = 0.2
 """Seconds in which what a dead child had sent is still read."""
+
+NO_ANSWER = "wrote something else than an answer to the connection to its worker"
 
 
 class ChildProcess:
@@ -29,6 +32,11 @@ class ChildProcess:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self._call: CallId | None = None
+        self._answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._strange = False
+        self._listening = asyncio.ensure_future(self._listen())
+        self._listening.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         self.exited = asyncio.ensure_future(process.wait())
         self.exited.add_done_callback(self._hang_up)
 
@@ -38,7 +46,7 @@ class ChildProcess:
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", BOOT, str(theirs.fileno()), json.dumps(sys.path)),
+                *(sys.executable, "-c", BOOT, str(theirs.fileno()), json.dumps(sys.path), str(os.getpid())),
                 pass_fds=[theirs.fileno()],
                 stdin=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
@@ -46,16 +54,32 @@ class ChildProcess:
         return cls(process, *await asyncio.open_connection(sock=ours))
 
     @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         """False once the child has exited."""
         return self._process.returncode is None
 
-    async def ask(self, message: bytes) -> dict[str, Any]:
-        """Send a request and wait for the answer. Raises `EOFError` or `OSError` when the child dies over it."""
+    @property
+    def sound(self) -> bool:
+        """True while the child may be asked again: it lives, and has said nothing but answers to what it was asked."""
+        return self.alive and not self._strange and not self._listening.done()
+
+    async def ask(self, call: CallId, message: bytes) -> dict[str, Any]:
+        """Send a request and wait for its answer, and no other.
+
+        Raises `EOFError` or `OSError` when the child dies over it, `NotAFrame` when what it says is no answer.
+        """
+        self._call, self._answer = call, asyncio.get_running_loop().create_future()
         self._writer.write(message)
-        size = HEADER.unpack(await self._reader.readexactly(HEADER.size))[0]
-        answer: dict[str, Any] = json.loads(await self._reader.readexactly(size))
-        return answer
+        either: set[asyncio.Future[Any]] = {self._answer, self._listening}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not self._answer.done():
+            self._listening.result()
+        return self._answer.result()
 
     async def stop(self, grace: float) -> None:
         """SIGTERM to the child and to what it started; SIGKILL when it is still there `grace` seconds later."""
@@ -68,6 +92,9 @@ class ChildProcess:
 
     async def how_it_ended(self, grace: float) -> str:
         """How the child came to its end, for a message. One that hung up but lives is stopped `grace` seconds later."""
+        if isinstance(self._listening.exception(), NotAFrame):
+            await self.stop(grace)
+            return NO_ANSWER
         await asyncio.wait({self.exited}, timeout=grace)
         if self.alive:
             await self.stop(grace)
@@ -75,19 +102,35 @@ class ChildProcess:
         await self._gone()
         return _described(self.exited.result())
 
+    async def _listen(self) -> None:
+        """Read all that the child says, for as long as it is in the form of answers; always ends by raising."""
+        while True:
+            length = length_of_answer(await self._reader.readexactly(HEADER.size))
+            call, answer = parsed(await self._reader.readexactly(length))
+            if call == self._call and not self._answer.done():
+                self._answer.set_result(answer)
+            else:
+                self._strange = True
+                log.warning("child_process_distrusted", pid=self._process.pid, answered=call, asked=self._call)
+
     async def _gone(self) -> None:
         await asyncio.wait({self.exited})
         self._writer.transport.abort()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
+        await asyncio.wait({self._listening})
 
     def _signal(self, number: signal.Signals) -> None:
         if self.alive:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
+            self._signal_group(number)
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
 
     def _hang_up(self, _: asyncio.Future[int]) -> None:
-        """A process that the child forked may keep the connection open: end it when the child has gone."""
+        """What the child started ends with it. Whoever left its session may keep the connection open: end it."""
+        self._signal_group(signal.SIGKILL)
         asyncio.get_running_loop().call_later(LAST_WORDS, self._writer.transport.abort)
 
 

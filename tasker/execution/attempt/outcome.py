@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import signal
+from dataclasses import replace
 from types import CoroutineType
 from typing import Any
 
 from tasker.contracts.execution import Failure
 from tasker.contracts.plan import StepPlan
 from tasker.execution.attempt.storable_failure import storable
-from tasker.execution.attempt.values import Checkpoint, Success
+from tasker.execution.attempt.values import Checkpoint, Ending, Success
 from tasker.lifecycle.storable import MAX_BYTES, NotStorable, encode
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
 from tasker.types.result import StepHandlerResult
+
+CRASH = "handler_crash"
+NOT_IMPORTABLE = "handler_not_importable"
+TOLD_TO_STOP = (f"exited with status {128 + signal.SIGTERM}", "was killed by SIGTERM")
 
 
 def settle(value: Any, step: StepPlan, handler: str, limit_bytes: int = MAX_BYTES) -> Success | Failure:
@@ -64,7 +70,13 @@ def crashed(how: str, step: StepPlan, handler: str) -> Failure:
     """The child process went away while it ran the handler; `on_worker_lost: fail` makes that permanent."""
     message = f"the child process of {handler} {how} before the handler had finished"
     retryable = step.on_worker_lost != "fail"
-    return Failure(message, "handler_crash", retryable, metadata={"process": how}, handler=handler)
+    return Failure(message, CRASH, retryable, metadata={"process": how}, handler=handler)
+
+
+def over_memory(limit: int, peak: int, handler: str) -> Failure:
+    """The child process held more than `limit` MB."""
+    message = f"{handler} held {peak} MB of memory, its memory_mb is {limit}; its process was ended"
+    return Failure(message, "memory_exceeded", True, metadata={"memory_mb": limit, "peak_mb": peak}, handler=handler)
 
 
 def mode_mismatch(handler: str) -> Failure:
@@ -77,7 +89,27 @@ def mode_mismatch(handler: str) -> Failure:
 def not_in_process(handler: str, why: str) -> Failure:
     """A child process cannot get at the handler's code."""
     message = f"{handler} cannot run in a process of its own: {why}; move it to a module that can be imported"
-    return storable(Failure(message, "handler_not_importable", False, handler=handler))
+    return storable(Failure(message, NOT_IMPORTABLE, False, handler=handler))
+
+
+def has_not_run(ending: Ending) -> bool:
+    """True when the child could not get at the handler's code."""
+    return isinstance(ending, Failure) and ending.error_type == NOT_IMPORTABLE
+
+
+def put_aside(ending: Ending) -> Ending:
+    """What the attempt of a step that ran apart came to: one that ends this process too is put aside for a person.
+
+    Not where the process was told to stop, as a supervisor does that stops every process of a service.
+    """
+    if not isinstance(ending, Failure) or ending.error_type != CRASH or ending.metadata["process"] in TOLD_TO_STOP:
+        return ending
+    message = (
+        f"{ending.message}. Two workers were lost while they ran this step, and the process that it was then given for"
+        " itself has ended as well, so it is not tried again: mend the handler and run `tasker task step reset`, or"
+        " say `execution: {mode: process}` in the template, which keeps it apart from the start"
+    )
+    return replace(ending, message=message, error_type="killed_its_workers", retryable=False)
 
 
 def _from_exception(error: BaseException, handler: str) -> Failure:

@@ -14,8 +14,10 @@ from tasker.errors import ResolutionError
 from tasker.execution.attempt import breakers as handler_breakers
 from tasker.execution.attempt import log
 from tasker.execution.attempt.async_mode import run_async
-from tasker.execution.attempt.outcome import mode_mismatch
+from tasker.execution.attempt.copies import guard_loop
+from tasker.execution.attempt.outcome import has_not_run, mode_mismatch, put_aside
 from tasker.execution.attempt.placing import Places, Waits
+from tasker.execution.attempt.progress import Progress
 from tasker.execution.attempt.saving import save
 from tasker.execution.attempt.thread_mode import ThreadMode
 from tasker.execution.attempt.values import (
@@ -75,6 +77,7 @@ class AttemptRunner:
         self._running: set[Attempt] = set()
         self._idle = asyncio.Event()
         self._closing = False
+        self._guarded = False
 
     @property
     def leaked_threads(self) -> int:
@@ -108,6 +111,9 @@ class AttemptRunner:
         """
         if self._closing:
             return Released(attempt.claim, "the worker is closing")
+        if not self._guarded:
+            guard_loop()
+            self._guarded = True
         asked = handler_breakers.ask(self._breakers, attempt)
         if isinstance(asked, Deferred):
             return asked
@@ -138,19 +144,29 @@ class AttemptRunner:
             return stopped
         started = self._clock.monotonic()
         try:
-            handler = resolve_for(attempt.step, self._registry)
+            handler = resolve_for(attempt.step, self._registry, attempt.plan.id)
         except ResolutionError as error:  # another worker may have it (design rule 16)
             return Released(attempt.claim, str(error))
+        if _runs_apart(attempt, handler):
+            log.warning(
+                "step_runs_apart",
+                step=attempt.claim.name,
+                step_uuid=attempt.claim.step_uuid,
+                attempt=attempt.claim.attempt,
+            )
         ending = await self._until_settled(attempt, handler)
         # Whatever a handler returns after it was told to stop may be half of its work.
         return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
 
     async def _until_settled(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | None:
         """Call the handler, and again from each checkpoint; None when the step is no longer ours."""
+        progress = Progress()
         while True:
             ending = await self._call(attempt, handler)
             if not isinstance(ending, Checkpoint) or not attempt.cancel.may_save():
                 return ending
+            if failure := progress.failure(ending, handler.name):
+                return failure
             saved = await save(attempt, ending, self._checkpoint_timeout, handler.name)
             if not isinstance(saved, Attempt):
                 return saved
@@ -161,6 +177,10 @@ class AttemptRunner:
     async def _call(self, attempt: Attempt, handler: ResolvedHandler) -> Ending:
         own = attempt.step.timeout_seconds
         limit = self._default_timeout if own is None else own
+        if _runs_apart(attempt, handler):
+            ending = await self._in_process(attempt, handler, limit)
+            if not has_not_run(ending):
+                return put_aside(ending)
         match attempt.step.execution or handler.kind:
             case "async" if handler.kind == "async":
                 return await run_async(attempt, handler, limit)
@@ -195,3 +215,9 @@ class AttemptRunner:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(limit):
                     await self._idle.wait()
+
+
+def _runs_apart(attempt: Attempt, handler: ResolvedHandler) -> bool:
+    """A step that may have ended two workers, unless its author says where it runs, or no child has its code."""
+    portable = handler.made_here and handler.source.loadable
+    return attempt.claim.apart and attempt.step.execution is None and portable

@@ -1,4 +1,7 @@
-"""What crosses the border between a worker and its child processes: frames of JSON, never pickles."""
+"""What crosses the border between a worker and its child processes: frames of JSON, never pickles.
+
+Both frames of a call carry the same `CallId`: an answer counts only for the call that waits for it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import struct
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from tasker.contracts.execution import Claim, Failure
 from tasker.contracts.plan import Plan
@@ -15,19 +18,53 @@ from tasker.execution.attempt.cancel import CancelFlag
 from tasker.execution.attempt.values import Attempt, Checkpoint, Ending, Success
 from tasker.registry.invocation import ResolvedHandler
 
-HEADER = struct.Struct("!I")
-"""In front of every frame: its length in bytes."""
+MARK = b"TSKR"
+HEADER = struct.Struct("!4sI")
+"""In front of every frame: the mark, and the length in bytes of what follows."""
+
+LONGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes. A result of 4 MB with metadata of as much, all of it escaped, is less."""
+
+CallId: TypeAlias = list[str | int]
+"""Step, token, and the number of the call: a step is called again under the same token after each checkpoint."""
+
+
+class NotAFrame(ValueError):
+    """Somebody else has written to the connection."""
 
 
 def frame(message: Mapping[str, Any]) -> bytes:
     """One message, ready to send."""
     body = json.dumps(message, separators=(",", ":")).encode()
-    return HEADER.pack(len(body)) + body
+    return HEADER.pack(MARK, len(body)) + body
 
 
-def request(attempt: Attempt, handler: ResolvedHandler) -> dict[str, Any]:
+def length_of_answer(header: bytes) -> int:
+    """How many bytes follow. Raises `NotAFrame`."""
+    mark, length = HEADER.unpack(header)
+    if mark != MARK or length > LONGEST_ANSWER:
+        raise NotAFrame(header)
+    return int(length)
+
+
+def parsed(body: bytes) -> tuple[CallId, dict[str, Any]]:
+    """An answer and the call that it answers. Raises `NotAFrame`."""
+    try:
+        message: dict[str, Any] = json.loads(body)
+        return message["call"], message
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotAFrame(body[:100]) from error
+
+
+def call_id(attempt: Attempt, number: int) -> CallId:
+    """The identity of one call of the attempt's handler."""
+    return [attempt.claim.step_uuid, attempt.claim.token, number]
+
+
+def request(call: CallId, attempt: Attempt, handler: ResolvedHandler) -> dict[str, Any]:
     """What a child needs to run the attempt: where the handler lies, and everything of its context."""
     return {
+        "call": call,
         "source": asdict(handler.source),
         "kind": handler.kind,
         "name": handler.name,
@@ -56,12 +93,13 @@ def attempt_from(message: Mapping[str, Any], flag: CancelFlag) -> Attempt:
     )
 
 
-def answer(ending: Ending) -> dict[str, Any]:
+def answer(call: CallId, ending: Ending) -> dict[str, Any]:
     """What the handler came to, as a message. A result travels as the text that will be stored."""
     if isinstance(ending, Success):
         fields = {"text": ending.text, "large": ending.large, "metadata": ending.metadata}
-        return {"type": "success", "fields": fields}
-    return {"type": "failure" if isinstance(ending, Failure) else "checkpoint", "fields": asdict(ending)}
+        return {"call": call, "type": "success", "fields": fields}
+    kind = "failure" if isinstance(ending, Failure) else "checkpoint"
+    return {"call": call, "type": kind, "fields": asdict(ending)}
 
 
 def ending_from(message: Mapping[str, Any]) -> Ending:

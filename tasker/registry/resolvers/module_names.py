@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from tasker.registry.handler_definition import HandlerDefinition
 from tasker.registry.resolvers.explicit_mapping import ExplicitMappingResolver
 
 log = logging.getLogger("tasker.registry")
@@ -15,26 +16,39 @@ class ModuleNamesResolver(ExplicitMappingResolver):
 
     def __init__(self, name: str = "module_names") -> None:
         super().__init__(name)
-        self._shared: set[str] = set()
+        self._places: dict[str, list[str]] = {}
 
     @property
     def priority(self) -> int:
         """After the explicit mapping."""
         return 20
 
-    def offer(self, key: str, handler: Any) -> None:
-        """Register unless another handler has the name too; then the name is dropped with a warning."""
-        known = self.get(key)
-        if key in self._shared:
-            return
-        if known is not None and known is not handler:
-            self._shared.add(key)
+    def offer(self, key: str, handler: Any, place: str) -> None:
+        """Register the handler at `place` (file and name), which it replaces when the file was loaded before.
+
+        A name that a handler of another place has as well is dropped; that is said when a template uses it.
+        """
+        places = self._places.setdefault(key, [])
+        if place not in places:
+            places.append(place)
+        if len(places) > 1:
             self.unregister(key)
-            log.warning("%r names two handlers and is not used: call each by its handler_name", key)
-            return
-        self.register(key, handler)
+        else:
+            self.register(key, handler)
+
+    def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
+        """True when the name was offered."""
+        return definition.callable in self._places
+
+    def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
+        """The handler of the name; None, with a warning, for a name that several share."""
+        places = self._places.get(definition.callable, [])
+        if len(places) > 1:
+            shared = "%r names several handlers and leads to none of them (%s): call each by its handler_name"
+            log.warning(shared, definition.callable, ", ".join(places))
+        return super().resolve(definition, config)
 
     def clear(self) -> None:
         """Forget everything."""
         super().clear()
-        self._shared.clear()
+        self._places.clear()

@@ -19,9 +19,9 @@ _creating = threading.Lock()
 class APIMixin:
     """Adds HTTP verbs. Paths are relative to `base_url`; timeouts are seconds.
 
-    Every verb answers an `ApiResponse` whatever the status; a connection that fails raises httpx's own exception,
-    which makes a retryable failure unless the handler catches it. `get` and the others block and are for plain
-    handlers; `aget` and the others are for `async def call`.
+    Every verb answers an `ApiResponse` whatever the status; a connection that fails raises httpx's own exception, which
+    makes a retryable failure (`network_error`, `timeout`) unless the handler catches it. `get` and the others block and
+    are for plain handlers; `aget` and the others are for `async def call`.
     """
 
     base_url: str = ""

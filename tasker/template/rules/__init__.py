@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.template.graph import Graph
-from tasker.template.rules import batches, branches, breakers, convergence, systems
+from tasker.template.rules import batches, branches, breakers, convergence, execution, systems
 
 RULES_OF_STEPS: tuple[Callable[[Graph], None], ...] = (
     batches.instance_names,
@@ -16,6 +16,7 @@ RULES_OF_STEPS: tuple[Callable[[Graph], None], ...] = (
     batches.batch_config_belongs_to_batches,
     batches.worker_template_fits,
     breakers.settings_agree,
+    execution.memory_belongs_to_processes,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[Graph], None], ...] = (

@@ -8,14 +8,16 @@ from tasker.contracts.plan import StepType
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.graph import Graph
 
+INSTANCE = re.compile(r"(.+)_\d{3,}", re.DOTALL)
+
 
 def instance_names(graph: Graph) -> None:
     """No step is named like an instance of a batch worker, `<name>_001` (C-17)."""
-    for pattern in _of_type(graph, StepType.BATCH_WORKER):
-        for name, step in graph.steps.items():
-            if re.fullmatch(re.escape(pattern) + r"_\d{3,}", name):
-                message = f"`{name}` is the name of an instance of the batch_worker `{pattern}`"
-                step.report("T055", message, step.name_place(), "choose another name")
+    for name, step in graph.steps.items():
+        instance = INSTANCE.fullmatch(name)
+        if instance and instance[1] in graph.steps and graph.is_a(instance[1], StepType.BATCH_WORKER):
+            message = f"`{name}` is the name of an instance of the batch_worker `{instance[1]}`"
+            step.report("T055", message, step.name_place(), "choose another name")
 
 
 def worker_has_one_batchable(graph: Graph) -> None:

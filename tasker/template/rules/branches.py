@@ -73,4 +73,4 @@ def _is_pattern(name: str, graph: Graph) -> bool:
 
 
 def _is_unsure(name: str, graph: Graph) -> bool:
-    return name in graph.tainted or bool(graph.ancestors[name] & graph.tainted)
+    return name in graph.tainted or name in graph.below_tainted

@@ -12,7 +12,7 @@ def has_something_to_converge(graph: Graph) -> None:
     """A convergence names a batch_worker or a step that exists only on some runs (C-16)."""
     for step in _convergences(graph):
         conditional = [parent for parent in graph.parents[step.name] if not graph.is_static(parent)]
-        if conditional or step.name in graph.tainted or graph.ancestors[step.name] & graph.tainted:
+        if conditional or step.name in graph.tainted or step.name in graph.below_tainted:
             continue
         message = f"the convergence `{step.name}` waits for no batch_worker and no conditional step"
         step.report("T053", message, step.place("dependencies"), _what_to_list(step, graph))
@@ -41,14 +41,10 @@ def waits_for_every_branch(graph: Graph) -> None:
     for step in _convergences(graph):
         for decision in decisions_above(step.name, graph):
             for branch in branches_of(decision, graph):
-                if not _converges(branch, graph):
+                if branch not in graph.above_convergences:
                     message = f"`{step.name}` does not wait for `{branch}`, a branch of `{decision}`"
                     hint = f"add `{branch}` to the dependencies if the workflow must wait for it"
                     step.report("T072", message, step.place("dependencies"), hint)
-
-
-def _converges(name: str, graph: Graph) -> bool:
-    return any(graph.is_a(below, StepType.DEFERRED) for below in graph.descendants[name])
 
 
 def _convergences(graph: Graph) -> list[StepDraft]:

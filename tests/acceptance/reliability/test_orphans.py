@@ -33,8 +33,13 @@ def start(fleet: Fleet, oracle: Oracle, kind: str) -> list[int]:
     return oracle.pids()
 
 
+def shown_of(pid: int) -> str:
+    """What `ps` shows of the process to everybody, and its environment."""
+    return "".join(Path(f"/proc/{pid}/{name}").read_text() for name in ("cmdline", "environ"))
+
+
 @pytest.mark.parametrize("kind", ["dev", "worker"])
-def test_a_worker_that_is_killed_is_replaced_by_the_command_that_started_it(
+def test_a_killed_worker_is_replaced_by_the_command_that_started_it_and_no_worker_shows_the_url(
     database_url: str, tmp_path: Path, oracle: Oracle, kind: str
 ) -> None:
     fleet = Fleet(database_url, tmp_path)
@@ -42,6 +47,7 @@ def test_a_worker_that_is_killed_is_replaced_by_the_command_that_started_it(
         pids = start(fleet, oracle, kind)
         os.kill(pids[0], signal.SIGKILL)
         until(lambda: bool({*oracle.pids()} - {*pids}), "another works", show=lambda: fleet.log("parent"))
+        assert not any(database_url in shown_of(pid) for pid in {*oracle.pids()} - {pids[0]})
         assert fleet.processes["parent"].poll() is None
         assert "starting another" in fleet.log("parent")
     finally:

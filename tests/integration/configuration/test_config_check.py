@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
+from tasker.cli.main import cli
 from tasker.services.configuration import load
 from tasker.services.configuration_sources import CONTEXTS, ENVIRONMENTS
 from tasker.services.scaffold.starter_configuration import write_configuration
@@ -168,6 +169,28 @@ def test_a_context_that_there_is_not_is_checked_as_all_of_them_and_told(run: Run
     assert run("validate", "--file", file).exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        ('"PollingOnly"', True),
+        ('"EventDrivenOnly"', False),
+        ('"${TASKER_DEPLOYMENT_MODE:-Hybrid}"', False),
+    ],
+    ids=["other", "same", "taken"],
+)
+def test_a_variable_that_loses_to_the_file_is_told(
+    mode: str, told: bool, run: Run, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write("m.toml", f"[worker.event_systems.worker]\ndeployment_mode = {mode}\n")
+    environ = {"TASKER_CONFIG_PATH": str(file), "TASKER_DEPLOYMENT_MODE": "EventDrivenOnly"}
+    with caplog.at_level(logging.INFO, "tasker.configuration"):
+        load("worker", environ)
+    path = "worker.event_systems.worker.deployment_mode"
+    line = f"the environment variable TASKER_DEPLOYMENT_MODE does not count for {path}: {file}:2 sets it"
+    shown = run("explain", path, "--context", "worker", "--format", "json", **environ).stdout
+    assert (line in caplog.text, line in shown) == (told, told)
+
+
 def test_an_environment_that_nobody_says_is_the_files_own(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     load("worker", {"TASKER_CONFIG_PATH": str(write("m.toml", generated("worker", "production")))})
     assert not warned(caplog)
@@ -217,3 +240,63 @@ def test_a_broker_that_answers_passes_it(run: Run, tmp_path: Path) -> None:
         assert (done.exit_code, "✓ Connected to messaging: redis" in done.output) == (0, True)
     finally:
         providers.remove()
+
+
+def test_commands_use_the_file_of_a_worker_where_there_is_none_for_everything(
+    run: Run, write: Write, tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for context in ("worker", "orchestration"):
+        write(f"root/tasker/generated/{context}-development.toml", generated(context))
+    monkeypatch.setenv("TASKER_CONFIG_ROOT", str(tmp_path / "root"))
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    for command in (["task", "list"], ["worker", "list"], ["db", "status"]):
+        done = CliRunner().invoke(cli, command)
+        assert done.exit_code == 0, done.output
+
+
+def test_init_names_all_that_is_next(run: Run, tmp_path: Path) -> None:
+    done = run("init")
+    for next_step in (
+        "config validate",
+        "--context orchestration",
+        "DATABASE_URL=",
+        "TASKER_CONFIG_PATH=",
+        "db upgrade",
+    ):
+        assert next_step in done.output
+    assert "common.toml" in done.output
+
+
+@pytest.mark.parametrize(
+    ("stray", "meant"),
+    [
+        ("base/workers.toml", "did you mean worker.toml?"),
+        ("environments/test/database.toml", "folders hold"),
+        ("environments/orchestration.toml", "did you mean orchestration.toml?"),
+    ],
+)
+def test_a_stray_file_in_the_folders_is_named(stray: str, meant: str, run: Run, tmp_path: Path) -> None:
+    run("init")
+    assert run("validate", "--environment", "test").stderr == ""
+    (tmp_path / "config" / "tasker" / stray).write_text("")
+    for command in (["validate"], ["generate", "--output", "-"]):
+        warning = run(*command, "--environment", "test").stderr
+        assert f"{stray} is not read: {meant}" in warning
+
+
+@pytest.mark.parametrize("text", ["[executor_pools.task_initializer]\nmin = 2\n", "[orchestration.health]\nx = 3\n"])
+def test_tables_of_similar_systems_get_a_reason(text: str, run: Run, write: Write) -> None:
+    by_file = run("validate", "--file", write("merged.toml", text)).output
+    assert "Fix: Use " in by_file
+    assert "processes" in by_file or "judges its own health" in by_file
+    run("init")
+    write("config/tasker/base/orchestration.toml", text)
+    assert "Use " in run("validate", "--context", "orchestration").output.replace("use worker.mpsc", "Use worker.mpsc")
+
+
+def test_a_backend_in_a_database_that_cannot_be_reached_fails_too(run: Run, write: Write) -> None:
+    file = write("merged.toml", f'[common.database]\nurl = "{NOWHERE}"\n')
+    done = run("validate", "--file", file, "--check-connectivity")
+    assert done.exit_code == 1
+    assert "✗ messaging: pgmq, in the database" in done.output
+    assert "✓ Connected" not in done.output

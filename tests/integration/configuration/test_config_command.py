@@ -126,6 +126,17 @@ def test_explain_works_without_files_for_tables_and_while_the_configuration_is_b
     assert "1000 to 600000" in broken.output
 
 
+def test_explain_shows_a_value_though_another_setting_needs_a_variable_that_is_missing(
+    run: Callable[..., Result], sources: Path
+) -> None:
+    arguments = ("explain", "--environment", "production", "--source-dir", sources)
+    found = json.loads(run(*arguments, CONNECTIONS, "--format", "json").stdout)
+    assert (found["value"], found["set_by"].partition(":")[2]) == (50, "3")
+    missing = run(*arguments, "common.database.url")
+    assert "DATABASE_URL is not set" in missing.stdout
+    assert "no process starts with it" in missing.stderr
+
+
 def test_explain_of_an_unknown_key_says_what_was_meant_and_of_a_refused_one_why(run: Callable[..., Result]) -> None:
     wrong = run("explain", "max_concurrent_handlers")
     assert wrong.exit_code == 2
@@ -151,6 +162,15 @@ def test_diff_lists_what_differs_between_environments_and_files(
     assert done.exit_code == 1
     file = write("m.toml", "[common.database.pool]\nmax_connections = 25\n")
     assert run("diff", file, file).exit_code == 0
+
+
+def test_diff_needs_no_variable_that_the_files_name(run: Callable[..., Result], tmp_path: Path) -> None:
+    assert run("init").exit_code == 0
+    done = run("diff", "development", "production", "--context", "common")
+    assert done.exit_code == 1
+    assert done.stderr == ""
+    assert "common.database.pool.max_connections" in done.stdout
+    assert run("diff", "production", "production").exit_code == 0
 
 
 def test_diff_of_what_cannot_be_compared_is_trouble_and_no_difference(

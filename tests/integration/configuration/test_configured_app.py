@@ -13,8 +13,9 @@ from pathlib import Path
 import psycopg
 
 import tasker
-from tasker.app.configured import configured
-from tasker.contracts.plan import Plan
+from tasker.app.configured import Configured, configured
+from tasker.contracts.content import with_defaults
+from tasker.contracts.plan import Plan, RetryPolicy
 from tasker.services.templates import load_plans
 from tasker.settings.check import check
 from tasker.settings.layering import nested
@@ -68,6 +69,11 @@ async def test_an_app_obeys_the_limits_of_decisions(database_url: str) -> None:
     assert "the limit is 1" in str(report)
 
 
+def policy_of(configuration: Configured) -> RetryPolicy:
+    assert configuration.retry is not None
+    return configuration.retry
+
+
 def test_steps_that_say_nothing_about_retries_take_the_configured_policy(write: Write) -> None:
     file = write(
         "workflow.yaml",
@@ -80,7 +86,7 @@ def test_steps_that_say_nothing_about_retries_take_the_configured_policy(write: 
         nested({"common.backoff.max_backoff_seconds": 60, "common.backoff.backoff_multiplier": 3.0})
     ).settings
     assert settings is not None
-    (plan,) = load_plans(file, None, configured(settings).retry)
+    plan = with_defaults(*load_plans(file), policy_of(configured(settings)))
     policies = [step.retry for name in ("silent", "spoken", "decide") for step in [plan.by_name[name]]]
     assert [(each.max_backoff_ms, each.multiplier, each.jitter) for each in policies] == [
         (60_000, 3.0, 0.15),
@@ -96,7 +102,7 @@ def test_a_plan_keeps_the_configured_delays_when_it_is_stored(write: Write) -> N
     file = write("workflow.yaml", "name: n\nnamespace: n\nversion: 1.0.0\nsteps: [{name: silent, handler: h}]\n")
     settings = check(nested({"common.backoff.default_backoff_seconds": [2, 3]})).settings
     assert settings is not None
-    (plan,) = load_plans(file, None, configured(settings).retry)
+    plan = with_defaults(*load_plans(file), policy_of(configured(settings)))
     assert Plan.from_json(plan.to_json()) == plan
     assert plan.by_name["silent"].retry.delays_ms == (2000, 3000)
 

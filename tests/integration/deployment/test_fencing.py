@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
+import pytest
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
+from tasker.errors import DatabaseUnavailable
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
+from tasker.services.exchange import Advanced, Caller, Result
 from tests.integration.deployment.ears import eventually, plan, runs, runtime_of, settings
 
 
@@ -84,6 +89,43 @@ async def test_a_handler_that_blocks_its_thread_does_not_keep_a_fenced_worker_fr
             assert rows == [(runtime.worker.identity,)], "the registry knows that the former one is gone"
         finally:
             blocks.set()
+
+
+@pytest.mark.parametrize("result_path", ["inline", "queued"])
+async def test_a_result_that_a_worker_could_not_store_before_it_was_fenced_is_accepted_afterwards(
+    database_url: str, result_path: str
+) -> None:
+    """An outage was longer than the lease; the token is current as long as no sweep has taken the step."""
+
+    async def work(context: Any) -> dict[str, Any]:
+        return {"done": True}
+
+    registry = HandlerRegistry()
+    registry.register("ears.work", work)
+    chosen = settings(DeploymentMode.HYBRID, result_path=result_path)
+    async with tasker.App(database_url, registry=registry, settings=chosen, configuration=UNCONFIGURED) as app:
+        runtime = runtime_of(app)
+        await runtime.serve("ears")
+        runtime._upkeep._sweep_at = math.inf
+        former, tried = runtime.worker.identity, asyncio.Event()
+        store = runtime._collector._sink.process
+
+        async def away(results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+            if runtime.worker.identity == former:
+                tried.set()
+                raise DatabaseUnavailable("away for longer than the lease")
+            return await store(results, caller, wait=wait)
+
+        runtime._collector._sink.process = away  # type: ignore[method-assign]
+        task = await app.submit(plan())
+        await asyncio.wait_for(tried.wait(), 60)
+        runtime._fenced()
+        assert (await app.wait(task.task_uuid, timeout=60)).status == "complete"
+        assert runtime.worker.identity != former
+    with psycopg.connect(database_url) as admin:
+        attempts = admin.execute("select max(attempts) from tasker.workflow_steps").fetchone()
+        assert admin.execute("select count(*) from tasker.refused_results").fetchone() == (0,)
+    assert attempts == (1,), "nothing ran twice"
 
 
 def take_away(url: str, worker: str) -> None:

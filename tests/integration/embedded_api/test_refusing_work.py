@@ -46,6 +46,10 @@ async def test_urgent_tasks_are_taken_until_the_limit_of_overflow(
     database_url: str, plan: Plan, registry: HandlerRegistry
 ) -> None:
     await fill(database_url, plan, registry)
+    boundless = DepthLimits(critical=2**40, overflow=2**40)
+    async with tasker.App(database_url, registry=registry, work=False, depth_limits=boundless) as app:
+        assert await app.submit(plan, {"name": "Eve"}), "a limit beyond what a column holds is none"
+        await app.tasks.cancel((await app.tasks.list())[0]["task_uuid"])
     async with tasker.App(database_url, registry=registry, work=False, depth_limits=LIMITS) as app:
         with pytest.raises(Overloaded):
             await app.submit_many(plan, [Request({"name": "A"}, priority=1), Request({"name": "B"})])

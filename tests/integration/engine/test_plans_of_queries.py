@@ -39,7 +39,6 @@ WATCHED = {
     "step_checkpoints",
     "step_failures",
     "template_steps",
-    "workflow_step_result_audit",
 }
 
 

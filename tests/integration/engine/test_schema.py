@@ -16,7 +16,6 @@ HOT = ("tasks", "workflow_steps")
 HISTORY = (
     "task_transition_log",
     "step_transition_log",
-    "workflow_step_result_audit",
     "step_failures",
     "refused_results",
 )
@@ -73,6 +72,18 @@ def test_history_has_at_most_two_indexes_beside_its_key_and_no_foreign_keys(lab:
 
     assert lab.observer.value(query, f"tasker.{table}") == 0
     assert len(indexes(lab, table)) <= 3
+
+
+@pytest.mark.parametrize("table", ["task_transition_log", "step_transition_log"])
+def test_what_every_write_adds_to_has_one_index(lab: Lab, table: str) -> None:
+    assert len(indexes(lab, table)) == 1
+
+
+def test_the_audit_takes_no_room_beside_the_history(lab: Lab) -> None:
+    assert lab.observer.value("select relkind from pg_class where relname = 'workflow_step_result_audit'") in (
+        "v",
+        b"v",
+    )
 
 
 def test_every_index_names_the_query_that_needs_it() -> None:

@@ -66,7 +66,7 @@ def test_help_lists_every_command_without_importing_one() -> None:
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
     assert all(f"\n  {name} " in output for name in main.COMMANDS)
-    assert output.rstrip().endswith("['tasker.cli.main']")
+    assert output.rstrip().endswith("['tasker.cli.guessing', 'tasker.cli.main']")
 
 
 def test_every_command_in_the_table_exists() -> None:

@@ -54,7 +54,7 @@ def test_the_plan_the_handlers_and_the_input_are_found(folder: Path) -> None:
 
     assert prepared.plan
     assert prepared.plan.name == "greeting"
-    assert prepared.registry.is_registered("greeting.greet")
+    assert prepared.registry.names_for(prepared.plan.id) == ["greeting.greet"]
     assert prepared.input.values == {"name": "world"}
 
 
@@ -128,16 +128,46 @@ def test_a_path_that_does_not_exist_is_said(target: str) -> None:
     ("arguments", "said"),
     [
         ((), "nothing to run"),
-        (("--resume", "01a1fad1", "--set", "a=1"), "--resume goes on with the input the task has"),
+        (("--resume", "01a1fad1", "--set", "a=1"), "--resume goes on with what the task has"),
         (("missing", "--strict-identity", "--idempotency-key", "k"), "exclude each other"),
         (("missing",), "missing does not exist"),
         (("missing", "--timeout", "0"), "--timeout"),
         (("missing", "--concurrency", "0"), "--concurrency"),
         (("missing", "--data-dir", "x"), "--database-url names another one"),
+        (("missing", "--priority", "3000000000"), "3000000000 is not in the range"),
+        (("--resume", "01a1fad1", "--env", "prod"), "leave out --input, --set and --env"),
     ],
 )
 def test_a_mistake_in_the_command_has_exit_code_2(arguments: tuple[str, ...], said: str) -> None:
     assert said in refused(*arguments).stderr
+
+
+@pytest.mark.parametrize("url", ["", " "])
+def test_an_empty_database_url_is_refused(folder: Path, url: str) -> None:
+    result = invoke("run", folder, "--database-url", url)
+    assert (result.exit_code, "--database-url is empty" in result.stderr) == (2, True)
+    assert not Path(".tasker").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("run", "{}", "--env", "prdo"), "did you mean `prod`?"),
+        (("run", "{}", "--env", "xyz"), "they have: prod"),
+        (("template", "validate", "{}", "--env", "prdo"), "did you mean `prod`?"),
+        (("template", "show", "{}", "--env", "prdo"), "has the environment 'prdo'"),
+    ],
+)
+def test_an_environment_that_no_template_has_is_refused(folder: Path, command: tuple[str, ...], says: str) -> None:
+    template = folder / "workflow.yaml"
+    overrides = "environments: {prod: {steps: [{name: greet, timeout_seconds: 5}]}}\n"
+    template.write_text(template.read_text() + overrides)
+    arguments = [part.format(folder) for part in command]
+    result = invoke(
+        *arguments, *(["--database-url", "postgresql://nobody@nowhere.invalid/none"] * (command[0] == "run"))
+    )
+    assert (result.exit_code, says in result.stderr) == (2, True), result.output
+    assert invoke("template", "validate", folder, "--env", "prod").exit_code == 0
 
 
 def test_mistakes_are_found_before_the_database_is_asked(folder: Path) -> None:

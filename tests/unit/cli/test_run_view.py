@@ -77,20 +77,20 @@ def lines(*looks: list[StepProgress]) -> list[str]:
 def test_a_step_that_runs_shows_for_how_long(plan: Plan) -> None:
     row = rows(plan, step("begin", "in_progress", started_at=after(8)))["begin"]
 
-    assert (row.state, row.attempt, row.time) == ("in_progress", "1/3", "2.0 s")
+    assert (row.state, row.attempt, row.time) == ("in_progress", "", "2.0 s")
 
 
 def test_a_step_that_is_complete_shows_how_long_it_took(plan: Plan) -> None:
-    row = rows(plan, step("begin", "complete", at=0.25, started_at=NOON))["begin"]
+    row = rows(plan, step("begin", "complete", at=0.25, started_at=NOON, duration_ms=240))["begin"]
 
-    assert (row.state, row.time) == ("complete", "250 ms")
+    assert (row.state, row.time) == ("complete", "240 ms")
 
 
 def test_a_step_that_waits_for_a_retry_counts_down_and_says_why(plan: Plan) -> None:
     error = {"type": "network_error", "message": "the line\nis dead", "attempt": 2}
     row = rows(plan, step("begin", "waiting_for_retry", attempts=2, due_at=after(11.5), error=error))["begin"]
 
-    assert (row.attempt, row.time, row.note) == ("2/3", "in 1.5 s", "network_error: the line is dead")
+    assert (row.attempt, row.time, row.note) == ("attempt 2/3", "in 2 s", "network_error: the line is dead")
 
 
 def test_a_step_that_joins_branches_says_what_it_waits_for(plan: Plan) -> None:
@@ -107,7 +107,7 @@ def test_the_instances_of_a_batch_worker_are_one_row_with_a_bar(plan: Plan) -> N
     )
 
     row = found["work x 4"]
-    assert (row.state, row.attempt, row.time) == ("in_progress", "1/4", "9.0 s")
+    assert (row.state, row.attempt, row.time) == ("in_progress", "1/4 done", "9.0 s")
     assert row.note == "███░░░░░░░░░ · 2 in_progress · 35 items"
 
 
@@ -151,9 +151,21 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
     assert "and 3 steps more" in out.getvalue()
 
 
+@pytest.mark.parametrize(("width", "spare", "own"), [(80, 5, True), (80, 0, False), (120, 5, False)])
+def test_why_a_step_failed_gets_a_line_of_its_own_where_there_is_little_room(width: int, spare: int, own: bool) -> None:
+    from rich.console import Console
+
+    out = StringIO()
+    note = "network_error: the provider did not answer in time"
+    rows = [Row("├─ ", "charge_the_customer", "error", "attempt 3/3", "1.2 s", note), Row("└─ ", "end", "pending")]
+    Console(file=out, width=width).print(picture(rows, width, spare))
+
+    assert (f"     {note}" in out.getvalue().splitlines()) == own
+
+
 def test_the_screen_shows_the_tree_and_gives_it_back_without_the_footer(plan: Plan) -> None:
     out = StringIO()
-    screen = Screen(out, plan)
+    screen = Screen(out, plan, "Ctrl-C ends")
 
     screen.show(Known(step("begin", "in_progress", started_at=NOON)), [])
     screen.say("stopping")
@@ -184,15 +196,15 @@ def test_each_change_is_one_line_and_its_way_there_is_none() -> None:
         [step("a", "enqueued", attempts=0), step("b", "pending", attempts=0)],
         [step("a", "in_progress", at=1, started_at=after(1))],
         [step("a", "in_progress", at=1, started_at=after(1))],
-        [step("a", "complete", at=3, started_at=after(1))],
+        [step("a", "complete", at=3, started_at=after(1), duration_ms=2000)],
     ) == ["a: ▶ in_progress", "a: ✔ complete  2.0 s"]
 
 
 def test_a_retry_says_its_attempt_its_delay_and_the_reason() -> None:
     error = {"type": "network_error", "message": "down", "attempt": 1}
-    waiting = step("a", "waiting_for_retry", at=1, started_at=NOON, due_at=after(3), error=error)
+    waiting = step("a", "waiting_for_retry", at=1, duration_ms=1000, due_at=after(3), error=error)
 
-    assert lines([waiting]) == ["a: ↻ waiting_for_retry 1/3  1.0 s, again in 2.0 s, network_error: down"]
+    assert lines([waiting]) == ["a: ↻ waiting_for_retry  attempt 1/3  1.0 s, again in 2 s, network_error: down"]
 
 
 def test_lines_are_in_the_order_of_time() -> None:

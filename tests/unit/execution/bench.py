@@ -68,6 +68,7 @@ class Bench:
         begin: Callable[[], Any] | None = None,
         callable: str = "under_test",
         inputs: Mapping[str, Any] | None = None,
+        apart: bool = False,
         **step: Any,
     ) -> Attempt:
         """An attempt of a step with that handler; keywords are fields of the step's plan."""
@@ -87,6 +88,7 @@ class Bench:
             max_attempts=3,
             correlation_id="01900000-0000-7000-8000-000000000003",
             inputs=inputs,
+            apart=apart,
         )
         flag, above = CancelFlag(), {"above": {"n": 1}}
         return Attempt(claim, plan, planned, {"amount": 5}, above, flag, save or Saver(), begin or _begun)
@@ -124,8 +126,6 @@ def _step(callable: str, **fields: Any) -> StepPlan:
         "ordinal": 0,
         "level": 0,
         "depends_on": (),
-        "ancestors": (),
-        "descendants": (),
         "static": True,
     }
     name = fields.pop("name", "charge")

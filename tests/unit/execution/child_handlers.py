@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import signal
+import stat
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from tasker.errors import PermanentError
+from tasker.execution.attempt.values import Success
+from tasker.execution.attempt.wire import answer, frame
 from tasker.step_handler import StepHandler, checkpoint_yield, step_handler
 from tasker.types import StepContext, StepHandlerResult
 
@@ -66,6 +72,7 @@ class Ends(StepHandler):
             "os._exit": lambda: os._exit(3),
             "SIGKILL": lambda: os.kill(os.getpid(), signal.SIGKILL),
             "SIGSEGV": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+            "SIGTERM": lambda: os.kill(os.getpid(), signal.SIGTERM),
         }
         ways[context.step_inputs["how"]]()
         return self.success({})
@@ -93,3 +100,105 @@ class Announces(StepHandler):
         print("running", flush=True)
         time.sleep(60)
         return self.success({})
+
+
+class Forks(StepHandler):
+    """Forks, and the copy does not end as it should: it `returns`, `raises` or `yields`, `first` or last."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        inputs = context.step_inputs
+        fork = ctypes.PyDLL(None).fork if inputs.get("raw") else os.fork
+        waits, lets_go = os.pipe()
+        copy = fork()
+        if copy == 0:
+            os.close(lets_go)
+            if not inputs["first"]:
+                os.read(waits, 1)
+            return self.copy(inputs["copy"])
+        if inputs["first"]:
+            os.waitpid(copy, 0)
+        else:
+            LETS_GO[copy] = lets_go
+        return self.success({"by": "the original"})
+
+    def copy(self, end: str) -> StepHandlerResult:
+        if end == "raises":
+            raise RuntimeError("in the copy")
+        if end == "yields":
+            checkpoint_yield(1, 1, {})
+        return self.success({"by": "the copy"})
+
+
+class ForksTwice(StepHandler):
+    """Its copy forks as well; answers what went wrong in the copies without being raised."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        hears, says = os.pipe()
+        sys.unraisablehook = lambda unraisable: os.write(says, repr(unraisable.exc_value).encode())
+        if (copy := os.fork()) == 0:
+            if (inner := os.fork()) != 0:
+                os.waitpid(inner, 0)
+            os._exit(0)
+        os.waitpid(copy, 0)
+        sys.unraisablehook = sys.__unraisablehook__
+        os.close(says)
+        with os.fdopen(hears) as told:
+            return self.success({"wrong": told.read()})
+
+
+LETS_GO: dict[int, int] = {}
+"""The copies that wait, and what to close so that they go on."""
+
+
+class LetsGo(StepHandler):
+    """Lets the copies of this process go on, and sees them end, before it comes to its own result."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        while LETS_GO:
+            copy, lets_go = LETS_GO.popitem()
+            os.close(lets_go)
+            os.waitpid(copy, 0)
+        return self.success({"nonce": context.step_inputs["nonce"]})
+
+
+class Writes(StepHandler):
+    """Writes `inputs["text"]`, or the answer to another call, to every socket that this process has."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        text = context.step_inputs.get("text")
+        ending = Success({}, '{"by": "a stranger"}')
+        written = text.encode() if text else frame(answer(["another step", 1, 1], ending))
+        for descriptor in range(3, 64):
+            with contextlib.suppress(OSError):
+                if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                    os.write(descriptor, written)
+        return self.success({"pid": os.getpid()})
+
+
+class LeavesAProcess(StepHandler):
+    """Starts a process, and dies."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        left = subprocess.Popen(["sleep", "60"])
+        Path(context.step_inputs["file"]).write_text(str(left.pid))
+        os.kill(os.getpid(), signal.SIGKILL)
+        return self.success({})
+
+
+class HoldsTheInterpreter(StepHandler):
+    """Never lets another thread run, nor a signal handler."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        print("running", flush=True)
+        ctypes.PyDLL(None).sleep(60)
+        return self.success({})
+
+
+class Holds(StepHandler):
+    """Holds `inputs["mb"]` of memory until it is ended, or gives it back."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        held = b"x" * (context.step_inputs["mb"] * 1024 * 1024)
+        if context.step_inputs.get("sleeps"):
+            time.sleep(60)
+        return self.success({"held": len(held), "pid": os.getpid()})

@@ -183,3 +183,37 @@ async def test_a_yield_writes_its_log_lines(bench: Bench, caplog: pytest.LogCapt
         f"checkpoint_yield_step_event {step} cursor=4 items_processed=4",
         f"checkpoint_saved {step} history_length=1",
     ]
+
+
+@pytest.mark.parametrize("positions", [1, 3], ids=["one position", "a circle of three"])
+async def test_a_handler_whose_checkpoints_lead_nowhere_ends_in_an_error_that_says_so(
+    bench: Bench, positions: int
+) -> None:
+    save = Saver()
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            checkpoint_yield({"page": len(save.saved) % positions}, 7)
+
+    failure = await bench.failure(Handler, save=save)
+
+    assert (failure.error_type, failure.retryable) == ("checkpoint_without_progress", False)
+    assert "20 in a row were nothing new" in failure.message
+    assert "after 7 items" in failure.message
+    assert len(save.saved) == positions + 19
+
+
+async def test_a_step_may_come_to_an_old_position_again_as_long_as_it_goes_on(bench: Bench) -> None:
+    save = Saver()
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            done = len(save.saved)
+            if done == 200:
+                return self.success({"done": done})
+            checkpoint_yield(done // 15, done // 15)
+
+    end = await bench.run(Handler, save=save)
+
+    assert isinstance(end, Finished)
+    assert end.result_text == '{"done":200}'

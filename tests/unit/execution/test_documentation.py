@@ -18,24 +18,24 @@ from tests.unit.execution.bench import Bench
 PAGE = (Path(__file__).parents[3] / "docs" / "execution-modes.md").read_text()
 
 
-def block(language: str) -> str:
-    """The only block of that language on the page."""
-    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    return str(found)
+def blocks(language: str) -> list[str]:
+    """What the page shows in that language."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
 def handler_on_the_page() -> type[StepHandler]:
     names: dict[str, Any] = {}
-    exec(block("python"), names)
+    exec("".join(blocks("python")), names)
     found: type[StepHandler] = names["Simulate"]
     return found
 
 
 async def test_the_template_asks_for_what_the_text_says() -> None:
-    (plan,) = compile_text(block("yaml")).plans
+    plan, of_much = (compile_text(text).plans[0] for text in blocks("yaml"))
 
     limits = {step.name: (step.timeout_seconds, step.execution) for step in plan.steps}
     assert limits == {"fetch_prices": (10, None), "simulate": (600, "process")}
+    assert [(step.execution, step.memory_mb) for step in of_much.steps] == [("process", 512)]
 
 
 async def test_the_handler_finishes_when_nobody_stops_it(bench: Bench) -> None:

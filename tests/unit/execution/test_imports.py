@@ -27,7 +27,17 @@ async def main():
 asyncio.run(main())
 print(json.dumps(sorted(sys.modules)))
 """
-HEAVY = {"alembic", "httpx", "jsonschema", "multiprocessing", "psycopg", "rich", "sqlalchemy", "structlog", "yaml"}
+HEAVY = {
+    "alembic",
+    "httpx",
+    "jsonschema",
+    "multiprocessing",
+    "psycopg",
+    "rich",
+    "sqlalchemy",
+    "structlog",
+    "yaml",
+}
 
 
 def test_running_handlers_imports_no_heavy_library_and_no_process_mode() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from tasker.errors import PermanentError, RateLimitError
 from tasker.execution.attempt import Finished, Released
 from tasker.step_handler import StepHandler, step_handler
-from tasker.types import StepContext, StepHandlerResult
+from tasker.types import StepContext, StepHandlerCallResult, StepHandlerResult
 from tests.unit.execution.bench import Bench
 
 SCHEMA = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}
@@ -79,12 +80,14 @@ async def test_a_wrong_return_type_is_a_permanent_failure(bench: Bench, value: A
         ({"name": "a\0b"}, "$.name"),
         ({"name": "\ud800"}, "$.name"),
         ({"by_id": {1: "x"}}, "$.by_id"),
+        ({1: 2}, "$"),
     ],
 )
+@pytest.mark.parametrize("made", [StepHandlerResult.success, lambda r: StepHandlerCallResult(success=True, result=r)])
 async def test_a_result_that_is_not_json_is_a_permanent_failure_with_the_path(
-    bench: Bench, result: dict[str, Any], path: str
+    bench: Bench, made: Callable[[Any], Any], result: dict[str, Any], path: str
 ) -> None:
-    failure = await bench.failure(returning(StepHandlerResult.success(result)))
+    failure = await bench.failure(lambda _: made(result))
 
     assert (failure.error_type, failure.retryable) == ("not_storable", False)
     assert failure.metadata["path"] == path
@@ -97,11 +100,20 @@ async def test_a_result_that_is_too_large_is_a_permanent_failure(bench: Bench) -
     assert (failure.error_type, failure.retryable) == ("result_too_large", False)
 
 
-async def test_metadata_that_is_not_json_is_a_permanent_failure_with_the_path(bench: Bench) -> None:
-    failure = await bench.failure(returning(StepHandlerResult.success({}, {"at": object()})))
+@pytest.mark.parametrize(("metadata", "path"), [({"at": object()}, "$.at"), ({1: 2}, "$")])
+async def test_metadata_that_is_not_json_is_a_permanent_failure_with_the_path(
+    bench: Bench, metadata: dict[str, Any], path: str
+) -> None:
+    failure = await bench.failure(lambda _: StepHandlerResult.success({}, metadata))
 
     assert failure.error_type == "not_storable"
-    assert "metadata $.at" in failure.message
+    assert f"metadata {path}:" in failure.message
+
+
+async def test_the_metadata_of_a_failure_may_hold_anything(bench: Bench) -> None:
+    failure = await bench.failure(lambda _: StepHandlerResult.failure("no stock", "out_of_stock", False, {1: 2}))  # type: ignore[dict-item]
+
+    assert (failure.message, failure.error_type, failure.retryable) == ("no stock", "out_of_stock", False)
 
 
 async def test_a_result_against_result_schema_is_a_permanent_failure_with_the_path(bench: Bench) -> None:

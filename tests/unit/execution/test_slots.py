@@ -66,3 +66,10 @@ async def test_slots_are_idle_once_nothing_runs_and_no_request_is_under_way() ->
 
     await asyncio.wait_for(waiting, 30)
     assert slots.idle
+
+
+def test_a_hold_that_lets_many_pass_gives_no_more_slots_than_there_are() -> None:
+    slots = Slots(2)
+    slots.hold("breaker", at_most=50)
+
+    assert slots.free == 2

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import HandlerRef, Plan, StepPlan, StepType
+from tasker.errors import ResolutionError
+from tasker.registry import BaseResolver, HandlerDefinition, ResolutionContext
+from tasker.step_handler import StepHandler
 from tasker.types import StepContext
 from tasker.types.context import CancelFlag
 
@@ -23,8 +27,6 @@ def step_plan(name: str = "charge", callable: str = "charge", **handler: Any) ->
         ordinal=0,
         level=0,
         depends_on=(),
-        ancestors=(),
-        descendants=(),
         static=True,
     )
 
@@ -75,3 +77,26 @@ def worker_inputs(start: Any = 0, end: Any = 10, *, no_op: bool = False, **curso
         "batch_metadata": {"cursor_field": "id", "failure_strategy": "fail_fast", "checkpoint_interval": 5},
         "is_no_op": no_op,
     }
+
+
+class ServiceDiscoveryResolver(BaseResolver):
+    """In the published form, of which everything is a method (D-44)."""
+
+    def __init__(self, services: dict[str, type[StepHandler]]) -> None:
+        self.services = services
+
+    def resolver_name(self) -> str:
+        return "service_discovery"
+
+    def priority(self) -> int:  # type: ignore[override]
+        return 50
+
+    def can_resolve(self, definition: HandlerDefinition) -> bool:  # type: ignore[override]
+        return definition.callable.startswith("service://")
+
+    async def resolve(self, definition: HandlerDefinition, context: ResolutionContext) -> Any:  # type: ignore[override]
+        await asyncio.sleep(0)
+        service = definition.callable.removeprefix("service://")
+        if service not in self.services:
+            raise ResolutionError(f"no service {service!r} in region {context.config.get('region')!r}")
+        return self.services[service]()

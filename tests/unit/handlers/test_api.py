@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import inspect
 import json
+import socket
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from tasker.errors import StepExecutionError
+from tasker.contracts.execution import Failure
+from tasker.errors import ErrorClassifier, StepExecutionError
 from tasker.step_handler import ApiHandler, ApiResponse
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result
 from tasker.types import StepContext, StepHandlerResult
+from tests.unit.handlers.support import context
 
 
 def echo(request: httpx.Request) -> httpx.Response:
@@ -175,3 +180,70 @@ def test_an_unreachable_service_is_tried_again() -> None:
 
 def test_an_api_handler_says_what_it_can() -> None:
     assert {"process", "http"} <= set(Api().capabilities)
+
+
+VERBS = ["get", "post", "put", "patch", "delete"]
+
+
+@pytest.fixture
+def deaf() -> Iterator[socket.socket]:
+    """A server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+class Remote(ApiHandler):
+    """Calls the address with the verb that the step's context names."""
+
+    verb = "get"
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        return self.api_success(getattr(self, self.verb)("/"))
+
+
+class RemoteAsync(Remote):
+    async def call(self, context: StepContext) -> StepHandlerResult:  # type: ignore[override]
+        try:
+            return self.api_success(await getattr(self, f"a{self.verb}")("/"))
+        finally:
+            await self.aclose()
+
+
+async def failure_of(kind: type[Remote], verb: str, url: str, timeout: float = 5.0) -> Failure:
+    made = type("Made", (kind,), {"verb": verb, "base_url": url, "default_timeout": timeout})()
+    try:
+        result = made.call(context())
+        await result if inspect.isawaitable(result) else None
+    except Exception as error:
+        return failure_from_exception(error, ErrorClassifier(default_retryable=False))
+    raise AssertionError("the call went through")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", [Remote, RemoteAsync])
+async def test_a_refused_connection_is_a_network_error_in_every_verb(kind: type[Remote], verb: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    failure = await failure_of(kind, verb, f"http://127.0.0.1:{port}")
+    assert (failure.error_type, failure.retryable) == ("network_error", True)
+    assert failure.metadata["exception_type"] == "ConnectError"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", [Remote, RemoteAsync])
+async def test_an_answer_that_does_not_come_is_a_timeout_in_every_verb(
+    kind: type[Remote], verb: str, deaf: socket.socket
+) -> None:
+    failure = await failure_of(kind, verb, f"http://127.0.0.1:{deaf.getsockname()[1]}", timeout=0.01)
+    assert (failure.error_type, failure.retryable) == ("timeout", True)
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1", "http://[::1", ""])
+async def test_an_address_that_is_none_is_no_network_error(url: str) -> None:
+    failure = await failure_of(Remote, "get", url)
+    assert (failure.error_type, failure.retryable) == ("validation_error", False)
+
+
+def test_a_broken_connection_of_the_standard_library_is_a_network_error() -> None:
+    failure = failure_from_exception(ConnectionResetError("peer"), ErrorClassifier(default_retryable=False))
+    assert (failure.error_type, failure.retryable) == ("network_error", True)

@@ -7,7 +7,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.types import StepContext
+from tasker.testing.contexts import step_context
+from tasker.types import BatchWorkerContext, StepContext
 from tasker.types.dependency_results import unwrap
 from tests.unit.handlers.support import STEP, TASK, context
 
@@ -128,3 +129,14 @@ def test_a_context_travels_to_another_process_without_its_flag() -> None:
     assert again.model_dump() == made.model_dump()
     assert again.checkpoint == CHECKPOINT
     assert again.cancelled is False
+
+
+def test_a_context_for_tests_is_like_that_of_a_worker() -> None:
+    made = step_context({"a": 1}, results={"up": {"n": 2}}, config={"size": 3}, attempt=2, name="charge")
+    assert (made.get_input("a"), made.get_dependency_field("up", "n"), made.get_config("size")) == (1, 2, 3)
+    assert (made.retry_count, made.is_last_retry(), made.step_name, made.checkpoint) == (1, False, "charge", None)
+    assert made.event.task_sequence_step
+
+    batch = BatchWorkerContext.from_step_context(step_context(batch=(10, 30), checkpoint={"cursor": 12}))
+    assert batch is not None
+    assert (batch.start_cursor, batch.end_cursor, batch.batch_size, batch.checkpoint_cursor) == (10, 30, 20, 12)

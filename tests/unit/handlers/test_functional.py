@@ -11,8 +11,10 @@ from tasker.lifecycle.decisions import parse_decision
 from tasker.step_handler import CheckpointYield
 from tasker.step_handler.functional import (
     BatchConfig,
+    Batches,
     Decision,
     api_handler,
+    batch_aggregator,
     batch_analyzer,
     batch_worker,
     decision_handler,
@@ -312,3 +314,47 @@ def test_an_api_function_gets_the_verbs() -> None:
         return {"base": api.base_url, "timeout": api.default_timeout, "headers": api.default_headers}
 
     assert run(fetch).result == {"base": "https://api.example.com", "timeout": 3.0, "headers": {"x": "1"}}
+
+
+class Part(BaseModel):
+    total: int
+
+
+def aggregated(results: dict[str, Any], worker: Any = ("work", Part)) -> tuple[StepHandlerResult, list[Batches[Any]]]:
+    seen: list[Batches[Any]] = []
+
+    @batch_aggregator("sum", analyzer="cut", worker_template=worker)
+    def function(batches: Batches[Any]) -> dict[str, Any]:
+        seen.append(batches)
+        return {"batches": len(batches.results)}
+
+    return run(function, context(results=results)), seen
+
+
+CUT = {"rows": 20, "batch_processing_outcome": {"type": "create_batches", "worker_count": 3}}
+
+
+def test_an_aggregator_gets_every_result_as_its_type_in_the_order_of_the_batches() -> None:
+    result, (batches,) = aggregated({"work_010": {"total": 2}, "work_002": {"total": 1}, "cut": CUT})
+    assert result == StepHandlerResult.success({"batches": 2})
+    assert batches.results == {"work_002": Part(total=1), "work_010": Part(total=2)}
+    assert list(batches.results) == ["work_002", "work_010"]
+    assert (batches.no_batches, batches.missing, batches.analysis["rows"]) == (False, ["work_001", "work_003"], 20)
+
+
+def test_an_aggregator_without_a_model_gets_plain_results() -> None:
+    _, (batches,) = aggregated({"work_001": {"total": 2}, "cut": CUT}, "work")
+    assert batches.results == {"work_001": {"total": 2}}
+
+
+def test_an_aggregator_runs_without_batches() -> None:
+    outcome = {"batch_processing_outcome": {"type": "no_batches"}}
+    result, (batches,) = aggregated({"work_001": {"no_op": True}, "cut": outcome})
+    assert (result.result, batches.results, batches.no_batches) == ({"batches": 0}, {}, True)
+
+
+def test_a_batch_that_does_not_fit_its_type_is_a_permanent_failure_that_names_it() -> None:
+    result, seen = aggregated({"work_001": {"total": "many"}, "cut": CUT})
+    assert not seen
+    assert (result.error_type, result.retryable) == ("validation_error", False)
+    assert "the result of step 'work_001' (for 'batches') does not fit Part: total:" in str(result.error_message)

@@ -10,10 +10,18 @@ from typing import Any
 
 import pytest
 
+from tasker.contracts.plan import Plan
 from tasker.errors import HandlerLoadError, HandlerNotFound, MethodNotFound
 from tasker.handler import HandlerRegistry
 from tasker.registry import resolve_for
-from tasker.services.handlers import load_handlers, missing_callables, require_handlers
+from tasker.services.handlers import (
+    Workflow,
+    add_handlers,
+    add_handlers_beside,
+    load_handlers,
+    missing_callables,
+    require_handlers,
+)
 from tasker.step_handler import StepHandler, step_handler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.handlers.support import context, plan_of, step_plan
@@ -67,18 +75,28 @@ def run(registry: HandlerRegistry, callable: str, **handler: Any) -> Any:
     return resolve_for(step_plan(callable=callable, **handler), registry).call(context()).result
 
 
-@pytest.mark.parametrize("beside", ["", "workflow.yaml"])
-def test_handlers_beside_a_workflow_are_found_under_every_name(folder: Path, beside: str) -> None:
-    registry = load_handlers([], beside=folder / beside)
-    assert registry.list_handlers() == ["Unnamed", "charge_card", "ship_order"]
+def loaded_beside(folder: Path) -> HandlerRegistry:
+    """What a program has that serves the template `plan_of`, which lies in that folder."""
+    registry = load_handlers([])
+    add_handlers_beside(registry, [Workflow(plan_of(), folder)])
+    return registry
+
+
+def run_for(registry: HandlerRegistry, plan: Plan, callable: str) -> Any:
+    return resolve_for(step_plan(callable=callable), registry, plan.id).call(context()).result
+
+
+def test_handlers_beside_a_workflow_are_found_under_every_name(folder: Path) -> None:
+    registry = loaded_beside(folder)
+    assert registry.names_for(plan_of().id) == ["Unnamed", "charge_card", "ship_order"]
     for name in ("charge_card", "ChargeCard", "handlers.ChargeCard", "shop.handlers.ChargeCard"):
-        assert run(registry, name) == {"rate": 7}
+        assert run_for(registry, plan_of(), name) == {"rate": 7}
     for name in ("ship_order", "ship", "handlers.ship"):
-        assert run(registry, name) == {"shipped": True}
+        assert run_for(registry, plan_of(), name) == {"shipped": True}
 
 
 def test_a_folder_without_handlers_is_fine(tmp_path: Path) -> None:
-    assert load_handlers([], beside=tmp_path).handler_count() == 0
+    assert loaded_beside(tmp_path).served_handlers() == []
 
 
 def test_two_folders_do_not_disturb_each_other(folder: Path, tmp_path: Path) -> None:
@@ -98,15 +116,21 @@ def test_a_source_is_a_file_a_folder_or_a_module(tmp_path: Path, monkeypatch: py
     assert [run(registry, n)["from"] for n in ("one", "two", "three")] == ["file", "folder", "module"]
 
 
-def test_what_was_asked_for_wins_over_the_neighbour_and_that_over_the_environment(
+def test_the_neighbour_wins_over_what_was_asked_for_and_that_over_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in ("environment", "beside", "asked"):
         write(tmp_path / place / "handlers.py", named(f"only_{place}", place) + named("work", place))
     monkeypatch.setenv("PYTHON_HANDLER_PATH", str(tmp_path / "environment"))
-    assert run(load_handlers([]), "work") == {"from": "environment"}
-    assert run(load_handlers([], beside=tmp_path / "beside"), "work") == {"from": "beside"}
-    assert run(load_handlers([tmp_path / "asked"], beside=tmp_path / "beside"), "work") == {"from": "asked"}
+    registry = load_handlers([])
+    assert run(registry, "work") == {"from": "environment"}
+    add_handlers(registry, [tmp_path / "asked"])
+    assert run(registry, "work") == {"from": "asked"}
+    add_handlers_beside(registry, [Workflow(plan_of(), tmp_path / "beside")])
+    assert run_for(registry, plan_of(), "work") == {"from": "beside"}
+    assert run(registry, "work") == {"from": "asked"}
+    add_handlers(registry, [write(tmp_path / "asked_again.py", named("work", "asked again"))])
+    assert run_for(registry, plan_of(), "work") == {"from": "beside"}
 
 
 def test_several_paths_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +153,7 @@ def test_several_paths_in_the_environment(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_broken_file_is_named_with_line_and_exception(tmp_path: Path, code: str, said: str) -> None:
     write(tmp_path / "handlers.py", code)
     with pytest.raises(HandlerLoadError, match=said):
-        load_handlers([], beside=tmp_path)
+        loaded_beside(tmp_path)
     assert not [name for name in sys.modules if name.endswith(".handlers") and tmp_path.name in name]
 
 
@@ -153,19 +177,40 @@ def test_a_module_that_is_not_there_is_named() -> None:
         load_handlers(["no_such_module"])
 
 
-def test_two_files_that_claim_one_name_are_both_named(tmp_path: Path) -> None:
+def test_two_files_that_claim_one_name_are_both_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [write(tmp_path / f"{n}.py", named("work", n)) for n in ("a", "b")]
     with pytest.raises(HandlerLoadError, match="two handlers claim the name 'work'") as caught:
         load_handlers(files)
     assert all(str(file) in str(caught.value) for file in files)
+    monkeypatch.setenv("PYTHON_HANDLER_PATH", os.pathsep.join(map(str, files)))
+    with pytest.raises(HandlerLoadError, match="two handlers claim the name 'work'"):
+        load_handlers([])
 
 
-def test_a_class_name_that_two_files_share_leads_to_neither(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_name_that_two_files_share_leads_to_neither_and_is_said_when_it_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     files = [write(tmp_path / f"{n}.py", named(n, n)) for n in ("a", "b")]
     with caplog.at_level(logging.WARNING):
         registry = load_handlers(files)
-    assert "'work' names two handlers" in caplog.text
-    assert missing_callables(registry, plan_of(step_plan(callable="work")))
+        require_handlers(registry, plan_of(step_plan("x", "a"), step_plan("y", "b")))
+        assert not caplog.records
+        assert missing_callables(registry, plan_of(step_plan(callable="work")))
+    assert "'work' names several handlers" in caplog.text
+    assert all(f"{file}:work" in caplog.text for file in files)
+
+
+def test_a_file_that_is_loaded_again_is_no_conflict_and_its_newest_code_counts(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        registry = load_handlers([folder])
+        write(folder / "handlers.py", HANDLERS.replace('"shipped": True', '"shipped": "again"'))
+        add_handlers(registry, [folder])
+        for name in ("charge_card", "ChargeCard", "handlers.ChargeCard", "shop.handlers.ship", "ship"):
+            require_handlers(registry, plan_of(step_plan(callable=name)))
+            assert run(registry, name) == ({"rate": 7} if "Card" in name or "card" in name else {"shipped": "again"})
+    assert not caplog.records
 
 
 def test_missing_callables_come_with_suggestions(folder: Path) -> None:
@@ -282,3 +327,11 @@ def test_the_shared_registry_loads_the_environment(folder: Path, monkeypatch: py
         assert HandlerRegistry.instance() is HandlerRegistry.instance()
     finally:
         HandlerRegistry.reset_instance()
+
+
+def test_where_no_handler_is_known_the_hint_says_where_they_are_looked_for() -> None:
+    with pytest.raises(HandlerNotFound) as caught:
+        require_handlers(HandlerRegistry(), plan_of(step_plan("a", "charge_card")))
+    assert caught.value.hint is not None
+    assert "handlers.py beside the template's file" in caught.value.hint
+    assert "--handlers MODULE_OR_FOLDER" in caught.value.hint

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasker.errors import ConfigurationError, HandlerLoadError, MethodNotFound, ResolverNotFoundError
+from tasker.errors import ConfigurationError, HandlerLoadError, MethodNotFound, ResolutionError, ResolverNotFoundError
 from tasker.registry import (
     BaseResolver,
     ClassLookupResolver,
@@ -21,7 +21,7 @@ from tasker.registry import (
 from tasker.registry.resolvers import entry_points
 from tasker.step_handler import StepHandler, step_handler
 from tasker.types import StepContext, StepHandlerResult
-from tests.unit.handlers.support import context
+from tests.unit.handlers.support import ServiceDiscoveryResolver, context
 
 
 class Payment(StepHandler):
@@ -230,3 +230,24 @@ def test_two_packages_that_claim_one_name_are_both_named(package: str, monkeypat
         resolver.resolve(HandlerDefinition("pay"))
     assert f"{package}.pay:Pay" in str(caught.value)
     assert "other.module:Pay" in str(caught.value)
+
+
+async def test_a_resolver_in_the_published_form_is_used_also_where_a_loop_runs() -> None:
+    chain = ResolverChain.default().register(ServiceDiscoveryResolver({"pay": Payment}))
+    assert ("service_discovery", 50) in chain.list_resolvers()
+    assert chain.chain_info()[2]["name"] == "service_discovery"
+    definition = HandlerDefinition("service://pay")
+    assert chain.can_resolve(definition)
+    assert call(chain, "service://pay") == {"did": "call"}
+    assert call(chain, "service://pay", handler_method="refund", resolver="service_discovery") == {"did": "refund"}
+    with pytest.raises(ResolutionError, match="no service 'gone' in region 'north'"):
+        chain.resolve(HandlerDefinition("service://gone"), {"region": "north"})
+
+
+def test_a_resolver_without_the_methods_of_either_form_cannot_be_made() -> None:
+    class Nameless(BaseResolver):
+        def priority(self) -> int:  # type: ignore[override]
+            return 50
+
+    with pytest.raises(TypeError, match="abstract"):
+        Nameless()  # type: ignore[abstract]

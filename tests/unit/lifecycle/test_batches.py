@@ -145,3 +145,14 @@ def test_instances_are_numbered_from_one_and_ordered_by_number() -> None:
     names = [instance_name("process", index) for index in (0, 998, 999, 1000)]
     assert names == ["process_001", "process_999", "process_1000", "process_1001"]
     assert sorted(sorted(names), key=lambda name: instance_number(name, "process")) == names
+
+
+def test_the_size_of_a_range_that_its_step_does_not_divide_counts_the_last_item() -> None:
+    cursor = {"batch_id": "001", "start_cursor": 0, "end_cursor": 5, "step_size": 2}
+    (read,) = parse_batches(outcome(cursor, total_items=3)).cursors
+
+    assert read["batch_size"] == 3
+
+
+def test_ranges_may_come_in_any_order() -> None:
+    assert parse_batches(outcome(SECOND, FIRST)).warnings == ()

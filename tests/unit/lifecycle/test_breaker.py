@@ -172,6 +172,15 @@ def test_a_sign_of_recovery_lets_the_trial_pass_early_and_closes_nothing_by_itse
     assert not breaker.allow(1)
 
 
+def test_a_sign_of_recovery_never_puts_the_trial_off(breaker: Breaker) -> None:
+    fail(breaker, 0, 3)
+    half_open = 30
+    assert breaker.state(half_open) is BreakerState.HALF_OPEN
+
+    breaker.encouraged(half_open + 10)
+    assert breaker.state(half_open) is BreakerState.HALF_OPEN
+
+
 def test_it_can_be_forced(breaker: Breaker) -> None:
     breaker.force_open(5)
     assert not breaker.allow(6)

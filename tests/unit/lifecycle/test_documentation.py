@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
+from tasker.handler import HandlerRegistry
 from tasker.lifecycle.batches import parse_batches, worker_inputs
 from tasker.lifecycle.decisions import parse_decision
 from tasker.lifecycle.diagrams import mermaid
 from tasker.lifecycle.step_machine import STEP, TERMINAL, StepState
+from tasker.registry.invocation import resolve_for
+from tasker.services.handler_fit import misfits
 from tasker.template import compile_text
 from tools.lifecycle_docs import DOCS, FILES, PARTS, current
 
@@ -48,6 +52,17 @@ def test_the_templates_and_the_handler_in_the_documents_work() -> None:
     text = (DOCS / "decisions-and-batches.md").read_text()
     templates = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert [compile_text(template).diagnostics for template in templates] == [(), ()]
-    (handler,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    exec(handler, module := {"__name__": "docs_snippet"})
+    module: dict[str, Any] = {"__name__": "docs_snippet"}
+    for handlers in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(handlers, module)
     assert callable(module["route"])
+    assert module["finish"](manual=module["Approval"](approved=True)) == {"approved": True}
+    batches = module["Batches"]({"process_001": module["Part"](total=2)}, {}, ["process_002"], False)
+    assert module["aggregate"](batches) == {"total": 2, "complete": False}
+    for template, names in zip(templates, (("route", "finish"), ("aggregate",)), strict=True):
+        plan = compile_text(template).plans[0]
+        steps = {step.handler.callable.removeprefix("docs."): step for step in plan.steps}
+        registry = HandlerRegistry()
+        for name in names:
+            registry.register(f"docs.{name}", module[name])
+            assert not list(misfits(plan, steps[name], resolve_for(steps[name], registry)))

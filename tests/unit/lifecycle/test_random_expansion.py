@@ -149,7 +149,7 @@ def test_a_convergence_waits_for_everything_that_it_joins_and_exists(scenario: S
         if step.type is StepType.DEFERRED and step.name in final:
             joined = {instance for parent in step.depends_on for instance in final.get(parent, ())}
             parents = set(run.parents[step.name])
-            assert parents == joined or (not joined and parents <= set(step.ancestors))
+            assert parents == joined or (not joined and parents <= set(scenario.plan.above.of(step.name)))
 
 
 @given(scenarios(), st.randoms(use_true_random=False))
@@ -168,7 +168,7 @@ def test_no_convergence_passes_a_step_that_has_not_decided(scenario: Scenario, r
     broken = data.draw(st.sampled_from(expanding))
     run = Run(scenario, random, broken.name).finish()
     convergences = {step.name for step in scenario.plan.steps if step.type is StepType.DEFERRED}
-    assert not convergences.intersection(broken.descendants).intersection(run.parents)
+    assert not convergences.intersection(scenario.plan.below.of(broken.name)).intersection(run.parents)
 
 
 @given(scenarios(), st.randoms(use_true_random=False))

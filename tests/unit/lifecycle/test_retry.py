@@ -224,3 +224,26 @@ def test_a_wish_of_centuries_is_cut_to_a_year() -> None:
     assert isinstance(decision, Retry)
     assert decision.delay_ms == 366 * 24 * 3600 * 1000
     assert decision.warning is not None
+
+
+YEAR_MS = 366 * 24 * 3600 * 1000
+
+
+def test_a_wish_of_a_second_more_than_a_year_is_cut_and_one_of_a_year_is_not() -> None:
+    exactly, more = (replace(TRANSIENT, retry_after=YEAR_MS // 1000 + n) for n in (0, 1))
+
+    assert decide_failure(RetryPolicy(), 1, exactly, 0.5) == Retry(YEAR_MS)
+    cut = decide_failure(RetryPolicy(), 1, more, 0.5)
+    assert isinstance(cut, Retry)
+    assert cut.delay_ms == YEAR_MS
+    assert cut.warning
+
+
+@pytest.mark.parametrize("failures", [1024, 1025, 5000])
+def test_the_delay_after_thousands_of_failures_is_the_cap(failures: int) -> None:
+    assert delay_ms(exponential(1000, 30_000), failures) == 30_000
+
+
+@pytest.mark.parametrize(("random", "delay"), [(0.0, 0), (0.25, 1000), (0.5, 2000), (0.999, 3996)])
+def test_full_jitter_takes_any_part_of_the_delay_and_no_more(random: float, delay: int) -> None:
+    assert delay_ms(RetryPolicy(backoff_base_ms=2000, jitter="full"), 2, random) == delay

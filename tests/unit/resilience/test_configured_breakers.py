@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.app.configured.resilience import breaker_policies, storm_settings
+import pytest
+
+from tasker.app.configured import configured
+from tasker.app.configured.resilience import storm_settings
 from tasker.contracts.plan import BreakerPolicy
 from tasker.orchestration.storms import StormSettings
 from tasker.resilience.registry import BreakerPolicies
@@ -22,7 +25,7 @@ def settings(**values: Any) -> Settings:
 
 
 def policies(values: dict[str, Any]) -> BreakerPolicies:
-    return breaker_policies(settings(**{f"{COMMON}.{path}": value for path, value in values.items()}))
+    return configured(settings(**{f"{COMMON}.{path}": value for path, value in values.items()})).breakers
 
 
 def test_a_component_may_have_a_time_of_its_own_be_it_the_default() -> None:
@@ -30,6 +33,28 @@ def test_a_component_may_have_a_time_of_its_own_be_it_the_default() -> None:
     found = policies({"default_config.timeout_seconds": 60, **components})
     times = [policy.timeout_seconds for policy in (found.messaging, found.task_readiness, found.database)]
     assert times == [60, 120, 30]
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"),
+    [
+        ("conservative", BreakerPolicy(2, 120, 5)),
+        ("balanced", BreakerPolicy(5, 60, 3)),
+        ("aggressive", BreakerPolicy(10, 30, 2)),
+        ("database", BreakerPolicy(3, 30, 2)),
+    ],
+)
+def test_a_preset_sets_all_three_for_one_component_or_for_all(preset: str, expected: BreakerPolicy) -> None:
+    assert policies({"default_config.preset": preset}).task_readiness == expected
+    one = policies({"component_configs.web.preset": preset, "default_config.failure_threshold": 99})
+    assert (one.database, one.messaging) == (expected, BreakerPolicy(99, 30, 2))
+
+
+def test_what_is_set_beside_a_preset_counts_above_it() -> None:
+    found = policies({"default_config.preset": "balanced", "default_config.timeout_seconds": 9})
+    assert found.messaging == BreakerPolicy(5, 9, 3)
+    own = policies({"default_config.preset": "balanced", "component_configs.messaging.success_threshold": 1})
+    assert (own.messaging, own.database) == (BreakerPolicy(5, 60, 1), BreakerPolicy(5, 60, 3))
 
 
 def test_unset_every_component_has_its_own_default_and_the_timeout_of_all() -> None:

@@ -20,9 +20,10 @@ from tests.unit.execution.bench import PATIENCE, FakeClock
 class Rig:
     """A process whose rounds fail with `error`. `rounds` are those made, `said` what reached the server."""
 
-    def __init__(self, error: DatabaseError) -> None:
+    def __init__(self, error: DatabaseError | None = None) -> None:
         self.clock = FakeClock()
         self.error: DatabaseError | None = error
+        self.answer: dict[str, Any] = {}
         self.rounds = 0
         self.said: list[str] = []
         policy = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
@@ -39,6 +40,18 @@ class Rig:
     async def execute(self, statement: str, params: object = None) -> None:
         self.said.append(statement)
 
+    @property
+    def messaging(self) -> Rig:
+        return self
+
+    def provider_name(self) -> str:
+        return "none"
+
+    async def read(self, function: str, args: object) -> dict[str, Any]:
+        if self.error:
+            raise self.error
+        return {"mine": True}
+
     def caller(self, slots: int = 0) -> None:
         """Nobody in particular."""
 
@@ -46,7 +59,7 @@ class Rig:
         self.rounds += 1
         if self.error:
             raise self.error
-        return {}
+        return self.answer
 
     async def sweep(self, caller: object, between: object) -> tuple[Counter[str], Advanced]:
         if self.error:
@@ -122,3 +135,34 @@ async def test_whoever_was_to_be_woken_when_the_server_was_away_is_woken_once_it
         await until(lambda: "select tasker.wake_v1(%s) (['payments'],)" in rig.said, rig)
 
     await running(rig, look)
+
+
+async def pauses_of(rig: Rig, answers: list[dict[str, Any]]) -> list[float]:
+    """The milliseconds until retries are looked for again, after each of the answers."""
+    pauses = []
+    for rig.answer in answers:
+        await rig.upkeep.promote()
+        pauses.append(round((rig.upkeep.due_at - rig.clock.monotonic()) * 1000))
+    return pauses
+
+
+async def test_what_is_due_in_tasks_that_others_hold_is_asked_for_less_and_less_often() -> None:
+    """A second is the longest pause there is anyhow, give or take the jitter between processes."""
+    pauses = await pauses_of(Rig(), [{"passed_over": True}] * 10)
+
+    assert pauses[:6] == [20, 40, 80, 160, 320, 640]
+    assert all(640 < pause <= 1250 for pause in pauses[6:])
+
+
+async def test_due_retries_that_nobody_could_promote_are_no_reason_to_hurry() -> None:
+    assert await pauses_of(Rig(), [{"next_due_ms": 0}] * 3) == [20, 40, 80]
+
+
+async def test_progress_makes_the_pauses_short_again() -> None:
+    held, progress = {"passed_over": True}, {"promoted": 100, "next_due_ms": 0, "passed_over": True}
+
+    assert await pauses_of(Rig(), [held, held, held, progress, held, held]) == [20, 40, 80, 1, 20, 40]
+
+
+async def test_the_next_retry_is_waited_for_although_others_are_passed_over() -> None:
+    assert await pauses_of(Rig(), [{"passed_over": True, "next_due_ms": 7}, {"next_due_ms": 300}]) == [7, 300]

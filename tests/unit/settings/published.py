@@ -187,9 +187,11 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
+    "common.circuit_breakers.default_config.preset",
     *(
-        f"common.circuit_breakers.component_configs.{name}.timeout_seconds"
+        f"common.circuit_breakers.component_configs.{name}.{own}"
         for name in ("cache", "messaging", "task_readiness", "web")
+        for own in ("preset", "timeout_seconds")
     ),
     "common.database.connect_wait_seconds",
     "common.database.listen_url",
@@ -215,6 +217,7 @@ OWN = {
     "worker.execution.loop_lag_warning_ms",
     "worker.execution.result_path",
     "worker.execution.threads",
+    "worker.handlers.allow",
     "worker.lease.grace_ms",
     "worker.lease.lease_ms",
 }

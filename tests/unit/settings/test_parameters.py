@@ -103,3 +103,11 @@ def test_the_defaults_of_a_single_process_are_settings_that_hold() -> None:
     merged = deep_merge(settings.model_dump(), nested(SINGLE_PROCESS))
     assert all(find(merged, path) == value for path, value in SINGLE_PROCESS.items())
     assert all(value != by_path()[path].default for path, value in SINGLE_PROCESS.items())
+
+
+def test_the_narrowest_entry_that_covers_a_path_counts() -> None:
+    table = {"a": "wide", "a.b": "narrower", "a.b.c": "exact", "a.b.c.d.e": "deeper"}
+
+    assert covering("a.b.c.d", table) == "exact"
+    assert covering("a.b.x", table) == "narrower"
+    assert covering("b", table) is None

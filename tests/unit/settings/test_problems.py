@@ -198,6 +198,15 @@ def test_secrets_are_replaced_in_tables_and_lists_and_their_paths_are_told() -> 
     assert values["database"]["url"] == "postgresql://u:p@h/d"  # type: ignore[index]
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["password", "client_secret", "auth_token", "jwt_private_key", "api_key", "aws_credentials", "database_url", "url"],
+)
+@pytest.mark.parametrize("value", ["hunter2", 20_081_976, 3.5])
+def test_what_may_be_a_secret_is_hidden_also_when_it_is_a_number(key: str, value: object) -> None:
+    assert redacted({key: value}) == ({key: REDACTED}, [key])
+
+
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_pattern_counts_anywhere_in_a_key_and_in_any_case(pattern: str) -> None:
     assert redacted({f"my_{pattern.upper()}_x": "v"})[0] == {f"my_{pattern.upper()}_x": REDACTED}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,9 @@ import pytest
 
 from tasker.app import configured as seam
 from tasker.app.configured import UNCONFIGURED, Configured, configured
-from tasker.app.configured.events import poll_ms
 from tasker.app.configured.templates import template_environment
+from tasker.contracts.limits import MAX_COUNT
+from tasker.contracts.plan import RetryPolicy
 from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.choices import Limits
@@ -47,26 +50,71 @@ def test_a_setting_that_is_accepted_changes_what_a_process_is_made_with(paramete
     assert any(configured(settings) != configured(Settings()) for _, settings in changed(parameter))
 
 
+def test_every_number_of_the_settings_is_bounded_so_that_times_and_columns_can_hold_it() -> None:
+    numbers = [each for each in parameters() if isinstance(each.default, int | float) and each.kind != "flag"]
+    unbounded = [p.path for p in numbers if not isinstance(p.default, bool) and (p.low is None or p.high is None)]
+    assert len(numbers) > 100
+    assert not unbounded
+    assert not [p.path for p in numbers if (p.high or 0) > MAX_COUNT]
+
+
 def test_every_reserved_path_names_settings() -> None:
     assert all(any(each == path or each.startswith(f"{path}.") for each in by_path()) for path in RESERVED)
 
 
-def test_what_the_settings_become_is_used() -> None:
-    """Every field of what the seam makes is read somewhere outside of it."""
-    read: set[str] = set()
-    for file in (ROOT / "tasker").rglob("*.py"):
-        if file.parent.name != "configured":
-            tree = ast.parse(file.read_text())
-            read |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    made = [Configured, WorkerSettings, SweepSettings, Rules, Limits, QueueNames, EventSettings]
-    made += [BreakerPolicies, BufferLimits, DatabaseSettings, DepthLimits, PoolSettings, StormSettings]
-    assert {name for kind in made for name in kind.__dataclass_fields__} <= read
+READERS: dict[Any, set[str]] = {
+    Configured: {"configuration", "_configuration", "chosen", "limits", "found"},
+    WorkerSettings: {"settings", "_settings"},
+    SweepSettings: {"limits", "settings", "_settings", "or"},
+    Rules: {"rules"},
+    Limits: {"limits"},
+    QueueNames: {"names", "self"},
+    EventSettings: {"settings", "_settings"},
+    BreakerPolicies: {"policies", "_policies"},
+    BufferLimits: {"limits", "self"},
+    DatabaseSettings: {"database", "_database"},
+    DepthLimits: {"limits", "_limits", "self"},
+    PoolSettings: {"pool", "settings"},
+    StormSettings: {"settings"},
+}
+"""What the seam makes, and what it is called where it is read: another thing with a field of that name is no reader."""
+
+
+@cache
+def attributes() -> frozenset[tuple[str, str]]:
+    """Who is asked for which attribute, outside of the settings themselves and of the seam."""
+    files = [file for file in (ROOT / "tasker").rglob("*.py") if file.parent.name not in ("configured", "settings")]
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    read = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)]
+    return frozenset((name_of(node.value), node.attr) for node in read)
+
+
+def name_of(value: ast.expr) -> str:
+    if isinstance(value, ast.BoolOp):
+        return "or"
+    return str(getattr(value, "id", None) or getattr(value, "attr", ""))
+
+
+def is_read(kind: Any, field: str) -> bool:
+    return any((reader, field) in attributes() for reader in READERS[kind])
+
+
+@pytest.mark.parametrize("kind", READERS, ids=lambda kind: kind.__name__)
+def test_what_the_settings_become_is_used(kind: Any) -> None:
+    assert [field for field in kind.__dataclass_fields__ if not is_read(kind, field)] == []
+
+
+def test_what_is_only_named_somewhere_is_not_used() -> None:
+    assert any(name == "correlation_id" for _, name in attributes())
+    assert not is_read(WorkerSettings, "correlation_id")
 
 
 def test_without_a_file_everything_is_as_the_settings_of_a_single_process_say() -> None:
     single = check(nested(SINGLE_PROCESS)).settings
     assert single is not None
-    assert configured(single) == UNCONFIGURED
+    made = configured(single)
+    assert made.retry == RetryPolicy()  # what is stored with a template for which nobody has said anything
+    assert replace(made, retry=None) == UNCONFIGURED
 
 
 def test_unset_is_not_default() -> None:
@@ -74,8 +122,8 @@ def test_unset_is_not_default() -> None:
     settings = check(spelled_out).settings
     assert settings is not None
     assert settings == Settings()
-    assert poll_ms(settings) == 2000
-    assert poll_ms(Settings()) == 1000
+    assert configured(settings).worker.events.poll_ms == 2000
+    assert configured(Settings()).worker.events.poll_ms == 1000
 
 
 def test_of_several_keys_for_one_thing_the_most_specific_one_that_is_set_wins() -> None:
@@ -88,7 +136,7 @@ def test_of_several_keys_for_one_thing_the_most_specific_one_that_is_set_wins() 
             values = deep_merge(values, layer)
         settings = check(values).settings
         assert settings is not None
-        assert poll_ms(settings) == expected
+        assert configured(settings).worker.events.poll_ms == expected
 
 
 def test_the_environment_of_templates_is_that_of_the_settings_once_it_is_set() -> None:

@@ -153,3 +153,29 @@ def test_a_step_that_failed_otherwise_than_its_case_says_is_complained_of_even_a
     found.attempts["process_payment"] = 2
 
     assert told(found, case, plan_of(case))
+
+
+def telling(**read_of_last: str) -> Found:
+    """The slow task, whose handlers tell what they are and what they read."""
+    found = as_it_should()
+    found.ids = {step: f"id of {step}" for step in found.states}
+    above = {"first": {}, "last": {"left": "value of left", **read_of_last}}
+    for step in found.results:
+        read = above.get(step, {"first": "value of first"})
+        found.results[step] = {"step": f"id of {step}", "value": f"value of {step}", "read": read}
+    return found
+
+
+def test_results_that_were_read_as_they_are_stored_are_well() -> None:
+    assert told(telling()) == []
+
+
+def test_the_result_of_another_step_is_complained_of() -> None:
+    found = telling()
+    found.results["right"] = found.results["left"]
+
+    assert any("has the result of id of left" in line for line in told(found))
+
+
+def test_a_value_that_was_read_and_is_not_the_stored_one_is_complained_of() -> None:
+    assert any("last has read another of left" in line for line in told(telling(left="another")))

@@ -56,7 +56,7 @@ def test_several_files_are_read_as_one_result(tmp_path: Path) -> None:
     write(tmp_path, "b.yaml", step("timeout: 5"))
     result = load_path(tmp_path)
     assert [plan.name for plan in result.plans] == ["flow"]
-    assert [(Path(d.file).name, d.code) for d in result.diagnostics] == [("b.yaml", "T020")]
+    assert [(Path(d.file).name, d.code) for d in result.diagnostics] == [("b.yaml", "T027")]
     assert set(result.sources) == {str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")}
 
 
@@ -82,9 +82,9 @@ def test_a_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
 
 def test_plans_of_a_file_with_errors_are_refused_with_the_report(tmp_path: Path) -> None:
     file = write(tmp_path, "workflow.yaml", step("timeout: 5"))
-    with pytest.raises(TemplateError, match=r"workflow.yaml:7:5: error\[T020\]") as caught:
+    with pytest.raises(TemplateError, match=r"workflow.yaml:7:5: error\[T027\]") as caught:
         load_plans(file)
-    assert [d.code for d in caught.value.diagnostics] == ["T020"]
+    assert [d.code for d in caught.value.diagnostics] == ["T027"]
 
 
 def test_plans_of_a_file_with_warnings_are_usable(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_callable_that_nobody_knows_is_reported_at_its_place(tmp_path: Path) -
     handlers = write(tmp_path, "elsewhere/handlers.py", HANDLERS)
     text = step("").replace("handler: h", "handler: {callable: knwon}") + "  - {name: b, handler: known}\n"
     result = load_path(write(tmp_path, "workflow.yaml", text))
-    (diagnostic,) = check_handlers(result, [handlers.parent])
+    (diagnostic,) = check_handlers(result, tmp_path, [handlers.parent])
     assert (diagnostic.code, place(diagnostic)) == ("T035", (6, 25, 5))
     assert "did you mean 'known'?" in str(diagnostic.hint)
 
@@ -104,7 +104,7 @@ def test_a_callable_that_nobody_knows_is_reported_at_its_place(tmp_path: Path) -
 def test_a_method_that_the_handler_lacks_is_reported(tmp_path: Path) -> None:
     write(tmp_path, "handlers.py", HANDLERS)
     text = step("").replace("handler: h", "handler: {callable: known, method: refund}")
-    (diagnostic,) = check_handlers(load_path(write(tmp_path, "workflow.yaml", text)), [])
+    (diagnostic,) = check_handlers(load_path(write(tmp_path, "workflow.yaml", text)), tmp_path, [])
     assert diagnostic.code == "T035"
     assert "refund" in diagnostic.message
 
@@ -113,4 +113,4 @@ def test_handlers_beside_the_template_are_found(tmp_path: Path) -> None:
     write(tmp_path, "handlers.py", HANDLERS)
     result = load_path(write(tmp_path, "workflow.yaml", step("").replace("handler: h", "handler: known")))
     assert codes(result) == []
-    assert check_handlers(result, []) == []
+    assert check_handlers(result, tmp_path, []) == []

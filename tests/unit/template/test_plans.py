@@ -24,7 +24,7 @@ def static(plan: Plan) -> set[str]:
 def test_good_files_have_no_errors(file) -> None:
     result = compile_text(file.read_text())
     assert result.ok
-    assert set(codes(result)) <= {"T083"}
+    assert set(codes(result)) <= {"T083", "T085"}
 
 
 def test_of_the_batch_example_only_the_analysis_is_static() -> None:
@@ -60,7 +60,12 @@ def test_every_key_arrives_in_the_plan() -> None:
         "payments.Charge", "charge", "explicit_mapping", {"gateway": "sandbox", "NO": "norway", "on": "yes"}
     )
     assert charge.retry == RetryPolicy(True, 5, "fibonacci", 100, 5000, 2.0, None, 0.1, "external_api")
-    assert (charge.timeout_seconds, charge.execution, charge.on_worker_lost) == (30.0, "thread", "fail")
+    assert (charge.timeout_seconds, charge.execution, charge.memory_mb, charge.on_worker_lost) == (
+        30.0,
+        "process",
+        512,
+        "fail",
+    )
     assert charge.circuit_breaker == StepBreaker(3, 20.0, 1, "payment_gateway")
     assert plan.by_name["split"].circuit_breaker is None
     assert charge.lifecycle == {"max_steps_in_process_minutes": 15}
@@ -234,3 +239,10 @@ def test_each_cycle_is_printed_as_its_own_path() -> None:
         "the dependencies form a cycle: a -> b -> a",
         "the dependencies form a cycle: c -> d -> e -> c",
     ]
+
+
+@pytest.mark.parametrize(("written", "jitter"), [("none", 0.0), ("full", "full"), ("true", 0.15), ("0.3", 0.3)])
+def test_a_jitter_is_a_word_or_a_share_and_survives_being_stored(written: str, jitter: float | str) -> None:
+    plan = plan_of(step(f"retry: {{jitter: {written}}}"))
+    assert plan.steps[0].retry.jitter == jitter
+    assert Plan.from_json(plan.to_json()) == plan

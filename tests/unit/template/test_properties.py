@@ -122,8 +122,8 @@ def test_order_levels_ancestors_and_descendants_agree_with_networkx(graph: nx.Di
     for node in graph.nodes:
         step = plan.by_name[f"s{node}"]
         assert step.level == levels[node]
-        assert step.ancestors == names(nx.ancestors(graph, node))
-        assert step.descendants == names(nx.descendants(graph, node))
+        assert plan.above.of(step.name) == names(nx.ancestors(graph, node))
+        assert plan.below.of(step.name) == names(nx.descendants(graph, node))
         assert step.depends_on == tuple(f"s{parent}" for parent in graph.predecessors(node))
         assert step.static
 

@@ -6,10 +6,13 @@ import pytest
 
 from tasker.template.codes import CODES, WARNINGS
 from tasker.template.compile import compile_text
-from tests.unit.template.cases import CASES, Case
+from tests.unit.template import cases
+from tests.unit.template.cases import Case
+from tests.unit.template.cases_of_effects import EFFECTS
 from tests.unit.template.support import marked, place
 
-FOUND_ELSEWHERE = {"T012", "T035"}
+CASES = (*cases.CASES, *EFFECTS)
+FOUND_ELSEWHERE = {"T012", "T035", "T037"}
 """Codes of files and handlers, which need more than a text."""
 
 

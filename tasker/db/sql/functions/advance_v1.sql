@@ -8,11 +8,12 @@
 -- p_args: worker, wait (false: a task that others hold is answered `busy`), slots, namespace_ids (that the caller
 --   serves), unserved ("template:ordinal" that it does not), window, timeout_ms, grace_ms, on_blocked, note, repairs
 --   (the kind of repair that the accepted items are; counted with them),
---   items: [{s step, t task, kind, k token|null, d delay ms, ms duration, r result, m metadata, e error, n note,
---            x [new steps], gv graph version}]
+--   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for what ends a claim),
+--            d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version}]
 -- Answer: verdicts {step: verdict} of what was not accepted, claims [...], send [...], finished {task: state}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
+set search_path to pg_catalog, pg_temp
 set plan_cache_mode to force_generic_plan
 set enable_seqscan to off
 set enable_hashjoin to off
@@ -22,6 +23,7 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_worker constant uuid := (p_args->>'worker')::uuid;
+  v_century constant bigint := 3155760000000;   -- milliseconds: no delay or time-out is longer (tasker.ms)
   v_given tasker.given_change[];
   v_locked uuid[];
   v_judged tasker.judged_change[];
@@ -33,13 +35,15 @@ declare
   v_send jsonb;
   v_change record;
   v_free int := 0;
+  v_own uuid[] := '{}';
 begin
   perform tasker.require_read_committed();
 
   select array_agg(q::tasker.given_change) into v_given from (
-    select distinct on (i.s) i.s, i.t, i.kind, i.k, i.d, i.ms, i.r, i.m, i.e, i.n, i.x, i.gv
-    from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint, d bigint, ms bigint, r jsonb,
-      m jsonb, e jsonb, n jsonb, x jsonb, gv int)
+    select distinct on (i.s) i.s, i.t, i.kind, i.k, tasker.clamped_ms(i.d), tasker.clamped_ms(i.ms), i.r, i.m, i.e, i.n, i.x, i.gv,
+      coalesce(i.w, case when i.k is not null and i.kind in ('ok', 'retry', 'fail', 'release', 'defer') then v_worker end)
+    from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint, d numeric, ms numeric, r jsonb,
+      m jsonb, e jsonb, n jsonb, x jsonb, gv int, w uuid)
     order by i.s, i.k desc nulls last) q;   -- of two claims of one step the newer one counts
 
   if coalesce((p_args->>'wait')::boolean, true) then
@@ -59,16 +63,17 @@ begin
   if coalesce(cardinality(v_judged), 0) < cardinality(v_given)
      or exists (select from unnest(v_judged) j where j.verdict <> 'accepted') then
     select jsonb_object_agg(g.step_uuid, coalesce(j.verdict,
-      case when exists (select from tasker.workflow_steps s where s.workflow_step_uuid = g.step_uuid)
-           then 'busy' else 'stale' end)) into v_verdicts
+      case when exists (select from tasker.workflow_steps s
+             where s.workflow_step_uuid = g.step_uuid and s.task_uuid = g.task_uuid)
+           then 'busy' else 'stale' end)) into v_verdicts   -- stale: no such step, or of another task
     from unnest(v_given) g left join unnest(v_judged) j on j.step_uuid = g.step_uuid
     where j.verdict is distinct from 'accepted';
 
     insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict, detail, created_at)
-    select g.task_uuid, g.step_uuid, g.token, v_worker, j.verdict, jsonb_build_object(
+    select g.task_uuid, g.step_uuid, g.token, v_worker, v_verdicts->>g.step_uuid::text, jsonb_build_object(
       'kind', g.kind, 'state', j.from_state, 'result', g.result, 'error', g.error), v_now
-    from unnest(v_judged) j join unnest(v_given) g on g.step_uuid = j.step_uuid   -- rare, so the join is cheap enough
-    where j.verdict in ('stale', 'cancelled') and j.kind in ('ok', 'retry', 'fail');
+    from unnest(v_given) g left join unnest(v_judged) j on j.step_uuid = g.step_uuid   -- rare, so the join is cheap enough
+    where v_verdicts->>g.step_uuid::text in ('stale', 'cancelled') and g.kind in ('ok', 'retry', 'fail');
 
     v_judged := array(select j from unnest(v_judged) j where j.verdict = 'accepted');
     if cardinality(v_judged) = 0 then
@@ -108,6 +113,11 @@ begin
     from unnest(v_judged) j where j.error is not null and j.kind in ('retry', 'fail');
   end if;
 
+  -- steps of the batch that wait for other steps of it: they are moved by their own change, and counted down here
+  if exists (select from unnest(v_judged) j where j.unmet > 0) then
+    v_own := tasker.count_down_own(v_judged);
+  end if;
+
   -- children that lose parents (two parents in one batch count twice), then steps of the batch that are to run again
   select array_agg(q::tasker.ready_step) into v_ready from (
     select c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, k.priority, k.met,
@@ -118,6 +128,7 @@ begin
           where j.to_state in ('complete', 'resolved_manually')
           group by e.to_step_uuid) k
     join tasker.workflow_steps c on c.workflow_step_uuid = k.to_step_uuid
+    where c.workflow_step_uuid <> all (v_own)
     union all
     select j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name, j.priority, 0, j.unmet = 0,
       j.path, j.from_state, j.token, j.attempt, j.sort_key - tasker.path_length(j.path), true
@@ -140,7 +151,7 @@ begin
 
   -- steps of the batch that ended or wait
   update tasker.workflow_steps s set state = j.to_state, claim_token = j.token, attempts = j.attempt, sort_key = j.sort_key,
-    deadline_at = null, due_at = case j.to_state when 'waiting_for_retry' then v_now + j.delay_ms * interval '1 millisecond' end,
+    deadline_at = null, due_at = case j.to_state when 'waiting_for_retry' then v_now + tasker.ms(j.delay_ms) end,
     updated_at = v_now
   from unnest(v_judged) j
   where s.workflow_step_uuid = j.step_uuid and j.to_state not in ('pending', 'enqueued');
@@ -152,12 +163,12 @@ begin
     state = case p.place when 'claim' then 'in_progress' when 'enqueue' then 'enqueued'
                          else case when p.moved then 'pending' else s.state end end,
     claim_token = p.token + case p.place when 'claim' then 1 else 0 end,
-    attempts = p.attempt + case p.place when 'claim' then 1 else 0 end,
+    attempts = case p.place when 'claim' then least(p.attempt, 2147483646) + 1 else p.attempt end,
     sort_key = s.sort_key + tasker.path_length(p.path),
     worker_uuid = case p.place when 'claim' then v_worker else case when p.moved then null else s.worker_uuid end end,
     started_at = case p.place when 'claim' then v_now else case when p.moved then null else s.started_at end end,
-    deadline_at = case p.place when 'claim' then v_now + (p.timeout_ms + coalesce((p_args->>'grace_ms')::bigint, 10000))
-      * interval '1 millisecond' else case when p.moved then null else s.deadline_at end end,
+    deadline_at = case p.place when 'claim' then v_now + (least(p.timeout_ms, v_century)
+      + least(coalesce((p_args->>'grace_ms')::bigint, 10000), v_century)) * interval '1 millisecond' else case when p.moved then null else s.deadline_at end end,
     due_at = case when p.moved then null else s.due_at end,
     hinted_at = case p.place when 'enqueue' then v_now else s.hinted_at end,
     hint_count = case p.place when 'enqueue' then 1 else s.hint_count end,
@@ -173,7 +184,8 @@ begin
   from unnest(v_judged) j where j.to_state not in ('pending', 'enqueued')
   union all
   select p.task_uuid, p.step_uuid, p.path, p.sort_key + tasker.path_length(p.path),
-    p.attempt + case p.place when 'claim' then 1 else 0 end, p.token + case p.place when 'claim' then 1 else 0 end,
+    case p.place when 'claim' then least(p.attempt, 2147483646) + 1 else p.attempt end,
+    p.token + case p.place when 'claim' then 1 else 0 end,
     v_worker, null, null, case when p.moved then (select j.note from unnest(v_judged) j where j.step_uuid = p.step_uuid) end,
     v_now
   from unnest(v_placed) p where p.path like '%>%';
@@ -186,10 +198,11 @@ begin
   from unnest(v_placed) p join tasker.task_namespaces ns on ns.namespace_id = p.namespace_id where p.place = 'enqueue';
 
   select jsonb_agg(jsonb_build_object('step', p.step_uuid, 'task', p.task_uuid, 'name', p.name,
-      'template', p.template_id, 'ordinal', p.ordinal, 'token', p.token + 1, 'attempt', p.attempt + 1,
+      'template', p.template_id, 'ordinal', p.ordinal, 'token', p.token + 1, 'attempt', least(p.attempt, 2147483646) + 1,
       'priority', p.priority,
       'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = p.step_uuid),
-      'checkpoint', (select c.checkpoint from tasker.step_checkpoints c where c.workflow_step_uuid = p.step_uuid))
+      'checkpoint', (select c.checkpoint from tasker.step_checkpoints c where c.workflow_step_uuid = p.step_uuid),
+      'apart', case when p.attempt > 1 then tasker.runs_apart(p.task_uuid, p.step_uuid, p.attempt) end)
       order by p.priority desc, p.step_uuid) into v_claims
   from unnest(v_placed) p where p.place = 'claim';
   end if;

@@ -1,6 +1,9 @@
--- Releases held steps by rank while their namespaces have room. p_args: as advance_v1 without items, and limit. Answer: as advance_v1, with released.
+-- Releases held steps by rank while their namespaces have room.
+-- p_args: as advance_v1 without items, and limit. Answer: as advance_v1, with released.
 create or replace function tasker.backlog_v1(p_args jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
 declare
   v_items jsonb;
   v_answer jsonb := '{}';

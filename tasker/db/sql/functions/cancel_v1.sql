@@ -1,8 +1,9 @@
 -- Cancels a task and every step of it that is not final, in one transaction; tokens grow, so whatever still runs is
--- refused. Locks the task, then the steps ORDER BY workflow_step_uuid.
+-- refused. Locks the task, then the steps, then those of them that are held, both ORDER BY workflow_step_uuid.
 -- p_args: {task, worker, reason, actor}. Answer: {cancelled, state, running: [{step, token, worker}]}.
 create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
 language plpgsql
+set search_path to pg_catalog, pg_temp
 set plan_cache_mode to force_generic_plan
 set enable_seqscan to off
 set enable_hashjoin to off
@@ -27,6 +28,10 @@ begin
   delete from tasker.pauses p where p.task_uuid = v_task.task_uuid;
 
   perform from tasker.workflow_steps where task_uuid = v_task.task_uuid order by workflow_step_uuid for no key update;
+  perform from tasker.ready_backlog b
+  where b.workflow_step_uuid = any (array(select s.workflow_step_uuid from tasker.workflow_steps s
+    where s.task_uuid = v_task.task_uuid and s.state = 'pending'))
+  order by b.workflow_step_uuid for update;
 
   with open as (
     select s.workflow_step_uuid, s.state as from_state, s.worker_uuid, tasker.step_path(s.state, 'cancel') as path

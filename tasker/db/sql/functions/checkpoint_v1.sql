@@ -1,10 +1,12 @@
 -- Stores a checkpoint of a running step and moves its deadline; the step stays in progress (C-100). The history of
 -- positions is appended here, so repeated saves never lose it; the last twenty are kept, which show where a step is and how
--- fast it goes, because the row is written anew by each save and goes with every claim. Only the holder of the current
--- token may save. p_args: {step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms}.
+-- fast it goes, because the row is written anew by each save and goes with every claim. Only the worker that holds
+-- the current token may save. p_args: {worker, step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms}.
 -- Answer: {checkpoint} or {lost: true}.
 create or replace function tasker.checkpoint_v1(p_args jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
 declare
   v_kept constant int := 20;
   v_now constant timestamptz := tasker.now();
@@ -13,8 +15,9 @@ declare
   v_checkpoint jsonb;
 begin
   update tasker.workflow_steps set updated_at = v_now, deadline_at = v_now
-    + (coalesce((p_args->>'timeout_ms')::bigint, 30000) + coalesce((p_args->>'grace_ms')::bigint, 10000)) * interval '1 millisecond'
-  where workflow_step_uuid = v_step and state = 'in_progress' and claim_token = (p_args->>'token')::bigint;
+    + tasker.ms(coalesce((p_args->>'timeout_ms')::numeric, 30000)) + tasker.ms(coalesce((p_args->>'grace_ms')::numeric, 10000))
+  where workflow_step_uuid = v_step and state = 'in_progress' and claim_token = (p_args->>'token')::bigint
+    and worker_uuid = (p_args->>'worker')::uuid;
   if not found then
     return jsonb_build_object('lost', true);
   end if;

@@ -8,6 +8,7 @@
 --   the tasks and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
 create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
 language plpgsql
+set search_path to pg_catalog, pg_temp
 set plan_cache_mode to force_generic_plan
 set enable_seqscan to off
 set enable_hashjoin to off
@@ -19,6 +20,7 @@ declare
   v_worker constant uuid := (p_args->>'worker')::uuid;
   v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);
   v_unserved constant text[] := array(select jsonb_array_elements_text(p_args->'unserved'));
+  v_century constant bigint := 3155760000000;   -- milliseconds: no time-out is longer, so no sum leaves the calendar
   v_paused uuid[] := '{}';
   v_found uuid[];
   v_refused jsonb;
@@ -62,11 +64,11 @@ begin
   end if;
 
   with claimed as (
-    update tasker.workflow_steps s set state = 'in_progress', claim_token = s.claim_token + 1, attempts = s.attempts + 1,
+    update tasker.workflow_steps s set state = 'in_progress', claim_token = s.claim_token + 1, attempts = least(s.attempts, 2147483646) + 1,
       worker_uuid = v_worker, started_at = v_now, sort_key = s.sort_key + 1, updated_at = v_now,
-      deadline_at = v_now + (coalesce((select ts.timeout_ms from tasker.template_steps ts
-          where ts.template_id = s.template_id and ts.ordinal = s.ordinal), (p_args->>'timeout_ms')::bigint, 30000)
-        + coalesce((p_args->>'grace_ms')::bigint, 10000)) * interval '1 millisecond'
+      deadline_at = v_now + (least(coalesce((select ts.timeout_ms from tasker.template_steps ts
+          where ts.template_id = s.template_id and ts.ordinal = s.ordinal), (p_args->>'timeout_ms')::bigint, 30000), v_century)
+        + least(coalesce((p_args->>'grace_ms')::bigint, 10000), v_century)) * interval '1 millisecond'
     where s.workflow_step_uuid = any (v_found)
     returning s.*
   ), logged as (
@@ -81,7 +83,8 @@ begin
     'claims', (select jsonb_agg(jsonb_build_object('step', c.workflow_step_uuid, 'task', c.task_uuid, 'name', c.name,
         'template', c.template_id, 'ordinal', c.ordinal, 'token', c.claim_token, 'attempt', c.attempts,
         'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = c.workflow_step_uuid),
-        'checkpoint', (select k.checkpoint from tasker.step_checkpoints k where k.workflow_step_uuid = c.workflow_step_uuid))
+        'checkpoint', (select k.checkpoint from tasker.step_checkpoints k where k.workflow_step_uuid = c.workflow_step_uuid),
+        'apart', case when c.attempts > 2 then tasker.runs_apart(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end)
         order by c.workflow_step_uuid) from claimed c),
     'counted', (select count(*) from counted))
   into v_claims;

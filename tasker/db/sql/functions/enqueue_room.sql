@@ -4,7 +4,7 @@ language plpgsql stable as $$
 declare
   v_room int;
 begin
-  select greatest(0, p_window - coalesce(sum(enqueued), 0))::int into v_room
+  select least(p_window, greatest(0, p_window - coalesce(sum(enqueued), 0)))::int into v_room
   from tasker.enqueue_counters where namespace_id = p_namespace;
   return v_room;
 end

@@ -3,48 +3,61 @@
 -- counted down, so the parent counts as unmet here and is met there. Answers how many new steps wait for nothing: all
 -- their parents were done before (a convergence need not depend on the decision that makes it possible).
 -- p_steps: [{"name", "ordinal", "parents": [name...], "inputs"?}] in topological order.
+-- Linear in steps and edges: what the steps name is fetched once and joined by hash, whatever the caller's settings; of
+-- the task only the parents are read, since there may be many decisions in a large one.
 create or replace function tasker.expand_step(p_task uuid, p_steps jsonb, p_now timestamptz) returns int
-language plpgsql as $$
+language plpgsql
+set enable_hashjoin to on
+set enable_nestloop to off
+as $$
 declare
   v_seq int;
   v_count int := jsonb_array_length(p_steps);
+  v_template int;
+  v_namespace int;
   v_waiting int;
 begin
   update tasker.tasks set next_seq = next_seq + v_count, total = total + v_count, graph_version = graph_version + 1
-  where task_uuid = p_task returning next_seq - v_count into v_seq;
+  where task_uuid = p_task returning next_seq - v_count, template_id, namespace_id into v_seq, v_template, v_namespace;
 
-  insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state,
-    unmet, max_attempts, retryable, created_at, updated_at)
-  select tasker.step_uuid(p_task, v_seq + x.i::int - 1), p_task, t.namespace_id, t.template_id, ts.ordinal,
-    x.step->>'name', 'pending', 0, ts.max_attempts, ts.retryable, p_now, p_now
-  from jsonb_array_elements(p_steps) with ordinality as x (step, i)
-  join tasker.tasks t on t.task_uuid = p_task
-  join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = (x.step->>'ordinal')::int;
-
-  insert into tasker.step_inputs (workflow_step_uuid, inputs)
-  select tasker.step_uuid(p_task, v_seq + x.i::int - 1), x.step->'inputs'
-  from jsonb_array_elements(p_steps) with ordinality as x (step, i)
-  where jsonb_typeof(x.step->'inputs') = 'object';
-
-  insert into tasker.workflow_step_edges (task_uuid, from_step_uuid, to_step_uuid, name)
-  select p_task, parent.workflow_step_uuid, tasker.step_uuid(p_task, v_seq + x.i::int - 1),
-    case when (x.step->>'batch')::boolean then 'batch_dependency'
-         when parent_step.step_type = 'batch_worker' then 'batch_convergence_dependency' else 'dependency' end
-  from jsonb_array_elements(p_steps) with ordinality as x (step, i)
-  cross join lateral jsonb_array_elements_text(x.step->'parents') as p (name)
-  join tasker.workflow_steps parent on parent.task_uuid = p_task and parent.name = p.name
-  join tasker.template_steps parent_step
-    on parent_step.template_id = parent.template_id and parent_step.ordinal = parent.ordinal;
-
-  update tasker.workflow_steps s set unmet = n.unmet
-  from (select e.to_step_uuid, count(*)::int as unmet
-        from generate_series(v_seq, v_seq + v_count - 1) as g (seq)
-        join tasker.workflow_step_edges e on e.task_uuid = p_task and e.to_step_uuid = tasker.step_uuid(p_task, g.seq)
-        join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
-        where p.state not in ('complete', 'resolved_manually')
-        group by e.to_step_uuid) n
-  where s.workflow_step_uuid = n.to_step_uuid;
-  get diagnostics v_waiting = row_count;
+  with given as materialized (
+    select tasker.step_uuid(p_task, v_seq + x.i::int - 1) as uuid, x.step->>'name' as name, x.step->'parents' as parents,
+      (x.step->>'ordinal')::int as ordinal, x.step->'inputs' as inputs, coalesce((x.step->>'batch')::boolean, false) as batch
+    from jsonb_array_elements(p_steps) with ordinality as x (step, i)
+  ), named as materialized (
+    select g.uuid, g.batch, p.name from given g cross join lateral jsonb_array_elements_text(g.parents) as p (name)
+  ), parents as materialized (
+    select s.name, s.uuid, s.ordinal, s.unmet
+    from (select n.name from named n except select g.name from given g) n
+    cross join lateral (   -- offset: a look-up for each, never the whole task
+      select s.name, s.workflow_step_uuid as uuid, s.ordinal, s.state not in ('complete', 'resolved_manually') as unmet
+      from tasker.workflow_steps s where s.task_uuid = p_task and s.name = n.name offset 0) s
+    union all
+    select g.name, g.uuid, g.ordinal, true from given g
+  ), kinds as materialized (
+    select k.* from (select g.ordinal from given g union select p.ordinal from parents p) o
+    cross join lateral (select ts.ordinal, ts.step_type, ts.max_attempts, ts.retryable from tasker.template_steps ts
+      where ts.template_id = v_template and ts.ordinal = o.ordinal offset 0) k
+  ), edges as (
+    insert into tasker.workflow_step_edges (task_uuid, from_step_uuid, to_step_uuid, name)
+    select p_task, p.uuid, n.uuid, case when n.batch then 'batch_dependency'
+      when k.step_type = 'batch_worker' then 'batch_convergence_dependency' else 'dependency' end
+    from named n join parents p on p.name = n.name join kinds k on k.ordinal = p.ordinal
+  ), waiting as (
+    select n.uuid, count(*)::int as unmet from named n join parents p on p.name = n.name where p.unmet group by n.uuid
+  ), inputs as (
+    insert into tasker.step_inputs (workflow_step_uuid, inputs)
+    select g.uuid, g.inputs from given g where jsonb_typeof(g.inputs) = 'object'
+  ), created as (
+    insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state,
+      unmet, max_attempts, retryable, created_at, updated_at)
+    select g.uuid, p_task, v_namespace, v_template, g.ordinal, g.name, 'pending', coalesce(w.unmet, 0), k.max_attempts,
+      k.retryable, p_now, p_now
+    from given g join kinds k on k.ordinal = g.ordinal left join waiting w on w.uuid = g.uuid
+    order by g.uuid
+    returning unmet
+  )
+  select count(*) filter (where c.unmet > 0) into v_waiting from created c;
   return v_count - v_waiting;
 end
 $$;

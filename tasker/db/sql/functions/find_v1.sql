@@ -1,15 +1,25 @@
 -- One slice of a sweep over the open tasks: everything in them that a message or a process should have moved and did
 -- not. Reads only; the caller repairs through advance_v1, whose guards decide again under the locks.
--- p_args: {after: task uuid, limit, hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms (null: never)}
+-- What waits in a paused queue is not lost, and has its grace again from the end of the pause.
+-- p_args: {after: task uuid, limit, hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms (null: never),
+--   results_queue, finalizations_queue: names of the queues whose pauses count}
 -- Answer: {last: task uuid|null, orphans, unhinted, parked, forgotten, unserved, unpromoted, unfinished}
 create or replace function tasker.find_v1(p_args jsonb) returns jsonb
 language sql stable
+set search_path to pg_catalog, pg_temp
 set enable_seqscan to off
 set enable_hashjoin to off
 set enable_mergejoin to off
 set jit to off
 as $$
-  with open as materialized (
+  with grace as materialized (   -- once; a hint's grows with its repairs, up to 64 times
+    select tasker.ms(coalesce((p_args->>'hint_grace_ms')::numeric, 5000)) as hint,
+      tasker.ms(coalesce((p_args->>'park_grace_ms')::numeric, 5000)) as park,
+      tasker.ms(coalesce((p_args->>'idle_grace_ms')::numeric, 1000)) as idle,
+      tasker.ms((p_args->>'unserved_ms')::numeric) as unserved,
+      tasker.queue_open_since(p_args->>'results_queue') as results_since,
+      tasker.queue_open_since(p_args->>'finalizations_queue') as finalizations_since
+  ), open as materialized (
     select t.task_uuid, t.state, t.total, t.done, t.failed + t.cancelled as failed, t.active, t.retrying, t.held, t.updated_at from tasker.tasks t
     where not t.complete and t.task_uuid > coalesce((p_args->>'after')::uuid, '00000000-0000-0000-0000-000000000000')
     order by t.task_uuid limit coalesce((p_args->>'limit')::int, 500)
@@ -31,27 +41,27 @@ as $$
       where i.state = 'in_progress'
         and (i.deadline_at < tasker.now() or w.worker_uuid is null or w.lease_until < tasker.now())),
     'unhinted', (select jsonb_agg(i.j) from item i where i.state = 'enqueued' and tasker.now() - i.hinted_at
-      > least(power(2, i.hint_count - 1), 64) * coalesce((p_args->>'hint_grace_ms')::bigint, 5000) * interval '1 millisecond'),
+      > power(2, greatest(least(i.hint_count, 7), 1) - 1) * (select g.hint from grace g)),
     'parked', (select jsonb_agg(i.j) from item i where i.state in ('enqueued_for_orchestration',
       'enqueued_as_error_for_orchestration')
-      and tasker.now() - i.hinted_at > coalesce((p_args->>'park_grace_ms')::bigint, 5000) * interval '1 millisecond'),
+      and (select greatest(i.hinted_at, g.results_since) < tasker.now() - g.park from grace g)),
     'forgotten', (select jsonb_agg(i.j) from item i where i.state = 'pending' and i.unmet = 0
-      and i.idle > coalesce((p_args->>'idle_grace_ms')::bigint, 1000) * interval '1 millisecond'
+      and i.idle > (select g.idle from grace g)
       and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)),
     'unserved', (select jsonb_agg(i.j || jsonb_build_object('callable', u.callable)) from item i
       join tasker.unserved_steps u on u.workflow_step_uuid = i.workflow_step_uuid and u.claim_token = i.claim_token
       where i.state = 'enqueued'
-        and tasker.now() - u.since > (p_args->>'unserved_ms')::bigint * interval '1 millisecond'
+        and tasker.now() - u.since > (select g.unserved from grace g)
         and exists (       -- somebody is asked and has not got it: an outage of all workers fails no step
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
             and (i.template_id || ':' || i.ordinal) = any (w.unserved) and w.lease_until > tasker.now())
         and not exists (   -- somebody may have it, or had it until lately: also who is too busy to take it
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
             and (i.template_id || ':' || i.ordinal) <> all (w.unserved)
-            and w.lease_until > tasker.now() - (p_args->>'unserved_ms')::bigint * interval '1 millisecond')),
+            and w.lease_until > tasker.now() - (select g.unserved from grace g))),
     'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry' and i.due_at is null),
     'unfinished', (select jsonb_agg(o.task_uuid) from open o
       where (o.done = o.total or (o.active = 0 and o.retrying = 0 and o.held = 0 and o.failed > 0
           and o.state <> 'blocked_by_failures') or o.state in ('pending', 'initializing', 'enqueuing_steps', 'evaluating_results'))
-        and tasker.now() - o.updated_at > coalesce((p_args->>'idle_grace_ms')::bigint, 1000) * interval '1 millisecond')))
+        and (select greatest(o.updated_at, g.finalizations_since) < tasker.now() - g.idle from grace g))))
 $$;

@@ -1,7 +1,9 @@
 -- The graph of tasks as the planner needs it. p_args: {tasks: [uuid...]}.
 -- Answer: {task: {version, steps: [[name, ordinal, open]...]}}.
 create or replace function tasker.graph_v1(p_args jsonb) returns jsonb
-language sql stable as $$
+language sql stable
+set search_path to pg_catalog, pg_temp
+as $$
   select coalesce(jsonb_object_agg(t.task_uuid, jsonb_build_object('version', t.graph_version, 'steps',
     (select jsonb_agg(jsonb_build_array(s.name, s.ordinal, s.state not in ('complete', 'resolved_manually'))
        order by s.workflow_step_uuid) from tasker.workflow_steps s where s.task_uuid = t.task_uuid))), '{}')

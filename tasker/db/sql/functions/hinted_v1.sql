@@ -1,13 +1,19 @@
 -- Notes that steps were hinted again; the next sweep waits twice as long. Counts the repair.
 -- p_args: {steps: [uuid...], tokens: {step: token}}. With tokens, a step that was claimed since it was found is passed
--- over, even if it is enqueued again: then it has a hint of its own.
+-- over, even if it is enqueued again: then it has a hint of its own. Locks the steps ORDER BY workflow_step_uuid.
 create or replace function tasker.hinted_v1(p_args jsonb) returns jsonb
-language sql volatile as $$
-  with done as (
-    update tasker.workflow_steps s set hinted_at = tasker.now(), hint_count = s.hint_count + 1
+language sql volatile
+set search_path to pg_catalog, pg_temp
+as $$
+  with hinted as materialized (
+    select s.workflow_step_uuid from tasker.workflow_steps s
     where s.workflow_step_uuid = any (array(select jsonb_array_elements_text(p_args->'steps')::uuid))
       and s.state = 'enqueued'
       and (p_args->'tokens' is null or (p_args->'tokens'->>s.workflow_step_uuid::text)::bigint = s.claim_token)
+    order by s.workflow_step_uuid for no key update
+  ), done as (
+    update tasker.workflow_steps s set hinted_at = tasker.now(), hint_count = least(s.hint_count, 1000000) + 1
+    from hinted h where s.workflow_step_uuid = h.workflow_step_uuid
     returning s.workflow_step_uuid, s.task_uuid, s.namespace_id
   )
   select jsonb_strip_nulls(jsonb_build_object('send', (select jsonb_agg(jsonb_build_object('namespace', ns.name,

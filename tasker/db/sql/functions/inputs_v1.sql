@@ -1,21 +1,18 @@
 -- What handlers of these steps read: the tasks' contexts and the results of every ancestor (C-44), once each.
--- Ancestors come from the template by ordinal; a step that does not exist or has no result is simply absent.
+-- Ancestors come from the template by ordinal (tasker.wanted_results); a step that does not exist or has no result is
+-- simply absent.
 -- p_args: {steps: [uuid...]}. Answer: {tasks: {id: {template, namespace, context, correlation, priority}},
 -- results: {task id: {step name: [ordinal, result]}}}.
 create or replace function tasker.inputs_v1(p_args jsonb) returns jsonb
-language plpgsql stable as $$
+language plpgsql stable
+set search_path to pg_catalog, pg_temp
+as $$
 declare
+  v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);
   v_answer jsonb;
 begin
-  with steps as (
-    select s.task_uuid, s.template_id, s.ordinal from tasker.workflow_steps s
-    where s.workflow_step_uuid = any (array(select jsonb_array_elements_text(p_args->'steps')::uuid))
-  ), tasks as (
-    select distinct task_uuid from steps
-  ), wanted as (
-    select distinct s.task_uuid, a.ordinal from steps s
-    join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-    cross join lateral unnest(ts.ancestors) as a (ordinal)
+  with tasks as (
+    select distinct s.task_uuid from tasker.workflow_steps s where s.workflow_step_uuid = any (v_steps)
   )
   select jsonb_build_object(
     'tasks', coalesce((select jsonb_object_agg(t.task_uuid, jsonb_build_object('template', t.template_id,
@@ -24,7 +21,7 @@ begin
       '{}'),
     'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (
         select w.task_uuid, jsonb_object_agg(sr.name, jsonb_build_array(sr.ordinal, sr.result)) as results
-        from wanted w join tasker.step_results sr on sr.task_uuid = w.task_uuid and sr.ordinal = w.ordinal
+        from tasker.wanted_results(v_steps) w join tasker.step_results sr on sr.task_uuid = w.task_uuid and sr.ordinal = w.ordinal
         group by w.task_uuid) r), '{}')) into v_answer;
   return v_answer;
 end

@@ -1,14 +1,19 @@
 -- The backlog of held steps after a write: steps that moved leave it, steps that found no room enter it. One that had
--- its turn before (a retry) keeps the age of its task. Answers the task of each step that left.
+-- its turn before (a retry) keeps the age of its task. Answers the task of each step that left. Locks the held steps
+-- ORDER BY workflow_step_uuid, as everybody who locks several of them.
 create or replace function tasker.keep_backlog(p_judged tasker.judged_change[], p_placed tasker.placed_step[],
   p_ageing_s float8, p_now timestamptz) returns uuid[]
 language plpgsql as $$
 declare
   v_left uuid[];
 begin
-  with gone as (
-    delete from tasker.ready_backlog b using unnest(p_judged) j
-    where b.workflow_step_uuid = j.step_uuid and j.from_state = 'pending' returning b.task_uuid
+  with leaving as materialized (
+    select b.workflow_step_uuid from tasker.ready_backlog b
+    where b.workflow_step_uuid = any (array(select j.step_uuid from unnest(p_judged) j where j.from_state = 'pending'))
+    order by b.workflow_step_uuid for update
+  ), gone as (
+    delete from tasker.ready_backlog b using leaving l where b.workflow_step_uuid = l.workflow_step_uuid
+    returning b.task_uuid
   ) select array_agg(task_uuid) into v_left from gone;
 
   insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused)

@@ -1,7 +1,9 @@
 -- An operator's action on one step, by name: reset, resolve or complete (C-121). p_args: {task, step} and the fields of
 -- an item of advance_v1 (kind, n, r, x, gv). Answer: as advance_v1, or {missing: true}; `state` is the step's state before.
 create or replace function tasker.operate_v1(p_args jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
 declare
   v_step tasker.workflow_steps;
 begin

@@ -1,9 +1,10 @@
 -- The `queued` result path: stores results and parks the steps for an orchestrator, which ends their leases. Takes no
--- task lock: only rows in progress under the given token change, ORDER BY workflow_step_uuid.
--- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, d, ms, r, m, e}]}.
+-- task lock: only rows in progress under the given token of the worker that had it change, ORDER BY workflow_step_uuid.
+-- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, w (the caller), d, ms, r, m, e}]}.
 -- Answer: {verdicts, parked: [{step, task, token}]}; what is parked must be sent to orchestration_step_results.
 create or replace function tasker.park_v1(p_args jsonb) returns jsonb
 language plpgsql
+set search_path to pg_catalog, pg_temp
 set plan_cache_mode to force_generic_plan
 set enable_seqscan to off
 set enable_hashjoin to off
@@ -24,11 +25,12 @@ begin
 
   with given as (
     select distinct on (i.s) i.* from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint,
-      d bigint, ms bigint, r jsonb, m jsonb, e jsonb, x jsonb)
+      d numeric, ms numeric, r jsonb, m jsonb, e jsonb, w uuid)
   ), moved as (
     update tasker.workflow_steps s set updated_at = v_now, deadline_at = null, sort_key = s.sort_key + 1, hinted_at = v_now,
       state = case g.kind when 'ok' then 'enqueued_for_orchestration' else 'enqueued_as_error_for_orchestration' end
-    from given g where s.workflow_step_uuid = any (v_steps) and s.workflow_step_uuid = g.s and s.state = 'in_progress' and s.claim_token = g.k
+    from given g where s.workflow_step_uuid = any (v_steps) and s.workflow_step_uuid = g.s and s.state = 'in_progress'
+      and s.claim_token = g.k and s.worker_uuid = coalesce(g.w, v_worker)
     returning s.*, g.kind, g.d, g.ms, g.r, g.m, g.e
   ), stored as (
     insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
@@ -43,12 +45,14 @@ begin
     insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token,
       worker_uuid, success, execution_time_ms, metadata, created_at)
     select m.task_uuid, m.workflow_step_uuid, 'in_progress>' || m.state, m.sort_key, m.attempts, m.claim_token, v_worker,
-      m.kind = 'ok', m.ms, jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'delay_ms', m.d)), v_now from moved m
+      m.kind = 'ok', tasker.clamped_ms(m.ms), jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'delay_ms', m.d)), v_now from moved m
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', m.task_uuid, 'token', m.claim_token)) into v_parked
   from moved m;
 
-  select jsonb_object_agg(i->>'s', case when s.claim_token = (i->>'k')::bigint then 'already_accepted'
+  select jsonb_object_agg(i->>'s', case   -- no worker any more: its retry is enqueued, under the same token
+    when s.claim_token = (i->>'k')::bigint
+      and coalesce(s.worker_uuid = coalesce((i->>'w')::uuid, v_worker), true) then 'already_accepted'
     when s.state = 'cancelled' then 'cancelled' else 'stale' end) into v_verdicts
   from jsonb_array_elements(p_args->'items') i left join tasker.workflow_steps s on s.workflow_step_uuid = (i->>'s')::uuid
   where not coalesce(v_parked, '[]') @> jsonb_build_array(jsonb_build_object('step', i->>'s'));

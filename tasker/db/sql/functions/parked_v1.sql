@@ -1,11 +1,13 @@
 -- Parked steps with what the processor needs: their results or failures and how they were parked. Without `steps`,
 -- those parked longer than `older_ms` (their message was lost). p_args: {steps: [uuid...]} or {older_ms, limit}.
--- Answer: {items: [{step, task, token, template, ordinal, name, attempt, kind, delay_ms, result}], in order of steps,
+-- Answer: {items: [{step, task, token, worker, template, ordinal, name, attempt, kind, delay_ms, result}], in order of steps,
 --   unknown: [steps that do not exist]}.
 create or replace function tasker.parked_v1(p_args jsonb) returns jsonb
-language sql stable as $$
+language sql stable
+set search_path to pg_catalog, pg_temp
+as $$
   select jsonb_build_object('items', coalesce(jsonb_agg(jsonb_build_object('step', s.workflow_step_uuid,
-      'task', s.task_uuid, 'token', s.claim_token, 'template', s.template_id, 'ordinal', s.ordinal, 'name', s.name,
+      'task', s.task_uuid, 'token', s.claim_token, 'worker', s.worker_uuid, 'template', s.template_id, 'ordinal', s.ordinal, 'name', s.name,
       'attempt', s.attempts, 'kind', l.metadata->>'kind', 'delay_ms', l.metadata->'delay_ms',
       'result', (select r.result from tasker.step_results r where r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
         and r.workflow_step_uuid = s.workflow_step_uuid)) order by s.workflow_step_uuid), '[]'),

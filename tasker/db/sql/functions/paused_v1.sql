@@ -1,17 +1,20 @@
--- What is paused, the oldest first, with the number of ready steps that it holds; and the log, the newest first.
+-- What is paused, the oldest first, with the number of ready steps that it holds (null for a queue); and the log, the
+-- newest first.
 -- p_args: {limit: of the log}. Answer: {pauses: [...], log: [...]}.
 create or replace function tasker.paused_v1(p_args jsonb) returns jsonb
-language sql stable as $$
+language sql stable
+set search_path to pg_catalog, pg_temp
+as $$
   select jsonb_build_object(
     'pauses', (select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
-        'task', p.task_uuid, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at, 'held', h.held)
+        'task', p.task_uuid, 'queue', p.queue, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at, 'held', h.held)
         order by p.paused_at, p.pause_id), '[]')
-      from tasker.pauses p join tasker.task_namespaces ns using (namespace_id)
-      cross join lateral (select count(*) as held from tasker.ready_backlog b
+      from tasker.pauses p left join tasker.task_namespaces ns using (namespace_id)
+      left join lateral (select count(*) as held from tasker.ready_backlog b
         join tasker.workflow_steps s on s.workflow_step_uuid = b.workflow_step_uuid
         where b.namespace_id = p.namespace_id and b.paused and exists (
           select from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) f
-          where f.pause_id = p.pause_id)) h),
+          where f.pause_id = p.pause_id)) h on p.queue is null),
     'log', (select coalesce(jsonb_agg(to_jsonb(l) - 'id' order by l.id desc), '[]')
       from (select * from tasker.pause_log l order by l.id desc limit coalesce((p_args->>'limit')::int, 20)) l))
 $$;

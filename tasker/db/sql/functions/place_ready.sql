@@ -1,7 +1,7 @@
 -- Where each step goes that lost a parent or is to run: `claim` (to the caller, while it has slots and serves it),
 -- `enqueue` (while the namespace has room), `hold` (beyond the enqueue window) or `wait` (parents are missing).
--- What is paused is held too, and marked. Urgent tasks first, then the order of the template. A released step (`unhold`) has the whole window, others what
--- tasker.room_beside_backlog leaves them.
+-- What is paused is held too, and marked. Urgent tasks first, then the order of the template. A released step (`unhold`)
+-- has the whole window, others what tasker.room_beside_backlog leaves them.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint) returns tasker.placed_step[]
 language plpgsql as $$
@@ -12,6 +12,10 @@ begin
 if exists (select from tasker.pauses) then
   v_paused := tasker.paused_of(array(select r.step_uuid from unnest(p_ready) r where r.ready));
 end if;
+with rooms as materialized (   -- materialized: once for each namespace
+  select n.id, tasker.enqueue_room(n.id, p_window) as room, tasker.room_beside_backlog(n.id, p_window) as room_beside_backlog
+  from (select distinct r.namespace_id from unnest(p_ready) r) as n (id)
+)
 select array_agg(q::tasker.placed_step) into v_answer from (
     select z.step_uuid, z.task_uuid, z.namespace_id, z.template_id, z.ordinal, z.name, z.priority, z.met,
       case when not z.ready then 'wait' when z.claimed then 'claim'
@@ -36,9 +40,7 @@ select array_agg(q::tasker.placed_step) into v_answer from (
           p_slots > 0 and r.ready and r.namespace_id = any (p_namespaces) and r.step_uuid <> all (v_paused)
           and r.path not like '%>enqueued' and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (paused, mine)
       ) y
-      join (select n.id, tasker.enqueue_room(n.id, p_window) as room,
-              tasker.room_beside_backlog(n.id, p_window) as room_beside_backlog
-            from (select distinct r.namespace_id from unnest(p_ready) r) as n (id)) v on v.id = y.namespace_id
+      join rooms v on v.id = y.namespace_id
     ) z) q;
   return v_answer;
 end

@@ -2,7 +2,9 @@
 -- was lost). Nobody has started them, so the caller releases them; no attempt is used.
 -- p_args: {worker, held: [[step, token]...]}. Answer: {items: [{s, t, k}...]}.
 create or replace function tasker.reconcile_v1(p_args jsonb) returns jsonb
-language sql stable as $$
+language sql stable
+set search_path to pg_catalog, pg_temp
+as $$
   select jsonb_build_object('items', coalesce(jsonb_agg(jsonb_build_object('s', s.workflow_step_uuid, 't', s.task_uuid,
     'k', s.claim_token)), '[]'))
   from tasker.tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid

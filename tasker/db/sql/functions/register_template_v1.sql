@@ -1,10 +1,15 @@
 -- Stores a compiled template and makes it the current one of its name and version. Idempotent.
--- p_args: {hash, plan, force}. Answers {template, namespace, changed}, or {template, refused: true} when the name and
--- version exist with other content and `force` is not set.
+-- p_args: {hash, plan, content: hash of what its author wrote, force, adopt}. `plan` and `hash` hold a fleet's defaults,
+-- too. Answers {template, hash, namespace, changed}: with `adopt`, of a template with the same content that which is there,
+-- whatever its defaults; or {template, refused: true} when the name and version exist with other content and `force` is
+-- not set.
 create or replace function tasker.register_template_v1(p_args jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
 declare
   v_plan constant jsonb := p_args->'plan';
+  v_content constant text := coalesce(p_args->>'content', p_args->>'hash');
   v_namespace constant int := tasker.namespace_id(v_plan->>'namespace');
   v_template int;
   v_named_task tasker.named_tasks;
@@ -14,14 +19,19 @@ begin
   select * into v_named_task from tasker.named_tasks
   where namespace_id = v_namespace and name = v_plan->>'name' and version = v_plan->>'version' for update;
 
-  v_template := tasker.store_template(p_args->>'hash', v_plan, v_namespace, v_named_task.named_task_uuid);
-  if v_named_task.template_id <> v_template and not coalesce((p_args->>'force')::boolean, false) then
+  if v_named_task.content = v_content and (p_args->>'adopt')::boolean then
+    v_template := v_named_task.template_id;
+  elsif v_named_task.content <> v_content and not coalesce((p_args->>'force')::boolean, false) then
     return jsonb_build_object('template', v_named_task.template_id, 'refused', true);
+  else
+    v_template := tasker.store_template(p_args->>'hash', v_plan, v_namespace, v_named_task.named_task_uuid);
   end if;
-  update tasker.named_tasks set template_id = v_template, description = v_plan->>'description',
-    identity_strategy = v_plan->>'identity_strategy', metadata = coalesce(v_plan->'metadata', '{}'), updated_at = tasker.now()
+  update tasker.named_tasks set template_id = v_template, content = v_content, description = v_plan->>'description',
+    identity_strategy = v_plan->>'identity_strategy', metadata = coalesce(v_plan->'metadata', '{}'),
+    updated_at = case when content is distinct from v_content then tasker.now() else updated_at end
   where named_task_uuid = v_named_task.named_task_uuid and template_id is distinct from v_template;
   return jsonb_build_object('template', v_template, 'namespace', v_namespace,
+    'hash', (select t.hash from tasker.templates t where t.template_id = v_template),
     'changed', v_named_task.template_id is distinct from v_template);
 end
 $$;

@@ -3,7 +3,9 @@
 -- (the kind of repair that this is; counted with it)}.
 -- Answer: {settled: how many, finished}.
 create or replace function tasker.settle_v1(p_args jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
 declare
   v_tasks uuid[];
 begin

@@ -1,8 +1,13 @@
 -- Stores a compiled template by its content, with its steps and edges as rows; the identifier of what is there already.
 create or replace function tasker.store_template(p_hash text, p_plan jsonb, p_namespace int, p_named_task uuid) returns int
-language plpgsql as $$
+language plpgsql
+set enable_seqscan to off      -- whatever old statistics say of small templates
+set enable_nestloop to off
+as $$
 declare
   v_prefix constant text := (p_plan->>'namespace') || '.' || (p_plan->>'name') || '.';
+  v_ordinals constant jsonb := (
+    select jsonb_object_agg(s->>'name', s->'ordinal') from jsonb_array_elements(p_plan->'steps') s);
   v_template int;
 begin
   insert into tasker.templates (hash, namespace_id, named_task_uuid, step_count, static_count, roots, plan)
@@ -21,20 +26,19 @@ begin
   on conflict (system_name) do nothing;
 
   insert into tasker.template_steps (template_id, ordinal, name, named_step_uuid, step_type, handler, is_static, unmet,
-    max_attempts, retryable, timeout_ms, on_worker_lost, ancestors)
-  select v_template, (s->>'ordinal')::int, s->>'name', ns.named_step_uuid, s->>'type', s->'handler'->>'callable',
-    (s->>'static')::boolean, jsonb_array_length(s->'depends_on'), greatest((s->'retry'->>'max_attempts')::int, 1),
-    (s->'retry'->>'retryable')::boolean, ((s->>'timeout_seconds')::float8 * 1000)::bigint, s->>'on_worker_lost',
-    array(select (a->>'ordinal')::int from jsonb_array_elements(p_plan->'steps') a where s->'ancestors' ? (a->>'name'))
-  from jsonb_array_elements(p_plan->'steps') s
-  join tasker.named_steps ns on ns.system_name = v_prefix || (s->>'name');
+    max_attempts, retryable, timeout_ms, on_worker_lost, parents)
+  select v_template, (s->>'ordinal')::int, s->>'name', (select ns.named_step_uuid from tasker.named_steps ns where ns.system_name = v_prefix || (s->>'name')), s->>'type', s->'handler'->>'callable',
+    (s->>'static')::boolean, jsonb_array_length(s->'depends_on'), least(greatest((s->'retry'->>'max_attempts')::numeric, 1), 2147483647)::int,
+    (s->'retry'->>'retryable')::boolean, tasker.clamped_ms((s->>'timeout_seconds')::numeric * 1000), s->>'on_worker_lost',
+    array(select (v_ordinals->d.name)::int from jsonb_array_elements_text(s->'depends_on') d (name)
+      where v_ordinals ? d.name order by 1)
+  from jsonb_array_elements(p_plan->'steps') s;
 
   insert into tasker.template_edges (template_id, from_ordinal, to_ordinal)
   select v_template, f.ordinal, t.ordinal
-  from jsonb_array_elements(p_plan->'steps') s
-  cross join lateral jsonb_array_elements_text(s->'depends_on') d (name)
-  join tasker.template_steps t on t.template_id = v_template and t.name = s->>'name' and t.is_static
-  join tasker.template_steps f on f.template_id = v_template and f.name = d.name and f.is_static;
+  from tasker.template_steps t cross join lateral unnest(t.parents) p (ordinal)
+  join tasker.template_steps f on f.template_id = v_template and f.ordinal = p.ordinal and f.is_static
+  where t.template_id = v_template and t.is_static;
   return v_template;
 end
 $$;

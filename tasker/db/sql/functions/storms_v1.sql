@@ -1,23 +1,29 @@
 -- Finds failure storms: steps of templates of which more attempts failed within a window than allowed, counted since the
 -- last time that what holds them was resumed. Pauses what they are in, as actor `tasker`, and ends pauses of this kind whose time is over.
--- Looks at the failures of the window alone (index on their time). Two callers at once: one of them pauses.
+-- Looks at the failures of the window alone (index on their time). Of two callers at once one does it: each pause and
+-- each resumption locks its namespace.
 -- p_args: {failures, window_seconds, pauses: namespace|template|step, resume_seconds (0: never)}
 -- Answer: {paused: [{target, reason}], resumed: [target]}
 create or replace function tasker.storms_v1(p_args jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
 declare
   v_now constant timestamptz := tasker.now();
-  v_resume constant int := (p_args->>'resume_seconds')::int;
+  v_resume constant interval := tasker.ms((p_args->>'resume_seconds')::numeric * 1000);
   v_paused jsonb := '[]';
   v_resumed jsonb := '[]';
   v_storm record;
   v_pause record;
   v_target jsonb;
 begin
+  if not pg_try_advisory_xact_lock(hashtext('tasker.storms_v1')) then
+    return jsonb_build_object('paused', v_paused, 'resumed', v_resumed);
+  end if;
   for v_pause in
     select ns.name as namespace, p.template, p.step from tasker.pauses p join tasker.task_namespaces ns using (namespace_id)
-    where v_resume > 0 and p.actor = 'tasker' and p.reason like 'failure\_storm:%' and p.task_uuid is null
-      and p.paused_at <= v_now - v_resume * interval '1 second'
+    where v_resume > interval '0' and p.actor = 'tasker' and p.reason like 'failure\_storm:%' and p.task_uuid is null
+      and p.paused_at <= v_now - v_resume
   loop
     v_target := jsonb_strip_nulls(to_jsonb(v_pause));
     if (tasker.resume_v1(v_target || '{"actor": "tasker", "reason": "failure_storm: its time is over"}')->>'resumed')::boolean then
@@ -34,11 +40,11 @@ begin
       join tasker.templates t on t.template_id = s.template_id
       join tasker.named_tasks nt using (named_task_uuid)
       join tasker.task_namespaces ns on ns.namespace_id = s.namespace_id
-      where f.created_at > v_now - (p_args->>'window_seconds')::int * interval '1 second') f
+      where f.created_at > v_now - tasker.ms((p_args->>'window_seconds')::numeric * 1000)) f
     where f.created_at > coalesce((select max(l.created_at) from tasker.pause_log l where l.action = 'resume'
       and l.target in (f.namespace, concat_ws('/', f.namespace, f.template), concat_ws('/', f.namespace, f.template, f.step))),
       '-infinity')
-    group by f.namespace, f.template, f.step having count(*) > (p_args->>'failures')::int
+    group by f.namespace, f.template, f.step having count(*) > (p_args->>'failures')::numeric
     order by f.namespace, f.template, f.step
   loop
     v_target := jsonb_build_object('namespace', v_storm.namespace, 'actor', 'tasker', 'reason', format(

@@ -5,6 +5,7 @@
 -- Answer: {created: [id...], steps: per task, send: [...]}.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
+set search_path to pg_catalog, pg_temp
 set plan_cache_mode to force_generic_plan
 set enable_seqscan to off
 set enable_hashjoin to off

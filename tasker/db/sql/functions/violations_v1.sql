@@ -62,6 +62,11 @@ as $$
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
   where b.paused and not exists (select from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid))
   union all
+  select 'held, and not ready', b.workflow_step_uuid, coalesce(s.name || ' ' || s.state, 'no such step')
+  from tasker.ready_backlog b left join steps s on s.workflow_step_uuid = b.workflow_step_uuid
+  where (p_args->'tasks' is null or b.task_uuid in (select t.task_uuid from tasks t))
+    and (s.state = 'pending' and s.unmet = 0 and not s.of_complete) is not true
+  union all
   select 'open task that nothing will move', t.task_uuid, t.state from tasks t
   where not t.complete and t.active = 0 and t.retrying = 0 and t.held = 0 and t.state <> 'blocked_by_failures'
   union all

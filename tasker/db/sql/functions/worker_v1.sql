@@ -6,11 +6,13 @@
 --   concurrency, backend, held: [[step, token]...], older_ms}
 -- Answer: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat, {silent: [...]} for forget.
 create or replace function tasker.worker_v1(p_args jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_worker constant uuid := (p_args->>'worker')::uuid;
-  v_lease constant timestamptz := v_now + (p_args->>'lease_ms')::bigint * interval '1 millisecond';
+  v_lease constant timestamptz := v_now + tasker.ms((p_args->>'lease_ms')::numeric);
   v_lost jsonb;
 begin
   case p_args->>'action'
@@ -33,7 +35,8 @@ begin
     select jsonb_agg(h->>0) into v_lost
     from jsonb_array_elements(p_args->'held') h
     left join tasker.workflow_steps s on s.workflow_step_uuid = (h->>0)::uuid
-    where s.claim_token is distinct from (h->>1)::bigint or s.state <> 'in_progress';
+    where s.claim_token is distinct from (h->>1)::bigint or s.worker_uuid is distinct from v_worker
+      or s.state <> 'in_progress';
     return jsonb_strip_nulls(jsonb_build_object('known', true, 'lost', v_lost));
   when 'sleep' then
     update tasker.workers set asleep = true where worker_uuid = v_worker;
@@ -47,7 +50,7 @@ begin
   when 'forget' then
     delete from tasker.workers where worker_uuid in (
       select w.worker_uuid from tasker.workers w
-      where w.lease_until < v_now - (p_args->>'older_ms')::bigint * interval '1 millisecond'
+      where w.lease_until < v_now - tasker.ms((p_args->>'older_ms')::numeric)
       order by w.lease_until limit 10 for update skip locked);
     return jsonb_strip_nulls(jsonb_build_object('silent', (
       select jsonb_agg(jsonb_build_object('worker', w.worker_uuid, 'worker_name', w.name, 'worker_host', w.host,

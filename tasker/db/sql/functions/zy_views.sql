@@ -26,3 +26,10 @@ union all
 select md5('step' || s.workflow_step_uuid)::uuid, s.workflow_step_uuid, s.task_uuid, 'pending', null, null, 1,
   s.sort_key = 1, s.created_at, s.created_at, null, 0, 0, null
 from tasker.workflow_steps s;
+
+-- Who stored which result, without the result (B-83): the rows of the history that a worker's result or failure has left.
+create or replace view tasker.workflow_step_result_audit as
+select md5('audit' || l.id)::uuid as workflow_step_result_audit_uuid, l.workflow_step_uuid, l.id as step_transition_id,
+  l.task_uuid, l.created_at as recorded_at, l.worker_uuid, d.correlation_id, l.success, l.execution_time_ms
+from tasker.step_transition_log l left join tasker.task_details d on d.task_uuid = l.task_uuid
+where l.success is not null;

@@ -35,7 +35,8 @@ create table tasker.task_namespaces (
   namespace_id  int generated always as identity primary key,
   task_namespace_uuid uuid not null default tasker.uuid_v7(),
   name          text not null unique,
-  created_at    timestamptz not null default tasker.now()
+  created_at    timestamptz not null default tasker.now(),
+  mended_at     timestamptz not null default '-infinity'   -- when mend_v1 looked last
 );
 
 create table tasker.named_tasks (
@@ -46,7 +47,8 @@ create table tasker.named_tasks (
   description       text,
   identity_strategy varchar(20) not null default 'strict',
   metadata          jsonb not null default '{}',
-  template_id       int,                    -- the current content; null only inside its registration
+  template_id       int,                    -- the current plan; null only inside its registration
+  content           text,                   -- hash of what its author wrote, without the defaults of a fleet
   created_at        timestamptz not null default tasker.now(),
   updated_at        timestamptz not null default tasker.now(),
   unique (namespace_id, name, version)
@@ -85,7 +87,7 @@ create table tasker.template_steps (
   retryable       boolean not null,
   timeout_ms      bigint,
   on_worker_lost  text not null,
-  ancestors       int[] not null,
+  parents         int[] not null,           -- ordinals; who is further above is found by tasker.wanted_results
   primary key (template_id, ordinal)
 );
 
@@ -120,11 +122,14 @@ create table tasker.tasks (
   held            int not null default 0,
   created_at      timestamptz not null,
   updated_at      timestamptz not null,
-  completed_at    timestamptz
+  completed_at    timestamptz,
+  troubled        boolean not null generated always as (complete and state <> 'complete') stored
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_analyze_scale_factor = 0.05);
 -- for the sweeps (find_v1): open tasks in slices. `complete` changes once, so other updates stay HOT.
 create index tasks_open on tasker.tasks (task_uuid) where not complete;
+-- for lists by state: those that ended otherwise than complete. Not `state` itself, which changes with every write.
+create index tasks_troubled on tasker.tasks (task_uuid) where troubled;
 
 create table tasker.task_details (
   task_uuid             uuid primary key,
@@ -210,7 +215,7 @@ create table tasker.step_failures (
   error              jsonb not null,
   created_at         timestamptz not null
 );
-create index step_failures_of_task on tasker.step_failures (task_uuid);                  -- attempt history
+create index step_failures_of_step on tasker.step_failures (task_uuid, workflow_step_uuid);   -- attempt history
 create index step_failures_by_time on tasker.step_failures (created_at);                 -- failure storms
 
 create table tasker.step_checkpoints (
@@ -220,9 +225,10 @@ create table tasker.step_checkpoints (
 ) with (fillfactor = 50);
 
 -- History: one row per write, `path` is the states passed through, the first being where the step came from.
--- The views tasker.task_transitions and tasker.workflow_step_transitions show a row per transition.
+-- The views tasker.task_transitions and tasker.workflow_step_transitions show a row per transition, and
+-- tasker.workflow_step_result_audit who stored which result. Nothing looks a row up by its `id`, so no index holds it.
 create table tasker.task_transition_log (
-  id             bigint generated always as identity primary key,
+  id             bigint generated always as identity,
   task_uuid      uuid not null,
   path           text not null,
   sort_key       int not null,
@@ -233,7 +239,7 @@ create table tasker.task_transition_log (
 create index task_transition_log_of_task on tasker.task_transition_log (task_uuid);      -- history of a task
 
 create table tasker.step_transition_log (
-  id                 bigint generated always as identity primary key,
+  id                 bigint generated always as identity,
   task_uuid          uuid not null,
   workflow_step_uuid uuid not null,
   path               text not null,
@@ -246,21 +252,7 @@ create table tasker.step_transition_log (
   metadata           jsonb,
   created_at         timestamptz not null
 );
-create index step_transition_log_of_task on tasker.step_transition_log (task_uuid);      -- history of a task's steps
-
--- Who stored which result, without the result (B-83). Filled by trigger when a worker's result is stored.
-create table tasker.workflow_step_result_audit (
-  workflow_step_result_audit_uuid uuid not null default tasker.uuid_v7(),
-  workflow_step_uuid uuid not null,
-  step_transition_id bigint not null unique,
-  task_uuid          uuid not null,
-  recorded_at        timestamptz not null,
-  worker_uuid        uuid,
-  correlation_id     uuid,
-  success            boolean not null,
-  execution_time_ms  bigint
-);
-create index idx_audit_task_uuid on tasker.workflow_step_result_audit (task_uuid);       -- audit of a task or step
+create index step_transition_log_of_step on tasker.step_transition_log (task_uuid, workflow_step_uuid);   -- history
 
 -- Refused results, kept as evidence (verdict other than accepted).
 create table tasker.refused_results (
@@ -286,18 +278,21 @@ create table tasker.ready_backlog (
 create index ready_backlog_next on tasker.ready_backlog (namespace_id, rank) where not paused;   -- backlog_v1
 create index ready_backlog_paused on tasker.ready_backlog (namespace_id) where paused;           -- resume_v1
 
--- What may not start for now. A namespace; or of it one template (every version), one step of a template, one task.
--- Empty in most systems, and then only looked at (tasker.paused_of).
+-- What may not start for now. A namespace; or of it one template (every version), one step of a template, one task. Or
+-- an orchestration queue, from which nobody takes messages. Empty in most systems, and then only looked at
+-- (tasker.paused_of).
 create table tasker.pauses (
   pause_id     int generated always as identity primary key,
-  namespace_id int not null,
+  namespace_id int,
   template     text,
   step         text check (step is null or template is not null),
   task_uuid    uuid,
+  queue        text,
   actor        text not null,
   reason       text not null,
   paused_at    timestamptz not null,
-  unique nulls not distinct (namespace_id, template, step, task_uuid)
+  check (num_nonnulls(namespace_id, queue) = 1 and (queue is null or num_nonnulls(template, task_uuid) = 0)),
+  unique nulls not distinct (namespace_id, template, step, task_uuid, queue)
 );
 
 -- Who paused and resumed what, and why.
@@ -309,6 +304,7 @@ create table tasker.pause_log (
   reason       text not null,
   created_at   timestamptz not null
 );
+create index on tasker.pause_log (target, created_at);
 
 -- How many steps of a namespace are enqueued, and how many have ever left the queue (which gives the rate at which it
 -- drains), in shards so that writers do not wait for each other.
@@ -372,10 +368,17 @@ create table tasker.repairs (
   last_at  timestamptz not null
 );
 
+-- When somebody last did what one process at a time does for all (tasker.turn_v1).
+create table tasker.turns (
+  kind     text primary key,
+  taken_at timestamptz not null
+) with (fillfactor = 50);
+
 -- Rows of one write, handed from array to array inside the functions.
 create type tasker.given_change as (          -- what a caller asks for
   step_uuid uuid, task_uuid uuid, kind text, token bigint, delay_ms bigint, duration_ms bigint, result jsonb,
-  metadata jsonb, error jsonb, note jsonb, expand jsonb, graph_version int
+  metadata jsonb, error jsonb, note jsonb, expand jsonb, graph_version int,
+  worker_uuid uuid                            -- who has the claim that the token is of; null: nobody, or it does not matter
 );
 create type tasker.judged_change as (         -- what becomes of a change, from the step's row under its lock
   step_uuid uuid, task_uuid uuid, kind text, verdict text, from_state text, path text, to_state text, token bigint,

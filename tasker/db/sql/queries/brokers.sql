@@ -16,6 +16,10 @@ where not t.complete and s.state in ('enqueued_for_orchestration', 'enqueued_as_
 select w.kind, coalesce(w.backend, ''), w.host, w.pid, w.namespaces from tasker.workers w
 where w.stopped_at is null and w.lease_until > tasker.now() order by w.started_at
 
+-- name: paused
+-- The pauses of orchestration queues: the queue, since when, by whom, why.
+select p.queue, p.paused_at, p.actor, p.reason from tasker.pauses p where p.queue is not null
+
 -- name: former
 -- The provider other than %(backend)s that a process used last; no row when there is none.
 select w.backend from tasker.workers w where w.backend <> %(backend)s order by w.started_at desc limit 1

@@ -3,19 +3,20 @@
 -- name: page
 -- The identifiers of one page of tasks, the newest first.
 select t.task_uuid::text
-from tasker.tasks t
+from tasker.tasks_in(%(status)s::text) t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 where (%(namespace)s::text is null or ns.name = %(namespace)s)
   and (%(status)s::text is null or t.state = %(status)s)
 order by t.task_uuid desc limit %(limit)s offset %(offset)s
 
 -- name: count
--- How many tasks all pages have.
-select count(*)
-from tasker.tasks t
+-- How many tasks all pages have; at most %(most)s are counted.
+select count(*) from (select
+from tasker.tasks_in(%(status)s::text) t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 where (%(namespace)s::text is null or ns.name = %(namespace)s)
   and (%(status)s::text is null or t.state = %(status)s)
+limit %(most)s) q
 
 -- name: tasks
 -- The tasks of these identifiers as documents, the newest first.
@@ -31,14 +32,19 @@ select to_jsonb(v) from (
 order by v.task_uuid desc
 
 -- name: steps
--- The steps of a task as documents, in topological order; or one of them.
+-- The steps of a task as documents, in topological order; or one of them. The numbers of parents come from one object
+-- (see the query `report` of tasks).
+with parents as materialized (
+  select coalesce(jsonb_object_agg(e.step, e.parents), '{}') as of_step from (
+    select e.to_step_uuid as step, count(*) as parents from tasker.workflow_step_edges e
+    where e.task_uuid = %(task)s::uuid group by e.to_step_uuid) e
+)
 select to_jsonb(v) from (
   select s.workflow_step_uuid as step_uuid, s.task_uuid, ts.named_step_uuid, s.name, s.state as current_state,
     s.created_at, s.updated_at, r.created_at as completed_at, r.result as results, s.unmet, s.attempts, s.max_attempts,
     s.retryable, s.started_at as last_attempted_at, s.due_at as next_retry_at,
     s.due_at is null or s.due_at <= tasker.now() as due, ts.ordinal,
-    (select count(*) from tasker.workflow_step_edges e
-      where e.task_uuid = s.task_uuid and e.to_step_uuid = s.workflow_step_uuid) as total_parents,
+    coalesce((select parents.of_step from parents)->s.workflow_step_uuid::text, '0') as total_parents,
     (select max(f.created_at) from tasker.step_failures f
       where f.task_uuid = s.task_uuid and f.workflow_step_uuid = s.workflow_step_uuid) as last_failure_at
   from tasker.workflow_steps s
@@ -58,6 +64,7 @@ select to_jsonb(v) from (
     split_part(l.path, '>', 1) as from_state, split_part(l.path, '>', 2) as to_state
   from tasker.workflow_step_result_audit a
   join tasker.step_transition_log l on l.id = a.step_transition_id and l.task_uuid = a.task_uuid
+    and l.workflow_step_uuid = a.workflow_step_uuid
   join tasker.workflow_steps s on s.workflow_step_uuid = a.workflow_step_uuid
   left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
     and r.workflow_step_uuid = s.workflow_step_uuid

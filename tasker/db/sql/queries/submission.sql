@@ -2,5 +2,5 @@
 
 -- name: outcome
 -- Whether a transaction is still open, and which of the tasks that it made are there: none after a rollback.
-select pg_xact_status(%(transaction)s::xid8) is not distinct from 'in progress',
+select pg_catalog.pg_xact_status(%(transaction)s::xid8) is not distinct from 'in progress',
   array(select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[]))

@@ -1,7 +1,15 @@
 -- Reading tasks. Each query is named and takes its parameters as %(name)s.
 
 -- name: report
--- One task with its steps in topological order, as one JSON document; no row when there is no such task.
+-- One task with its steps in topological order, as one JSON document; no row when there is no such task. What belongs to a
+-- step comes by an index on the step; its parents, for which there is none, from one object that is looked up by key: no
+-- join that a planner with old statistics could do step by step.
+with parents as materialized (
+  select coalesce(jsonb_object_agg(e.step, e.names), '{}') as of_step from (
+    select e.to_step_uuid as step, jsonb_agg(p.name order by p.workflow_step_uuid) as names
+    from tasker.workflow_step_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
+    where e.task_uuid = %(task)s group by e.to_step_uuid) e
+)
 select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'template', nt.name, 'version', nt.version,
   'status', t.state, 'priority', t.priority, 'created_at', t.created_at, 'completed_at', t.completed_at,
   'updated_at', t.updated_at, 'correlation_id', d.correlation_id, 'parent_correlation_id', d.parent_correlation_id,
@@ -12,9 +20,7 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
     select jsonb_agg(jsonb_build_object('step_uuid', s.workflow_step_uuid, 'name', s.name, 'type', ts.step_type,
       'handler', ts.handler, 'state', s.state, 'attempts', s.attempts, 'max_attempts', s.max_attempts,
       'due_at', s.due_at, 'started_at', s.started_at, 'updated_at', s.updated_at, 'worker', s.worker_uuid,
-      'depends_on', (select coalesce(jsonb_agg(p.name order by p.workflow_step_uuid), '[]')
-        from tasker.workflow_step_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
-        where e.task_uuid = s.task_uuid and e.to_step_uuid = s.workflow_step_uuid),
+      'depends_on', coalesce((select parents.of_step from parents)->s.workflow_step_uuid::text, '[]'),
       'result', r.result, 'metadata', r.metadata, 'failures', f.failures, 'duration_ms', l.execution_time_ms,
       'items_processed', k.checkpoint->'items_processed',
       'unserved', coalesce(s.state = 'enqueued' and s.ordinal = any (u.ordinals), false),
@@ -31,8 +37,9 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
     left join lateral (select jsonb_agg(x.error
         || jsonb_build_object('at', x.created_at, 'worker', x.worker_uuid) order by x.failure_id) as failures
       from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) f on true
-    left join lateral (select g.execution_time_ms from tasker.step_transition_log g where g.task_uuid = s.task_uuid
-      and g.workflow_step_uuid = s.workflow_step_uuid and g.success is not null order by g.id desc limit 1) l on true
+    left join lateral (select (array_agg(g.execution_time_ms order by g.id desc))[1] as execution_time_ms
+      from tasker.step_transition_log g where g.task_uuid = s.task_uuid
+        and g.workflow_step_uuid = s.workflow_step_uuid and g.success is not null) l on true
     where s.task_uuid = t.task_uuid))
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
@@ -52,9 +59,12 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
       'unserved', case when s.state = 'enqueued' and s.ordinal = any (u.ordinals) then ts.handler end,
       'error', case when s.state in ('waiting_for_retry', 'error') then (
-        select jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message', 'attempt', x.attempt)
-        from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid
-        order by x.failure_id desc limit 1) end)
+        select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
+          'attempt', x.attempt) order by x.failure_id desc))[1]
+        from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) end,
+      'duration_ms', case when s.state in ('complete', 'waiting_for_retry', 'error') then (   -- as in a report
+        select (array_agg(g.execution_time_ms order by g.id desc))[1] from tasker.step_transition_log g
+        where g.task_uuid = s.task_uuid and g.workflow_step_uuid = s.workflow_step_uuid and g.success is not null) end)
       order by ts.ordinal, s.workflow_step_uuid), '[]')
     from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
@@ -77,6 +87,12 @@ select t.template_id from tasker.tasks t where t.task_uuid = %(task)s
 select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)s::uuid and %(highest)s::uuid
 order by t.task_uuid desc limit %(limit)s
 
+-- name: open_beside
+-- How many tasks other than this one are open: in its namespace, and in others.
+select count(*) filter (where t.namespace_id = o.namespace_id), count(*) filter (where t.namespace_id <> o.namespace_id)
+from tasker.tasks o join tasker.tasks t on t.task_uuid <> o.task_uuid
+where o.task_uuid = %(task)s and not t.complete
+
 -- name: list
 -- Tasks, the newest first; `unserved` is the handler of the first step that waits because nobody serves it, `paused`
 -- the oldest pause that holds a step that could run.
@@ -94,25 +110,33 @@ select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version,
     cross join lateral tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) p
     where s.task_uuid = t.task_uuid and (s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0))
     order by p.pause_id limit 1) end as paused
-from tasker.tasks t
+from tasker.tasks_in(%(status)s::text) t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
 where (%(namespace)s::text is null or ns.name = %(namespace)s)
   and (%(template)s::text is null or nt.name = %(template)s)
   and (%(status)s::text is null or t.state = %(status)s)
+  and (%(since)s::timestamptz is null or t.created_at >= %(since)s)
+  and (%(tags)s::text[] = '{}' or exists (
+    select from tasker.task_details d where d.task_uuid = t.task_uuid and d.tags @> %(tags)s::text[]))
 order by t.task_uuid desc limit %(limit)s offset %(offset)s
 
 -- name: history
--- Every transition of a task and of its steps, in order.
-select 'task' as kind, null as step, h.from_state, h.to_state, h.created_at, h.sort_key, h.processor_uuid::text as worker,
-  null::int as attempt, h.metadata, null::bigint as execution_time_ms
-from tasker.task_transitions h where h.task_uuid = %(task)s
-union all
-select 'step', s.name, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker_uuid::text, h.attempt, h.metadata,
+-- Every transition of a task and of its steps, in order. That of one subject is told by its sort keys, because clocks go
+-- back (another server took over) and a transaction that began earlier may commit later; between subjects the time tells.
+select h.kind, h.step, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker, h.attempt, h.metadata,
   h.execution_time_ms
-from tasker.workflow_steps s join tasker.workflow_step_transitions h on h.workflow_step_uuid = s.workflow_step_uuid
-where s.task_uuid = %(task)s and h.task_uuid = %(task)s
-order by 5, 1 desc, 2, 6
+from (
+  select 'task' as kind, null as step, h.from_state, h.to_state, h.created_at, h.sort_key, h.processor_uuid::text as worker,
+    null::int as attempt, h.metadata, null::bigint as execution_time_ms,
+    max(h.created_at) over (order by h.sort_key) as after
+  from tasker.task_transitions h where h.task_uuid = %(task)s
+  union all
+  select 'step', s.name, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker_uuid::text, h.attempt, h.metadata,
+    h.execution_time_ms, max(h.created_at) over (partition by s.workflow_step_uuid order by h.sort_key)
+  from tasker.workflow_steps s join tasker.workflow_step_transitions h on h.workflow_step_uuid = s.workflow_step_uuid
+  where s.task_uuid = %(task)s and h.task_uuid = %(task)s) h
+order by h.after, h.kind desc, h.step, h.sort_key
 
 -- name: failures
 -- The failed attempts of a task's steps.
@@ -134,8 +158,9 @@ select s.template_id, s.ordinal from tasker.workflow_steps s
 where s.task_uuid = %(task)s::uuid and s.name = %(step)s
 
 -- name: ended
--- Those of the tasks that are final.
-select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[]) and t.complete
+-- Those of the tasks that are final (true), and those that do not exist (false).
+select w.task::text, t.complete is not null from unnest(%(tasks)s::uuid[]) w (task)
+left join tasker.tasks t on t.task_uuid = w.task where t.complete is not false
 
 -- name: known
 -- Those of the tasks that exist.
@@ -144,6 +169,11 @@ select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s:
 -- name: of_identity
 -- The tasks that have these identities.
 select d.identity_hash, d.task_uuid::text from tasker.task_details d where d.identity_hash = any (%(identities)s)
+
+-- name: duplicated
+-- The tasks that have these identities, with their states and how many steps they have.
+select d.identity_hash, t.task_uuid::text, t.state, t.total from tasker.task_details d
+join tasker.tasks t on t.task_uuid = d.task_uuid where d.identity_hash = any (%(identities)s)
 
 -- name: still_parked
 -- Parked steps whose messages are known to be there; those that somebody has locked are passed over.

@@ -21,6 +21,7 @@ from tests.support.model_graph import CHOOSERS
 from tests.support.model_parts import ENDED, PARKED, RUNS, Ending, Pause, Step, Task
 from tests.support.random_plans import Scenario
 from tests.support.world import World
+from tests.support.world_failover import lose_claim
 from tests.support.world_intruders import DEEDS, deciding, deed, moments
 from tests.support.world_parts import Attempt, Worker
 from tests.support.world_settling import Settling, hold_both, rivals
@@ -131,6 +132,13 @@ class Machine(RuleBasedStateMachine):
         self.world.claim(worker, hints, answer_lost=answer_lost)
 
     @precondition(lambda self: self.world.mail.hints)
+    @rule(data=st.data(), n=st.integers(0, 2))
+    def fail_over(self, data: st.DataObject, n: int) -> None:
+        """The worker believes in claims whose commit was lost; another one gets the same tokens."""
+        hints = data.draw(st.permutations(self.world.mail.hints))[: data.draw(st.integers(1, 4))]
+        lose_claim(self.world, self.world.workers[n], hints)
+
+    @precondition(lambda self: self.world.mail.hints)
     @rule(data=st.data(), n=st.integers(0, 2), queued=st.sampled_from([False, False, True]))
     def work(self, data: st.DataObject, n: int, queued: bool) -> None:
         """The worker takes what it finds first and brings what it has."""
@@ -158,8 +166,8 @@ class Machine(RuleBasedStateMachine):
         (self.world.park if queued else self.world.finish)(worker, mine, answer_lost=lost)
 
     def _brought_again(self, data: st.DataObject, attempts: list[Attempt]) -> list[Attempt]:
-        """Earlier attempts in the same batch, of the same steps where there are any."""
-        spent = [attempt for _, attempt in self.world.spent]
+        """Earlier attempts of the same worker in the same batch, of the same steps where there are any."""
+        spent = [attempt for _, attempt in self.world.spent if attempt.identity == attempts[0].identity]
         same = [attempt for attempt in spent if attempt.key in {other.key for other in attempts}]
         return data.draw(st.lists(st.sampled_from(same or spent), max_size=2)) if spent else []
 

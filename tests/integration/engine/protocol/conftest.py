@@ -23,7 +23,7 @@ from tasker.services.exchange import Caller, Result
 from tasker.services.plans import PlanStore
 from tests.support.engine_fixture import Item, Lab
 
-AT_ONCE = SweepSettings(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0)
+AT_ONCE = SweepSettings(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0, mend_ms=0)
 """A sweep without patience: whatever is not exactly right at this moment would be found."""
 
 

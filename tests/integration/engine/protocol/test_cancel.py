@@ -181,3 +181,17 @@ def test_those_who_run_the_task_are_notified_by_the_commit(lab: Lab) -> None:
 
 def _hear(connection: psycopg.Connection[object], count: int) -> list[psycopg.Notify]:
     return list(connection.notifies(timeout=30, stop_after=count))
+
+
+def test_whoever_waits_for_the_task_s_end_is_notified_by_the_commit(lab: Lab) -> None:
+    task = lab.submit_one(lab.chain(1))
+    listener = lab.session().connection
+    listener.execute("listen tasker_finished")
+
+    with lab.transaction(lab.one):
+        lab.one.call("cancel", {"task": task, "reason": "", "actor": ""})
+        listener.execute("select 1")
+        assert not list(listener.notifies(timeout=0)), "not before the commit"
+
+    listener.execute("select 1")
+    assert [each.payload for each in listener.notifies(timeout=30, stop_after=1)] == [task]

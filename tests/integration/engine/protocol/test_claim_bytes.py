@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.support.engine_fixture import Lab
+from tests.support.engine_fixture import Lab, ok
+from tests.support.random_plans import Spec
 
 KIBI = 1024
 
@@ -27,9 +28,39 @@ def test_a_claim_stops_before_its_answer_grows_too_large_and_loses_nothing(lab: 
     assert {lab.task(task).state for task in tasks} == {"complete"}
 
 
+def test_what_several_steps_read_counts_once(lab: Lab) -> None:
+    plan = lab.plan(Spec("big"), *(Spec(f"s{i}", depends_on=("big",)) for i in range(10)), name="shared")
+    _, claims = lab.running(plan)
+    lab.one.advance(ok(claims["big"], big_context(1)))
+
+    assert len(lab.one.claim(max_claim_bytes=100 * KIBI)) == 10
+
+
+def test_the_first_of_different_inputs_that_fit_are_claimed_and_the_others_next(lab: Lab) -> None:
+    plan = lab.plan(
+        *(Spec(f"big{i}") for i in range(4)), *(Spec(f"s{i}", depends_on=(f"big{i}",)) for i in range(4)), name="own"
+    )
+    _, claims = lab.running(plan)
+    lab.one.advance(*(ok(claim, big_context(number)) for number, claim in enumerate(claims.values())))
+
+    rounds = [[claim["name"] for claim in lab.one.claim(max_claim_bytes=200 * KIBI)] for _ in range(2)]
+
+    assert rounds == [["s0", "s1", "s2"], ["s3"]]
+
+
 def test_one_step_is_always_claimed_however_large_its_input_is(lab: Lab) -> None:
     task = lab.submit_one(lab.chain(1), context=big_context(1))
 
     claims = lab.one.claim(max_claim_bytes=1)
 
     assert [claim["task"] for claim in claims] == [task]
+
+
+def test_the_results_that_handlers_read_count_as_well(lab: Lab) -> None:
+    tasks = lab.submit(lab.chain(2), *({} for _ in range(10)))
+    lab.one.advance(*(ok(claim, big_context(number)) for number, claim in enumerate(lab.one.claim())))
+
+    claims = [lab.two.claim(max_claim_bytes=200 * KIBI) for _ in range(10)]
+
+    assert 1 < len(claims[0]) < 10
+    assert sorted(claim["task"] for each in claims for claim in each) == sorted(tasks)

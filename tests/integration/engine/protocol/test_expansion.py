@@ -201,3 +201,15 @@ def test_batch_workers_carry_their_inputs_and_the_edges_say_what_they_are(lab: L
     lab.one.finish(*claimed)
     lab.one.run_all()
     assert lab.task(task).state == "complete"
+
+
+def test_a_new_step_does_not_wait_for_a_parent_that_a_person_resolved(lab: Lab) -> None:
+    plan = lab.plan(Spec("choice", DECISION), Spec("other"), Spec("a", depends_on=("choice", "other")))
+    task, claims = lab.running(plan)
+    lab.one.advance(operator("resolve", lab.steps(task)["other"]))
+
+    lab.one.advance(expanding(claims["choice"], 0, new_step(plan, "a", "choice", "other")))
+
+    assert (lab.states(task)["a"], lab.steps(task)["a"].unmet) == ("enqueued", 0)
+    assert lab.one.run_all() == 1
+    assert lab.task(task).state == "complete"

@@ -230,3 +230,16 @@ def test_a_repeated_retry_changes_nothing_when_the_next_attempt_waits_in_the_que
     assert verdict(again, claims["s0"]) == "already_accepted"
     assert lab.steps(task)["s0"] == before
     assert not lab.refused(task)
+
+
+def test_a_checkpoint_under_an_older_token_is_refused_while_the_step_runs_again_here(lab: Lab) -> None:
+    """The handler that was given up is still running beside the next attempt, in the same worker."""
+    _, claims = lab.running(lab.chain(1))
+    lab.one.advance(change("release", claims["s0"]))
+    (second,) = lab.one.claim()
+    args = {"step": second["step"], "cursor": 9, "timeout_ms": 1, "grace_ms": 1}
+
+    for function in ("checkpoint", "begin"):
+        assert lab.one.core(function, {**args, "token": claims["s0"]["token"]}) == {"lost": True}
+    assert lab.one.core("checkpoint", {**args, "token": second["token"], "cursor": 1})["checkpoint"]["cursor"] == 1
+    lab.one.finish(second)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.engine_fixture import Item, Lab, ok
+from tests.support.engine_fixture import Item, Lab, change, ok
 from tests.support.random_plans import Spec
 
 
@@ -88,3 +88,22 @@ def test_a_step_s_deadline_is_its_timeout_and_the_grace(lab: Lab) -> None:
 
     assert (row.deadline_at - row.started_at).total_seconds() == 40, "30 s where the template sets none, 10 s of grace"
     lab.one.finish(claims["s0"])
+
+
+def test_the_deadline_of_a_step_that_is_handed_over_is_the_same(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain(2))
+    (handed,) = lab.one.finish(claims["s0"], slots=1)["claims"]
+    row = lab.steps(task)["s1"]
+
+    assert (row.deadline_at - row.started_at).total_seconds() == 40
+    lab.one.finish(handed)
+
+
+def test_a_step_that_a_caller_gives_back_is_not_handed_to_it_again(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain(1))
+
+    answer = lab.one.advance(change("release", claims["s0"]), slots=5)
+
+    assert not answer.get("claims")
+    assert lab.states(task) == {"s0": "enqueued"}
+    assert lab.queue_depth() == 1

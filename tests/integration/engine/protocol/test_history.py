@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from tasker.services.tasks import Tasks
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import Lab, change, fail, ok, operator, retry
 from tests.support.random_plans import Spec
@@ -209,3 +211,21 @@ async def test_a_result_s_metadata_are_stored_beside_it(orchestra: Orchestra) ->
     row = lab.observer.rows("select result, name, ordinal from tasker.step_results where task_uuid = %s", task)[0]
 
     assert (row.result, row.name, row.ordinal) == ({"n": 1}, "s0", 0)
+
+
+async def test_the_history_is_in_order_although_the_clock_went_back(orchestra: Orchestra) -> None:
+    """Another server took over whose clock is behind: each subject's rows follow each other all the same."""
+    lab = orchestra.lab
+    task, claims = lab.running(lab.chain(2))
+    lab.one.set_time(seconds=-3600)
+    lab.one.finish(claims["s0"], slots=1)
+    lab.one.finish(*lab.running_claims(task).values())
+
+    rows = await Tasks(orchestra.engine).history(task)
+
+    for subject in (None, "s0", "s1"):
+        states = [(row["from_state"], row["to_state"]) for row in rows if row["step"] == subject]
+        assert states[0] == (None, "pending")
+        assert all(before[1] == after[0] for before, after in pairwise(states)), states
+    times = [row["at"] for row in rows if row["step"] is None]
+    assert times != sorted(times), "the clock did go back"

@@ -15,7 +15,9 @@ def test_a_parked_result_is_settled_under_the_same_token(lab: Lab) -> None:
 
     parked = park(lab, ok(claims["s0"], {"n": 1}))["parked"]
     (item,) = lab.two.core("parked", {"steps": [parked[0]["step"]]})["items"]
-    answer = lab.two.advance({"s": item["step"], "t": item["task"], "k": item["token"], "kind": item["kind"]})
+    answer = lab.two.advance(
+        {"s": item["step"], "t": item["task"], "k": item["token"], "w": item["worker"], "kind": item["kind"]}
+    )
 
     assert not answer.get("verdicts")
     assert item["result"] == {"n": 1}
@@ -47,6 +49,22 @@ def test_parking_twice_is_answered_already_accepted(lab: Lab) -> None:
 
     assert verdict(again, claims["s0"]) == "already_accepted"
     assert "parked" not in again
+
+
+def test_parking_again_what_is_enqueued_anew_is_answered_already_accepted(lab: Lab) -> None:
+    """The answer was lost, and the retry was due before the worker had its connection back."""
+    task, claims = lab.running(lab.chain())
+    park(lab, retry(claims["s0"], delay_ms=0))
+    (item,) = lab.two.core("parked", {"steps": [claims["s0"]["step"]]})["items"]
+    ended = {"s": item["step"], "t": task, "k": item["token"], "w": item["worker"], "kind": "retry", "d": 0}
+    assert not lab.two.advance(ended).get("verdicts")
+    lab.two.call("due", lab.two.args())
+    assert lab.states(task)["s0"] == "enqueued"
+
+    again = park(lab, retry(claims["s0"], delay_ms=0))
+
+    assert verdict(again, claims["s0"]) == "already_accepted"
+    assert lab.refused(task) == []
 
 
 def test_a_result_of_a_cancelled_step_cannot_be_parked_and_is_kept_as_evidence(lab: Lab) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.engine_fixture import Answer, Lab, retry
+from tests.support.engine_fixture import Answer, Lab, operator, retry, verdict
 from tests.support.random_plans import Spec
 
 
@@ -183,3 +183,15 @@ def test_a_namespace_s_backlog_takes_no_room_from_another(lab: Lab, module_datab
         assert other.states(task) == {"s0": "enqueued"}
     finally:
         other.close()
+
+
+def test_a_step_that_still_waits_for_a_parent_is_not_released(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain(2))
+    child = lab.steps(task)["s1"]
+
+    answer = lab.one.advance(operator("unhold", child), slots=5)
+
+    assert verdict(answer, {"step": str(child.workflow_step_uuid)}) == "stale"
+    assert lab.states(task) == {"s0": "in_progress", "s1": "pending"}
+    assert lab.queue_depth() == 0
+    lab.one.finish(claims["s0"])

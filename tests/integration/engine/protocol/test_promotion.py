@@ -98,3 +98,72 @@ def test_a_due_step_is_held_when_the_window_is_full(lone_lab: Lab, room: int) ->
 
     assert lab.states(task) == {"s0": "enqueued" if room else "pending"}
     assert lab.task(task).held == 1 - room
+
+
+def fail_all(lab: Lab, count: int) -> str:
+    """A task of so many roots that failed and are due."""
+    task, claims = lab.running(lab.plan(*(Spec(f"s{n}") for n in range(count)), name=f"fan{count}"))
+    lab.one.advance(*(retry(claim, delay_ms=0) for claim in claims.values()))
+    return task
+
+
+def test_a_locked_task_with_more_due_steps_than_are_taken_at_once_does_not_starve_the_others(lone_lab: Lab) -> None:
+    lab = lone_lab
+    kept = fail_all(lab, 6)
+    other = fail_all(lab, 2)
+
+    with lab.transaction(lab.two):
+        lab.two.execute("select from tasker.tasks where task_uuid = %s for update", kept)
+        answer = promote(lab.one, limit=5)
+
+    assert (answer["promoted"], answer["passed_over"]) == (2, True)
+    assert set(lab.states(other).values()) == {"enqueued"}
+    assert set(lab.states(kept).values()) == {"waiting_for_retry"}
+    assert [promote(lab.one, limit=5).get("promoted") for _ in range(3)] == [5, 1, None]
+
+
+def test_a_promoter_says_whether_more_is_due_now_later_or_not_at_all(lone_lab: Lab) -> None:
+    lab = lone_lab
+    fail_all(lab, 3)
+    later, claims = lab.running(lab.chain(1))
+    lab.one.set_time(seconds=0)
+    lab.one.advance(retry(claims["s0"], delay_ms=90_000))
+
+    first, second = promote(lab.one, limit=2), promote(lab.one, limit=2)
+
+    assert (first["promoted"], first["next_due_ms"]) == (2, 0)
+    assert second["promoted"] == 1
+    assert 80_000 < second["next_due_ms"] <= 90_000, "milliseconds"
+    assert "passed_over" not in second
+    lab.one.call("cancel", {"task": later, "reason": "", "actor": ""})
+    assert "next_due_ms" not in promote(lab.one)
+
+
+def test_a_due_time_that_was_left_on_a_step_that_waits_no_more_stands_in_nobodys_way(lone_lab: Lab) -> None:
+    lab = lone_lab
+    done = lab.submit_one(lab.plan(*(Spec(f"s{n}") for n in range(4))))
+    lab.one.run_all()
+    lab.observer.execute("update tasker.workflow_steps set due_at = '-infinity' where task_uuid = %s", done)
+    fail_all(lab, 1)
+
+    answer = promote(lab.one, limit=2)
+
+    assert answer["promoted"] == 1
+    assert "passed_over" not in answer
+
+
+def test_a_step_that_failed_again_between_the_look_and_the_lock_is_not_promoted_early(lone_lab: Lab) -> None:
+    """What was read is older than the lock: meanwhile the step ran, failed, and is due much later."""
+    lab = lone_lab
+    task = fail_all(lab, 1)
+    lab.observer.execute("alter function tasker.advance_v1(jsonb) rename to advance_afterwards")
+    lab.observer.execute(
+        """create function tasker.advance_v1(p_args jsonb) returns jsonb language plpgsql as $$ begin
+             update tasker.workflow_steps set claim_token = claim_token + 1, due_at = due_at + interval '1 hour';
+             return tasker.advance_afterwards(p_args);
+           end $$"""
+    )
+
+    assert not promote(lab.one).get("promoted")
+
+    assert lab.states(task) == {"s0": "waiting_for_retry"}

@@ -150,3 +150,49 @@ def test_entering_twice_is_entering_once(lone_lab: Lab) -> None:
 
     query = "select count(*) from tasker.workers where worker_uuid = %s"
     assert lone_lab.observer.value(query, lone_lab.one.worker) == 1
+
+
+async def test_a_step_whose_handler_somebody_had_until_lately_does_not_fail(orchestra: Orchestra) -> None:
+    """A worker that has it is being started again: the step waits as long as for any other."""
+    lab = orchestra.lab
+    lab.one.start_worker()
+    _, claims = lab.running(lab.chain(1))
+    refuse(lab.one, claims["s0"])
+    lab.observer.execute("update tasker.unserved_steps set since = since - interval '1 hour'")
+    lab.two.start_worker()
+    expire = (
+        "update tasker.workers set lease_until = pg_catalog.now() - make_interval(secs => %s) where worker_uuid = %s"
+    )
+
+    lab.observer.execute(expire, 30, lab.two.worker)
+    assert not await impatient_sweep(orchestra, unserved_ms=60_000)
+
+    lab.observer.execute(expire, 90, lab.two.worker)
+    assert await impatient_sweep(orchestra, unserved_ms=60_000) == {"nobody_serves": 1}
+
+
+async def test_a_step_that_is_refused_again_and_again_has_waited_since_the_first_time(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    lab.one.start_worker()
+    _, claims = lab.running(lab.chain(1))
+    refuse(lab.one, claims["s0"])
+    lab.observer.execute("update tasker.unserved_steps set since = since - interval '1 hour'")
+    for _ in range(2):
+        (again,) = lab.one.claim()
+        refuse(lab.one, again)
+
+    assert await impatient_sweep(orchestra, unserved_ms=60_000) == {"nobody_serves": 1}
+
+
+async def test_a_step_that_ran_meanwhile_has_waited_since_it_was_refused_again(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    lab.one.start_worker()
+    _, claims = lab.running(lab.chain(1))
+    refuse(lab.one, claims["s0"])
+    lab.observer.execute("update tasker.unserved_steps set since = since - interval '1 hour'")
+    (ran,) = lab.one.claim()
+    lab.one.advance(change("release", ran, n={"reason": "stop"}))
+    (again,) = lab.one.claim()
+    refuse(lab.one, again)
+
+    assert not await impatient_sweep(orchestra, unserved_ms=60_000)

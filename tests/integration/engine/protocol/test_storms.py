@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 
 from tasker.orchestration.storms import StormSettings, StormWatch
+from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.services.plans import PlanStore
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.engine_fixture import FAILURE, Lab
 
@@ -47,6 +50,16 @@ async def test_beyond_the_limit_the_namespace_is_paused_by_tasker_who_says_why(
     assert caplog.text.count(f"failure_storm paused={lab.namespace} reason=failure_storm: 4 failures") == 1
     assert lab.submit(lab.chain(1, "other"), {})
     assert lab.one.claim() == [], "what is paused does not start"
+
+
+async def test_every_sweep_looks_for_storms(orchestra: Orchestra) -> None:
+    settings = SweepSettings(storms=StormSettings(failures=3))
+    engine, processor = orchestra.engine, orchestra.processor
+    sweeper = Sweeper(engine, processor, PlanStore(engine.connection), Random(1), settings)
+    fail_once(orchestra.lab, "order", 4)
+    await sweeper.sweep(orchestra.caller())
+
+    assert pauses(orchestra.lab) == [(orchestra.lab.namespace, None, None, "tasker")]
 
 
 @pytest.mark.parametrize(("pauses_", "template", "step"), [("template", "order", None), ("step", "order", "s0")])
@@ -116,3 +129,31 @@ async def test_without_a_limit_nobody_looks(orchestra: Orchestra) -> None:
     await watch(orchestra, failures=0).look()
 
     assert pauses(orchestra.lab) == []
+
+
+@pytest.mark.parametrize(("scope", "target"), [("template", ["order", None]), ("step", ["order", "s0"])])
+async def test_after_a_person_has_resumed_less_than_the_namespace_only_new_failures_count(
+    orchestra: Orchestra, scope: str, target: list[str | None]
+) -> None:
+    lab, look = orchestra.lab, watch(orchestra, pauses=scope)
+    fail_once(lab, "order", 4)
+    await look.look()
+    named = {key: value for key, value in zip(("template", "step"), target, strict=True) if value}
+    assert lab.one.core("resume", {"namespace": lab.namespace, **named, "actor": "ops", "reason": ""})["resumed"]
+
+    await look.look()
+    assert pauses(lab) == []
+    fail_once(lab, "order", 4)
+    await look.look()
+    assert pauses(lab) == [(lab.namespace, *target, "tasker")]
+
+
+async def test_of_two_that_look_at_once_one_pauses_and_the_other_waits_for_nobody(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    fail_once(lab, "order", 4)
+    args = {"failures": 3, "window_seconds": 600, "pauses": "namespace", "resume_seconds": 0}
+
+    with lab.transaction(lab.one):
+        assert len(lab.one.core("storms", args)["paused"]) == 1
+        assert lab.two.core("storms", args) == {"paused": [], "resumed": []}
+    assert pauses(lab) == [(lab.namespace, None, None, "tasker")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasker.lifecycle import paths
-from tests.support.engine_fixture import Lab, change, fail, operator, retry
+from tests.support.engine_fixture import FAILURE, Lab, change, fail, operator, retry, verdict
 from tests.support.random_plans import RetryPolicy, Spec
 
 
@@ -178,3 +178,17 @@ def test_a_step_with_its_attempts_used_up_keeps_the_policy_of_its_template(lab: 
     task, _ = lab.running(plan)
 
     assert lab.steps(task)["s"].max_attempts == 7
+
+
+def test_a_task_that_has_ended_in_error_takes_nothing_but_an_operator_s_action(lab: Lab) -> None:
+    """A sweep that looked before its end wants to fail a step of it, or to release one."""
+    task, claims = lab.running(lab.chain(2))
+    lab.one.advance(fail(claims["s0"]))
+    assert lab.task(task).state == "error"
+    before = (lab.task(task), lab.steps(task))
+    child = lab.steps(task)["s1"]
+
+    answers = [lab.one.advance(operator(kind, child, e=FAILURE)) for kind in ("fail", "unhold")]
+
+    assert [verdict(answer, {"step": str(child.workflow_step_uuid)}) for answer in answers] == ["cancelled"] * 2
+    assert (lab.task(task), lab.steps(task)) == before

@@ -231,3 +231,15 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
         await asyncio.gather(running, return_exceptions=True)
         await connection.close()
     lab.two.finish(claim)
+
+
+def test_a_worker_that_stopped_in_its_sleep_is_awake_when_it_starts_again(lab: Lab) -> None:
+    _, claims = lab.running(lab.chain())
+    lab.two.start_worker()
+    mark(lab.two, "sleep")
+    mark(lab.two, "stop")
+    lab.two.start_worker()
+
+    lab.one.finish(claims["s0"])
+
+    assert wake(lab.one) == 0

@@ -1,0 +1,34 @@
+"""What `App` is made with: arguments count above the variables of the environment, those above files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from tasker.app.bootstrap import not_empty
+from tasker.app.configured import Configured, from_environment
+from tasker.errors import UsageError
+
+
+def configured_program(
+    database_url: str | None,
+    data_dir: Path | None,
+    given: Configured | None,
+    environ: Mapping[str, str] = os.environ,
+) -> Configured:
+    """What was given, else what the environment says, with the database that was named above all.
+
+    `data_dir` names the embedded database. Raises `UsageError` for two databases, `ConfigurationError`, and
+    `ConfigurationInvalid` with every problem.
+    """
+    named = not_empty(database_url)
+    if named and data_dir:
+        raise UsageError("data_dir is for the embedded database, and database_url names another one")
+    if given is not None:
+        url = given.database_url
+    else:
+        given = from_environment(environ=environ)
+        url = environ.get("DATABASE_URL") or given.database_url
+    return replace(given, database_url=None if data_dir else named or url)

@@ -1,0 +1,25 @@
+"""Telling which task exists already, to whoever may read the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tasker.cli.options import Database
+from tasker.errors import DuplicateTask
+
+
+@contextmanager
+def naming_the_existing(database: Database, advice: str = "") -> Iterator[None]:
+    """A duplicate's error with the task that exists, its state and the command that shows it; then the `advice`."""
+    try:
+        yield
+    except DuplicateTask as error:
+        if error.task_uuid is None:
+            raise
+        show = f"to see it: tasker task show {error.task_uuid}{database.arguments()}"
+        raise DuplicateTask(
+            f"this task exists already: {error.task_uuid}, {error.state}",
+            task_uuid=error.task_uuid,
+            hint="\n      ".join(filter(None, (show, advice, f"to have another one: {error.hint}"))),
+        ) from error

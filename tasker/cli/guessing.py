@@ -1,0 +1,79 @@
+"""A command that does not exist: what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+import click
+
+SYNONYMS = {
+    "ls": "list",
+    "ps": "list",
+    "status": "list",
+    "info": "show",
+    "logs": "history",
+    "kill": "cancel",
+    "stop": "cancel",
+    "rerun": "retry",
+    "create": "submit",
+    "start": "run",
+    "init": "new",
+}
+"""What other programs call our commands."""
+
+FEW = 3
+
+
+class GuessingGroup(click.Group):
+    """A group of commands that answers one that it lacks with those that were probably meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command. Raises `click.UsageError` with suggestions when there is none."""
+        if not ctx.resilient_parsing and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            ctx.fail(no_such_command(ctx, args))
+        return super().resolve_command(ctx, args)
+
+
+def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:
+    """The message for `args`, of which the first is no command of the context's group."""
+    meant = list(dict.fromkeys(_meant(ctx, args)))[:FEW]
+    guess = f" Did you mean {' or '.join(f'`{path}`' for path in meant)}?" if meant else ""
+    return f"No such command {args[0]!r}.{guess}"
+
+
+def _meant(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
+    """The likeliest first: help, a name like it here, what others call it, the same name in another group."""
+    name, here = args[0].lower(), ctx.command_path
+    group = ctx.command
+    assert isinstance(group, click.Group)
+    if name == "help":
+        yield " ".join([here, *(arg for arg in args[1:2] if group.get_command(ctx, arg)), "--help"])
+    elif name == "version":
+        yield f"{ctx.find_root().command_path} --version"
+    names = group.list_commands(ctx)
+    yield from (f"{here} {found}" for found in get_close_matches(name, names, FEW))
+    wanted = SYNONYMS.get(name, name)
+    if wanted in names:
+        yield f"{here} {wanted}"
+    paths = list(_paths(ctx.find_root()))
+    yield from (path for path in paths if path.rpartition(" ")[2] == wanted)
+    if not get_close_matches(name, names, 1):
+        last = {path.rpartition(" ")[2]: path for path in reversed(paths)}
+        yield from (last[found] for found in get_close_matches(name, last, FEW))
+
+
+def _paths(root: click.Context) -> Iterator[str]:
+    """All commands that are no groups, from those of the root on."""
+    waiting = [root]
+    for ctx in waiting:
+        group = ctx.command
+        assert isinstance(group, click.Group)
+        for name in group.list_commands(ctx):
+            command = group.get_command(ctx, name)
+            if isinstance(command, click.Group):
+                waiting.append(click.Context(command, info_name=name, parent=ctx))
+            elif command is not None:
+                yield f"{ctx.command_path} {name}"

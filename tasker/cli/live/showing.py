@@ -1,0 +1,67 @@
+"""Showing a task while something is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from tasker.cli.live import Feed, View
+from tasker.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from tasker.services.reports import TaskReport
+
+NO_ANSWER = "the database does not answer, waiting for it"
+ANSWERS_AGAIN = "the database answers again"
+BUSY_SHARE = 10
+"""The view waits this many times as long as its query took: watching must not slow down what is watched."""
+
+
+@contextlib.asynccontextmanager
+async def shown(feed: Feed, view: View) -> AsyncIterator[None]:
+    """Show the task as long as the block lasts, and at its end once more."""
+    showing = asyncio.create_task(_show(feed, view))
+    try:
+        yield
+    finally:
+        showing.cancel()
+        await asyncio.gather(showing, return_exceptions=True)
+        with contextlib.suppress(DatabaseError):  # the error that ended the wait is on its way
+            view.show(feed, await feed.poll())
+        view.close()
+
+
+async def first_of(
+    waiting: Coroutine[Any, Any, TaskReport], asked: asyncio.Event, timeout: float | None
+) -> TaskReport | str:
+    """What `waiting` returns; or `interrupted` or `timeout`, when one of these came first."""
+    end = asyncio.create_task(waiting)
+    interrupted = asyncio.create_task(asked.wait())
+    try:
+        await asyncio.wait([end, interrupted], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if end.done():
+            return await end
+        return "interrupted" if interrupted.done() else "timeout"
+    finally:
+        for task in (end, interrupted):
+            task.cancel()
+        await asyncio.gather(end, interrupted, return_exceptions=True)
+
+
+async def _show(feed: Feed, view: View) -> None:
+    loop = asyncio.get_running_loop()
+    answered = True
+    while True:
+        began = loop.time()
+        try:
+            view.show(feed, await feed.poll())
+            if not answered:
+                view.say(ANSWERS_AGAIN)
+            answered = True
+        except DatabaseError:
+            if answered:
+                view.say(NO_ANSWER)
+            answered = False
+        await asyncio.sleep(max(view.interval, (loop.time() - began) * BUSY_SHARE))

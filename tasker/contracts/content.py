@@ -1,0 +1,64 @@
+"""What the author of a template wrote, told apart from what a fleet's settings and a release add to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from typing import Any
+
+from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
+from tasker.contracts.retry_profiles import RETRY_PROFILES
+
+FOLLOWS = frozenset({"ordinal", "level", "static", "retry", "inherits", "environment"})
+"""What the compiler works out, the name of an environment (its overrides are applied), and the policy of a step:
+that is looked at more closely."""
+
+TELLING = frozenset({"delays_ms", "multiplier"})
+"""Whether these are inherited tells a step that says nothing about retries from one that writes the defaults down."""
+
+
+def content_hash(plan: Plan) -> str:
+    """SHA-256 of what the author wrote, 64 hexadecimal digits.
+
+    Whatever has its default is left out, so that a key which a release adds changes no template that lacks it.
+    """
+    text = json.dumps(_written(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def with_defaults(plan: Plan, defaults: RetryPolicy) -> Plan:
+    """The plan with a fleet's defaults where its steps inherit them; the same object when nothing changes."""
+    steps = tuple(_inheriting(step, defaults) for step in plan.steps)
+    return plan if steps == plan.steps else replace(plan, steps=steps)
+
+
+def _inheriting(step: StepPlan, defaults: RetryPolicy) -> StepPlan:
+    if not step.inherits:
+        return step
+    return replace(step, retry=replace(step.retry, **{name: getattr(defaults, name) for name in step.inherits}))
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, StepPlan):
+        return {**_fields(value), "retry": _policy(value)}
+    if is_dataclass(value):
+        return _fields(value)
+    return [_written(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    kept = (each for each in fields(value) if each.name not in FOLLOWS)
+    return {each.name: _written(found) for each in kept if (found := getattr(value, each.name)) != _default(each)}
+
+
+def _default(each: Field[Any]) -> Any:
+    return each.default if each.default_factory is MISSING else each.default_factory()
+
+
+def _policy(step: StepPlan) -> dict[str, Any]:
+    """What differs from the profile, without what is inherited."""
+    base = RETRY_PROFILES.get(step.retry.profile or "", RetryPolicy())
+    names = [each.name for each in fields(RetryPolicy) if each.name not in {*step.inherits, "profile"}]
+    changed = {name: getattr(step.retry, name) for name in names if getattr(step.retry, name) != getattr(base, name)}
+    return {**changed, "profile": step.retry.profile, "inherits": sorted(TELLING & {*step.inherits})}

@@ -1,0 +1,94 @@
+"""Locks between the processes that share an embedded server: a file is locked for as long as it is open.
+
+The operating system lets go of them however a process ends, `kill -9` included.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import time
+from pathlib import Path
+from typing import IO
+
+from tasker.errors import DatabaseUnavailable
+
+POLL_SECONDS = 0.01
+PATIENCE_SECONDS = 2.0
+"""A wait longer than this is told."""
+
+_log = logging.getLogger("tasker.embedded")
+
+
+def lock(path: Path, *, shared: bool, timeout_seconds: float) -> IO[str]:
+    """The file, made if missing and locked with others (`shared`) or alone; closing it gives the lock back.
+
+    Whoever may open the file may lock it, and keep everybody waiting: it is its owner's alone.
+    Raises `DatabaseUnavailable`, which names the holder, after `timeout_seconds`; `OSError` where it cannot be opened.
+    """
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
+    try:
+        os.fchmod(file.fileno(), 0o600)  # an older version made it readable
+        if not try_lock(file, shared=shared):
+            _wait(file, path, shared, timeout_seconds)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def try_lock(file: IO[str], *, shared: bool) -> bool:
+    """Lock it if that is possible at once; False when somebody else's lock is in the way."""
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _wait(file: IO[str], path: Path, shared: bool, timeout_seconds: float) -> None:
+    began = time.monotonic()
+    told = False
+    while not try_lock(file, shared=shared):
+        waited = time.monotonic() - began
+        if waited >= timeout_seconds:
+            raise _held_too_long(path, timeout_seconds)
+        if waited > PATIENCE_SECONDS and not told:
+            told = True
+            _log.info("waiting for %s, which starts or stops the server of %s", _holder_text(path), path.parent)
+        time.sleep(POLL_SECONDS)
+
+
+def _held_too_long(path: Path, timeout_seconds: float) -> DatabaseUnavailable:
+    pid = holder_of(path)
+    act = f"if it hangs, end it (kill {pid})" if pid else f"`fuser {path}` finds it; if it hangs, end it"
+    return DatabaseUnavailable(
+        f"{_holder_text(path)} has held {path} for more than {timeout_seconds:g} s; it is held alone only while the "
+        "embedded PostgreSQL starts or stops",
+        hint=f"{act} and try again, or name a server with --database-url",
+    )
+
+
+def _holder_text(path: Path) -> str:
+    pid = holder_of(path)
+    if pid is None:
+        return "another process"
+    try:
+        return f"process {pid} ({Path(f'/proc/{pid}/comm').read_text().strip()})"
+    except OSError:
+        return f"process {pid}"
+
+
+def holder_of(path: Path) -> int | None:
+    """The process that holds the file alone, where the system tells (Linux's /proc/locks)."""
+    try:
+        found = path.stat()
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return None
+    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    for fields in map(str.split, lines):
+        if fields[1] == "FLOCK" and fields[3] == "WRITE" and fields[5] == place and int(fields[4]) > 0:
+            return int(fields[4])
+    return None

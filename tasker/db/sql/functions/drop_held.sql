@@ -1,0 +1,25 @@
+-- Removes the backlog's rows of steps that are not ready, and counts their tasks again. Passes over tasks that others
+-- hold. p_args: {on_blocked}. Answer: {dropped: how many, finished: {task: state}}.
+create or replace function tasker.drop_held(p_namespaces int[], p_args jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_tasks uuid[];
+  v_dropped int;
+begin
+  select array_agg(q.task_uuid) into v_tasks from (
+    select t.task_uuid from tasker.tasks t
+    where t.task_uuid in (select h.task from tasker.not_ready_but_held(p_namespaces) h)
+    order by t.task_uuid for no key update skip locked) q;
+  with gone as materialized (   -- in a later statement: what it waited for may have moved the step
+    select b.workflow_step_uuid from tasker.ready_backlog b
+    join tasker.not_ready_but_held(p_namespaces) h on h.step = b.workflow_step_uuid
+    where h.task = any (v_tasks) or not exists (select from tasker.tasks t where t.task_uuid = h.task)
+    order by b.workflow_step_uuid for update of b
+  )
+  delete from tasker.ready_backlog b using gone g where b.workflow_step_uuid = g.workflow_step_uuid;
+  get diagnostics v_dropped = row_count;
+  update tasker.tasks t set held = 0 where t.task_uuid = any (v_tasks) and t.complete and t.held <> 0;
+  return tasker.settle_v1(p_args || jsonb_build_object('tasks', coalesce(to_jsonb(v_tasks), '[]')))
+    || jsonb_build_object('dropped', v_dropped);
+end
+$$;

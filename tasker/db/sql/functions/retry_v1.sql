@@ -1,0 +1,35 @@
+-- An operator lets a failed task go on: every step in `error` is reset, all in this transaction (C-121). Left alone is what
+-- was lost and may run only once (on_worker_lost: fail): nobody knows what its attempt did, so a person names it.
+-- p_args: {task, n}. Answer: as advance_v1, with the task's state before and the names of the steps, {state, reset, left};
+-- a cancelled task is left as it is; {missing: true}: no such task.
+create or replace function tasker.retry_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
+declare
+  v_task constant uuid := (p_args->>'task')::uuid;
+  v_state text;
+  v_items jsonb;
+  v_reset jsonb;
+  v_left jsonb;
+begin
+  perform tasker.require_read_committed();
+  select t.state into v_state from tasker.tasks t where t.task_uuid = v_task for no key update;   -- rule 1: before its steps
+  if v_state is null then
+    return jsonb_build_object('missing', true);
+  end if;
+
+  select jsonb_agg(jsonb_build_object('s', q.step, 't', v_task, 'kind', 'reset', 'n', p_args->'n')) filter (where not q.once),
+    jsonb_agg(q.name order by q.step) filter (where not q.once), jsonb_agg(q.name order by q.step) filter (where q.once)
+  into v_items, v_reset, v_left from (
+    select s.workflow_step_uuid as step, s.name, ts.on_worker_lost = 'fail' and coalesce(f.error_type = 'worker_lost', false) as once
+    from tasker.workflow_steps s
+    join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+    left join lateral (select x.error->>'error_type' as error_type from tasker.step_failures x
+      where x.task_uuid = v_task and x.workflow_step_uuid = s.workflow_step_uuid order by x.failure_id desc limit 1) f on true
+    where s.task_uuid = v_task and s.state = 'error' and v_state <> 'cancelled') q;
+
+  return jsonb_build_object('state', v_state, 'reset', coalesce(v_reset, '[]'), 'left', coalesce(v_left, '[]'))
+    || case when v_items is null then '{}' else tasker.advance_v1(p_args - '{task,n}'::text[] || jsonb_build_object('items', v_items)) end;
+end
+$$;

@@ -1,0 +1,93 @@
+"""The log of a process on standard error: as text for people, as one JSON object per line for programs.
+
+Every line that is written while a handler runs carries its task and step, whichever logger it came by.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tasker.contracts.running import running
+
+LEVEL_VARIABLE, FORMAT_VARIABLE = "TASKER_LOG_LEVEL", "TASKER_LOG_FORMAT"
+LEVELS, FORMATS = ("DEBUG", "INFO", "WARNING", "ERROR"), ("text", "json")
+TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+
+class StepFilter(logging.Filter):
+    """Gives each record `record.step`: of the step whose handler writes it the ids, {} for any other.
+
+    For handlers of logging, whose formatter may use it; it lets everything pass.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """True, with the ids added."""
+        claim = running.get()
+        record.step = (
+            {}
+            if claim is None
+            else {
+                "task": claim.task_uuid,
+                "step": claim.name,
+                "step_uuid": claim.step_uuid,
+                "attempt": claim.attempt,
+            }
+        )
+        return True
+
+
+class TextFormatter(logging.Formatter):
+    """Time, level, logger, message; behind it the task and the step that wrote it, and an exception below."""
+
+    def __init__(self) -> None:
+        super().__init__(TEXT)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The first line."""
+        ids = "".join(f" {key}={value}" for key, value in getattr(record, "step", {}).items())
+        return super().formatMessage(record) + ids
+
+
+class JsonFormatter(logging.Formatter):
+    """One object per line: timestamp, level, logger, message; the ids of the step; `fields` and `exception`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line: dict[str, Any] = {
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "step", {}),
+        }
+        if fields := getattr(record, "fields", None):
+            line["fields"] = fields
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        if record.stack_info:
+            line["stack"] = record.stack_info
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def log_to_stderr(level: int, form: str) -> None:
+    """Write the records of this process from that level on, unless somebody has set up logging already.
+
+    The migrations' chatter is left out.
+    """
+    handler = logging.StreamHandler()
+    handler.addFilter(StepFilter())
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logging.basicConfig(level=level, handlers=[handler])
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def log_as_parent(environ: Mapping[str, str] = os.environ) -> None:
+    """In a child process: as its parent was told to, which it says by the variables."""
+    if environ.get(LEVEL_VARIABLE) or environ.get(FORMAT_VARIABLE):
+        level = getattr(logging, environ.get(LEVEL_VARIABLE, "").strip().upper() or "WARNING")
+        log_to_stderr(level, environ.get(FORMAT_VARIABLE, "text"))

@@ -1,0 +1,57 @@
+"""One process at a time does for all what costs as much in each: whose turn it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tasker.contracts.clock import Clock, Random
+from tasker.services.engine import Answer, Engine
+
+KEPT_TURNS = 12
+"""So often a process has the turn before it lets another one have it: a sweep looks several times before it believes,
+but what this process cannot repair, one of another release may."""
+
+
+class Turns:
+    """This process's part in taking turns, one every `seconds`.
+
+    Whoever had the last turn asks first for the next one. The others ask later, so one that died is replaced within one
+    and a half intervals of its last turn. Each asks about once an interval; `told` sees every answer.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        kind: str,
+        clock: Clock,
+        random: Random,
+        seconds: float,
+        told: Callable[[Answer], None] = lambda _: None,
+    ) -> None:
+        self._engine, self._clock, self._random, self._seconds = engine, clock, random, seconds
+        self._told = told
+        self._kind = f"{kind} {engine.messaging.provider_name()}"
+        self._taken = 0
+        self._renewed_at = 0.0
+
+    async def take(self) -> tuple[bool, float]:
+        """Whether it is this process's turn, and after how many seconds to ask again."""
+        answer = await self._ask(0.7 * self._seconds)
+        if not answer["mine"]:
+            self._taken = 0
+            return False, self._seconds * (1.25 + 0.25 * self._random.random()) - answer["since_ms"] / 1000
+        self._renewed_at = self._clock.monotonic()
+        self._taken = (self._taken + 1) % KEPT_TURNS
+        least = 0.75 if self._taken else 1.5
+        return True, self._seconds * (least + 0.5 * self._random.random())
+
+    async def keep(self) -> None:
+        """Still at it: nobody else shall begin meanwhile."""
+        if self._clock.monotonic() >= self._renewed_at + self._seconds / 2:
+            self._renewed_at = self._clock.monotonic()
+            await self._ask(0)
+
+    async def _ask(self, after_seconds: float) -> Answer:
+        answer = await self._engine.read("turn", {"kind": self._kind, "after_ms": round(after_seconds * 1000)})
+        self._told(answer)
+        return answer

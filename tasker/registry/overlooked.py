@@ -1,0 +1,77 @@
+"""Why a callable that nobody knows may have been overlooked: what has its name and is no handler."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tasker.registry.discovery import LEFT_OUT
+from tasker.registry.module_loading import loaded_files
+from tasker.step_handler.base import StepHandler
+
+
+def overlooked(callables: Iterable[str]) -> str | None:
+    """One sentence per callable that has the name of something that is no handler, or stands in a file left out."""
+    reasons = [reason for name in callables for reason in (*_unfinished(name), *_left_out(name))]
+    return "; ".join(dict.fromkeys(reasons)) or None
+
+
+def _unfinished(name: str) -> Iterator[str]:
+    for value in {id(value): value for value in _candidates()}.values():
+        if name in _names(value) and (reason := _reason(value, name)):
+            yield f"{_place(value)}: {reason}"
+
+
+def _candidates() -> Iterator[Any]:
+    for module in loaded_files():
+        own = (value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__)
+        yield from (value for value in own if inspect.isclass(value) or inspect.isfunction(value))
+    yield from _subclasses(StepHandler)
+
+
+def _subclasses(cls: type[Any]) -> Iterator[type[Any]]:
+    for below in cls.__subclasses__():
+        yield below
+        yield from _subclasses(below)
+
+
+def _names(value: Any) -> set[str]:
+    """What a template may call it by. A function without a decorator is meant by its bare name, too."""
+    own = value.__qualname__
+    stem = Path(_file(value)).stem
+    return {str(getattr(value, "handler_name", own)), own, f"{stem}.{own}", f"{value.__module__}.{own}"}
+
+
+def _reason(value: Any, name: str) -> str | None:
+    if hasattr(value, "_handler_class"):
+        return None
+    if inspect.isfunction(value):
+        return f'the function {value.__name__} is no handler: write @step_handler("{name}") above it'
+    if inspect.isabstract(value):
+        missing = ", ".join(sorted(value.__abstractmethods__))
+        return f"the class {value.__name__} is no handler: it has no `{missing}`, write `def {missing}(self, context)`"
+    if not issubclass(value, StepHandler):
+        return f"the class {value.__name__} is no handler: derive it from StepHandler"
+    return None
+
+
+def _place(value: Any) -> str:
+    try:
+        return f"{_file(value)}:{inspect.getsourcelines(value)[1]}"
+    except (OSError, TypeError):
+        return _file(value)
+
+
+def _file(value: Any) -> str:
+    try:
+        return inspect.getsourcefile(value) or value.__module__
+    except TypeError:
+        return str(value.__module__)
+
+
+def _left_out(name: str) -> Iterator[str]:
+    for file in LEFT_OUT:
+        if file.is_file() and name in file.read_text(encoding="utf-8", errors="replace"):
+            yield f"{file} has {name!r} and was left out for its name: give it by name (--handlers {file}) or rename it"

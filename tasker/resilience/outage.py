@@ -1,0 +1,56 @@
+"""One server as all parts of a process see it: one line in the log when it goes away, one when it is back.
+
+What follows from an outage (breakers that open, listeners that are lost) is told at DEBUG: whoever is called at night
+needs the cause, once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from tasker.errors import BackendUnavailable, CircuitBreakerOpen, DatabaseUnavailable, TaskerError
+
+
+def is_outage(error: object) -> bool:
+    """True for what a server that is away makes of a call, however often it is tried."""
+    return isinstance(error, (DatabaseUnavailable, BackendUnavailable, CircuitBreakerOpen))
+
+
+def level_of(error: object) -> int:
+    """At which level to tell of a call that failed: an outage is told by itself."""
+    return logging.DEBUG if is_outage(error) else logging.WARNING
+
+
+class Outage:
+    """Whether one server answers. `lost` and `back` begin the two lines."""
+
+    def __init__(self, lost: str, back: str, log: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lost, self._back, self._log, self.now = lost, back, log, clock
+        self._since: float | None = None
+        self._answered_at = float("-inf")
+
+    @property
+    def is_on(self) -> bool:
+        """True from the first call that failed until one succeeds."""
+        return self._since is not None
+
+    def failed(self, error: TaskerError, began: float) -> None:
+        """A call that `began` then could not reach it; it says nothing when another one succeeded meanwhile.
+
+        What trying again does not mend (a wrong password) needs a person, and is an error in the log.
+        """
+        if self.is_on or began < self._answered_at:
+            return
+        self._since = began
+        mends = "trying again until it answers" if error.retryable else "trying again, which will not mend it"
+        level = logging.WARNING if error.retryable else logging.ERROR
+        self._log.log(level, "%s %s; %s", self._lost, " ".join(error.message.split()), mends)
+
+    def answered(self) -> None:
+        """A call has succeeded."""
+        self._answered_at = self.now()
+        if self._since is not None:
+            self._log.warning("%s after_s=%.1f", self._back, self._answered_at - self._since)
+            self._since = None

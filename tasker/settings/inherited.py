@@ -1,0 +1,89 @@
+"""Settings that take the value of another one while nobody sets them: filled in once, for processes and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.settings.breakers import PRESETS
+from tasker.settings.layering import deep_merge, nested
+from tasker.settings.model import Settings
+from tasker.settings.table import Table
+
+BREAKERS = "common.circuit_breakers"
+WORKER = "worker.event_systems.worker"
+POLLER = f"{WORKER}.metadata.fallback_poller"
+Source = tuple[Any, str]
+"""A value, and the path that gave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Settings as processes use them. `taken_from` has the path that gave each inherited value, by its own path."""
+
+    settings: Settings
+    taken_from: Mapping[str, str] = field(default_factory=dict)
+
+
+def resolved(settings: Settings) -> Resolved:
+    """The same settings with everything inherited filled in. Doing it again changes nothing."""
+    taken = {path: (value, source) for path, value, source in _inherited(settings)}
+    if not taken:
+        return Resolved(settings)
+    values = nested({path: value for path, (value, _) in taken.items()})
+    filled = Settings.model_validate(deep_merge(settings.model_dump(exclude_unset=True), values))
+    return Resolved(filled, {path: source for path, (_, source) in taken.items()})
+
+
+def _inherited(settings: Settings) -> Iterator[tuple[str, Any, str]]:
+    """(path, value, the path it is taken from); at most one for a path."""
+    for name in ("failure_threshold", "success_threshold", "timeout_seconds"):
+        yield from _threshold(settings, name)
+    polled = [_set_value(settings, f"{WORKER}.timing.fallback_polling_interval_seconds", 1000)]
+    if settings.common.queues.backend == "pgmq":
+        polled.append(_set_value(settings, "common.queues.pgmq.poll_interval_ms"))
+    yield from _first(settings, f"{POLLER}.polling_interval_ms", polled)
+    system = settings.worker.event_systems.worker
+    if system.deployment_mode == "Hybrid" and not system.metadata.fallback_poller.enabled:
+        yield f"{WORKER}.deployment_mode", "EventDrivenOnly", f"{POLLER}.enabled"
+
+
+def _threshold(settings: Settings, name: str) -> Iterator[tuple[str, Any, str]]:
+    """Of a component: its own preset, else what is set for all, else the preset for all (A-66, X-6, H-31)."""
+    common = f"{BREAKERS}.default_config"
+    for_all = [_preset(settings, common, name)]
+    yield from _first(settings, f"{common}.{name}", for_all)
+    for component in ("messaging", "task_readiness", "web"):
+        own = f"{BREAKERS}.component_configs.{component}"
+        sources = [_preset(settings, own, name), _set_value(settings, f"{common}.{name}"), *for_all]
+        yield from _first(settings, f"{own}.{name}", sources)
+
+
+def _first(settings: Settings, path: str, sources: list[Source | None]) -> Iterator[tuple[str, Any, str]]:
+    """The first source that there is, for a path that nobody has set."""
+    found = next(filter(None, sources), None)
+    if found is not None and not _is_set(settings, path):
+        yield path, *found
+
+
+def _preset(settings: Settings, table: str, name: str) -> Source | None:
+    preset = PRESETS.get(_table(settings, table).model_dump()["preset"])
+    return (preset[name], f"{table}.preset") if preset else None
+
+
+def _set_value(settings: Settings, path: str, factor: int = 1) -> Source | None:
+    above, _, name = path.rpartition(".")
+    return (getattr(_table(settings, above), name) * factor, path) if _is_set(settings, path) else None
+
+
+def _is_set(settings: Settings, path: str) -> bool:
+    above, _, name = path.rpartition(".")
+    return name in _table(settings, above).model_fields_set
+
+
+def _table(settings: Settings, path: str) -> Table:
+    found: Any = settings
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,37 @@
+"""Keys that the language has and this version does not act on: why, and what to use instead."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Idle(NamedTuple):
+    """Why a key has no effect, and what to use instead."""
+
+    why: str
+    instead: str
+
+
+EVENTS = Idle(
+    "this version publishes no events", "let the handler, or a step below, tell whoever must know what happened"
+)
+STALENESS = Idle(
+    "this version does not look for stale tasks",
+    "bound each attempt by the step's `timeout_seconds`; `tasker task list` shows what is open",
+)
+SYSTEMS = Idle(
+    "nothing watches or limits outside systems by their names",
+    "write `circuit_breaker: {name: ...}` on the steps that depend on one, or remove it",
+)
+BATCH_SIZE = Idle(
+    "the batchable step's handler cuts the batches",
+    "give it the size: `handler: {callable: ..., initialization: {batch_size: ...}}`",
+)
+PARALLELISM = Idle(
+    "batches run as far as workers have free slots",
+    "bound what a worker runs side by side: `max_concurrent_handlers` in its configuration",
+)
+WORKER_TEMPLATE = Idle(
+    "the handler's outcome names the batch_worker",
+    '`@batch_analyzer(..., worker_template="...")`, or `worker_template_name` of the outcome',
+)

@@ -1,0 +1,141 @@
+"""Patterns of JSON Schemas, in an engine whose time grows with the length of the text and never explodes.
+
+They are written in the dialect of JSON Schema (ECMA-262) or of Python; both are put into the engine's. `pydantic_core`,
+which brings the engine, is imported only when there is a pattern.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+MOST_REPETITIONS = 1000
+"""What the counts of nested repetitions may come to: `([a-z]{1,10}-){1,50}` comes to 500."""
+
+LONGEST = 10_000
+"""Characters of a pattern."""
+
+MOST_WORK = 50_000_000
+"""Characters of a text times the size of its pattern: a few seconds in the worst case."""
+
+TOKEN = re.compile(r"\\[pPux]\{[^{}]*\}|\\u[0-9A-Fa-f]{4}|\\.|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)
+LITERAL = {r"\<": "<", r"\>": ">", r"\Z": r"\z", "{": r"\{"}
+"""What means something else to the engine."""
+LITERAL_IN_CLASS = {r"\<": "<", r"\>": ">", r"\b": r"\x08", "[": r"\[", "&": r"\&", "~": r"\~"}
+
+
+class PatternRefused(ValueError):
+    """A pattern that cannot be used, or not for this text; the message says why."""
+
+
+class Pattern(NamedTuple):
+    """A pattern that is ready for use. `size` is about how many states it has."""
+
+    matches: Callable[[str], bool]
+    size: int
+
+
+def search(pattern: str, text: str) -> bool:
+    """True when the pattern is found anywhere in the text. Raises `PatternRefused`."""
+    found = compiled(pattern)
+    if found.size * len(text) > MOST_WORK:
+        most = MOST_WORK // found.size
+        raise _refused(pattern, f"a text of {len(text)} characters is too long for it, {most} is the most")
+    return found.matches(text)
+
+
+@lru_cache(maxsize=512)
+def compiled(pattern: str) -> Pattern:
+    """The pattern, ready for use. Raises `PatternRefused` with the reason when it is none, or needs more than time."""
+    from pydantic_core import SchemaError, SchemaValidator
+
+    if len(pattern) > LONGEST:
+        raise _refused(pattern, f"it has {len(pattern)} characters, and {LONGEST} is the most")
+    counts = _Counts(pattern)
+    text = "".join(_translated(pattern, counts))
+    try:
+        validator = SchemaValidator({"type": "str", "pattern": text, "regex_engine": "rust-regex"})
+    except SchemaError as error:
+        reason = str(error).rsplit("error: ", 1)[-1].rsplit("SchemaError: ", 1)[-1].strip().rstrip(".")
+        raise _refused(pattern, reason + _advice(reason)) from None
+    return Pattern(validator.isinstance_python, max(1, counts.most, len(text) // 10))
+
+
+def _refused(pattern: str, reason: str) -> PatternRefused:
+    shown = pattern if len(pattern) <= 60 else pattern[:57] + "..."
+    return PatternRefused(f"the pattern {shown} cannot be used: {reason}")
+
+
+def _advice(reason: str) -> str:
+    if "look-around" in reason or "backreference" in reason:
+        return "; patterns are matched in linear time, which rules it out: check that in the handler"
+    return ""
+
+
+class _Counts:
+    """What nested counted repetitions come to: `(a{1,10}){1,50}` to 500."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._groups = [1]
+        self._atom = self.most = 1
+
+    def see(self, token: str) -> None:
+        """A token outside of character classes that is no counted repetition."""
+        if token == "(":
+            self._groups.append(1)
+        elif token == ")" and len(self._groups) > 1:
+            self._atom = self._groups.pop()
+            self._keep()
+        elif token not in "*+?":
+            self._atom = 1
+
+    def repeat(self, times: int) -> None:
+        """A counted repetition of the last atom. Raises `PatternRefused`."""
+        self._atom *= max(1, times)
+        self._keep()
+        if self._atom > MOST_REPETITIONS:
+            reason = f"its repetitions come to {self._atom}, and {MOST_REPETITIONS} is the most"
+            raise _refused(self._pattern, reason)
+
+    def _keep(self) -> None:
+        self._groups[-1] = max(self._groups[-1], self._atom)
+        self.most = max(self.most, self._atom)
+
+
+def _translated(pattern: str, counts: _Counts) -> Iterator[str]:
+    tokens = TOKEN.finditer(pattern)
+    for match in tokens:
+        token = match[0]
+        if match[1]:
+            counts.repeat(int(match[2] or match[1]))
+            yield token
+            continue
+        counts.see(token)
+        if token == "[":
+            yield from _character_class(pattern, token, tokens)
+        else:
+            yield LITERAL.get(token, _plain(token))
+
+
+def _character_class(pattern: str, opening: str, tokens: Iterator[re.Match[str]]) -> Iterator[str]:
+    yield opening
+    before = opening
+    for match in tokens:
+        token = match[0]
+        if token == "-" == before:
+            raise _refused(pattern, r"write \- for a dash beside another one in [...]")
+        if match[1]:  # `{3}` are four characters here
+            yield token
+        else:
+            yield LITERAL_IN_CLASS.get(token, _plain(token))
+        if token == "]" and before != "[" and before != "[^":
+            return
+        before = before + token if before + token == "[^" else token
+
+
+def _plain(token: str) -> str:
+    """A backslash before a letter that is not ASCII means nothing."""
+    return token[1] if token[0] == "\\" and len(token) == 2 and not token[1].isascii() else token

@@ -1,0 +1,14 @@
+"""Where handlers run."""
+
+from __future__ import annotations
+
+from tasker.template.graph import Graph
+
+
+def memory_belongs_to_processes(graph: Graph) -> None:
+    """Threads and the loop share the memory of their worker: only a process can be ended for what it holds."""
+    for step in graph.steps.values():
+        execution = step.values.get("execution", {})
+        if "memory_mb" in execution and execution.get("mode") != "process":
+            message = "`memory_mb` limits a process, and this step has none of its own"
+            step.report("T038", message, step.place("execution", "memory_mb"), "add `mode: process`")

@@ -1,0 +1,59 @@
+"""Contexts for tests of handlers, made the way a worker makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.contracts.execution import Claim
+from tasker.contracts.plan import HandlerRef, Plan, StepPlan, StepType
+from tasker.types import StepContext
+
+TASK, STEP, CORRELATION = (f"0190b0c0-0000-7000-8000-00000000000{number}" for number in (1, 2, 3))
+
+
+def step_context(
+    values: Mapping[str, Any] | None = None,
+    *,
+    results: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
+    batch: tuple[Any, Any] | None = None,
+    checkpoint: Mapping[str, Any] | None = None,
+    attempt: int = 1,
+    name: str = "step",
+) -> StepContext:
+    """What a handler is called with (D-110).
+
+    `values` is the task's input, `results` are those of the steps above by name, `config` is the handler's
+    `initialization`; `batch` makes it a batch worker's, with that start and end (the end is out); `checkpoint` is what
+    an earlier run stored (`cursor`, `items_processed`, `accumulated_results`); `attempt` counts from 1.
+    """
+    handler = HandlerRef(name, initialization=dict(config or {}))
+    step = StepPlan(name, StepType.STANDARD, handler, ordinal=0, level=0, depends_on=(), static=True)
+    claim = Claim(
+        step_uuid=STEP,
+        task_uuid=TASK,
+        name=name,
+        template_step=name,
+        template_hash="",
+        namespace="tests",
+        token=1,
+        attempt=attempt,
+        max_attempts=3,
+        correlation_id=CORRELATION,
+        inputs=None if batch is None else _batch_inputs(*batch),
+        checkpoint=checkpoint,
+    )
+    return StepContext.build(
+        claim=claim,
+        plan=Plan("tests", "test", "1.0.0", (step,)),
+        step=step,
+        task_context=values or {},
+        dependency_results=results or {},
+    )
+
+
+def _batch_inputs(start: Any, end: Any) -> dict[str, Any]:
+    size = end - start if isinstance(start, int) and isinstance(end, int) else 1
+    cursor = {"batch_id": "001", "start_cursor": start, "end_cursor": end, "batch_size": size}
+    return {"cursor": cursor, "batch_metadata": {}, "is_no_op": False}

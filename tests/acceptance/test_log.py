@@ -1,0 +1,109 @@
+"""The log of a process: every line that a handler writes has its task and step, and each complete step has a line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import write_workflow
+
+pytestmark = pytest.mark.slow
+
+TEMPLATE = """
+name: speaking
+namespace: logs
+version: 1.0.0
+steps:
+  - {name: on_the_loop, handler: on_the_loop}
+  - {name: in_a_thread, handler: in_a_thread}
+  - {name: in_a_process, handler: in_a_process, execution: {mode: process}}
+"""
+HANDLERS = """
+import asyncio, logging
+from tasker.logging import log_info
+from tasker.step_handler import step_handler
+
+log = logging.getLogger("my_project")
+
+@step_handler("on_the_loop")
+async def on_the_loop():
+    log.info("hello %s", "loop")
+    await asyncio.to_thread(log.warning, "hello from a thread of the handler's own")
+    return {}
+
+@step_handler("in_a_thread")
+def in_a_thread():
+    log_info("hello thread", {"amount": 3})
+    return {}
+
+@step_handler("in_a_process")
+def in_a_process():
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        log.exception("hello process")
+    return {}
+"""
+
+
+def run(folder: Path, database: str, *options: str, **environ: str) -> str:
+    workflow = write_workflow(folder / "speaking", TEMPLATE, HANDLERS)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TASKER_LOG")}
+    done = subprocess.run(
+        [sys.executable, "-m", "tasker", "run", str(workflow), "--json", "--database-url", database, *options],
+        capture_output=True,
+        text=True,
+        env={**kept, **environ},
+        check=True,
+        timeout=120,
+    )
+    return done.stderr
+
+
+def test_in_json_every_line_is_an_object_with_the_ids_of_the_step_that_wrote_it(
+    database_url: str, tmp_path: Path
+) -> None:
+    text = run(tmp_path, database_url, "--log-format", "json", TASKER_LOG_LEVEL="INFO")
+    lines: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    hello = [line for line in lines if line["message"].startswith("hello")]
+    assert {(line["message"].split()[1], line["step"]) for line in hello} == {
+        ("loop", "on_the_loop"),
+        ("from", "on_the_loop"),
+        ("thread", "in_a_thread"),
+        ("process", "in_a_process"),
+    }
+    for line in hello:
+        assert line["task"] == hello[0]["task"]
+        assert line["step_uuid"] != line["task"]
+        assert line["attempt"] == 1
+    assert [line["fields"] for line in hello if "fields" in line] == [{"amount": 3}]
+    assert [line["exception"].splitlines()[-1] for line in hello if "exception" in line] == [
+        "ZeroDivisionError: division by zero"
+    ]
+    completed = [line for line in lines if line["message"].startswith("step_completed ")]
+    assert len(completed) == 3, "one line for each step"
+    assert all("took_ms=" in line["message"] for line in completed)
+
+
+def test_in_text_the_ids_stand_behind_the_message(database_url: str, tmp_path: Path) -> None:
+    text = run(tmp_path, database_url, TASKER_LOG_LEVEL="INFO")
+    (line,) = [line for line in text.splitlines() if "hello loop" in line]
+    assert " INFO my_project hello loop task=" in line
+    assert " step=on_the_loop step_uuid=" in line
+    (line,) = [line for line in text.splitlines() if "hello process" in line]
+    assert " step=in_a_process " in line
+
+
+def test_without_a_level_a_run_tells_nothing_and_with_a_format_alone_what_is_wrong(
+    database_url: str, tmp_path: Path
+) -> None:
+    assert "step_completed" not in run(tmp_path, database_url)
+    text = run(tmp_path, database_url, TASKER_LOG_FORMAT="json")
+    found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    assert {line["level"] for line in found} == {"WARNING", "ERROR"}

@@ -1,0 +1,91 @@
+"""`make bench-growth`: one call each for a size and for a quarter of it, beside the bound.
+
+What is linear takes about four times as long for four times as much. The plans of a small case, taken by the server
+itself, are kept in `.benchmarks/growth/NAME.txt` (where the server has auto_explain).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.benchmarks.ground import ROOT, Ground
+from tests.benchmarks.growth import disk, expansion, templates, wide
+from tests.benchmarks.growth.case import Case
+from tests.support.engine_fixture import Lab
+from tests.support.work import work_of
+
+CASES = (*expansion.CASES, *wide.CASES, *templates.CASES)
+EXPLAINED = 100
+"""The plans are taken of a case that is so much smaller."""
+
+
+def measure(ground: Ground, case: Case, size: int) -> float:
+    """Seconds that the call takes on a database of its own."""
+    with ground.database("tasker_growth") as url:
+        lab = Lab(url)
+        call = case.prepare(lab, size)
+        began = time.perf_counter()
+        call()
+        seconds = time.perf_counter() - began
+        lab.close()
+        return seconds
+
+
+def plans(ground: Ground, case: Case) -> str:
+    """What the call of a small case does, the heaviest statement first."""
+    with ground.database("tasker_growth") as url:
+        lab = Lab(url)
+        work = work_of(lab.one, case.prepare(lab, max(4, case.size // EXPLAINED)))
+        lab.close()
+        return work.told()
+
+
+def lines(ground: Ground, cases: list[Case], divide: int, folder: Path) -> Iterator[str]:
+    """The table, line by line as it is measured."""
+    yield f"{'':<26}{'size':>10}{'a quarter':>12}{'all of it':>12}{'ratio':>8}{'bound':>9}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for case in cases:
+        size = max(8, case.size // divide)
+        (folder / f"{case.name}.txt").write_text(plans(ground, case))
+        quarter, whole = measure(ground, case, size // 4), measure(ground, case, size)
+        verdict = "" if whole <= case.seconds else "  BEYOND"
+        yield (
+            f"{case.name:<26}{size:>10,}{quarter:>10.3f} s{whole:>10.3f} s{whole / quarter:>8.1f}"
+            f"{case.seconds:>7.1f} s{verdict}"
+        )
+
+
+def main() -> int:
+    """Measure, print; 1 when a bound was missed."""
+    names = [*(case.name for case in CASES), "disk"]
+    parser = argparse.ArgumentParser("make bench-growth", description=__doc__)
+    parser.add_argument("--database-url", help="a server to measure on (default: an embedded one)")
+    parser.add_argument("--only", nargs="*", default=names, choices=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument("--divide", type=int, default=1, metavar="N", help="only an Nth of the sizes: for trying out")
+    options = parser.parse_args()
+    missed = False
+    with tempfile.TemporaryDirectory(prefix="tasker-growth-") as folder:
+        from tasker.db.embedded import EmbeddedServer
+
+        server = None if options.database_url else EmbeddedServer.start(Path(folder) / "postgres", linger_seconds=2)
+        try:
+            ground = Ground(options.database_url or (server.url if server else ""), Path(folder))
+            chosen = [case for case in CASES if case.name in options.only]
+            for line in lines(ground, chosen, options.divide, ROOT / ".benchmarks" / "growth"):
+                print(line, flush=True)
+                missed = missed or line.endswith("BEYOND")
+            for line in disk.lines(ground) if "disk" in options.only else ():
+                print(line, flush=True)
+                missed = missed or line.endswith("BEYOND")
+        finally:
+            if server:
+                server.stop()
+    return int(missed)
+
+
+sys.exit(main())

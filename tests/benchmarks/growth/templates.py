@@ -1,0 +1,56 @@
+"""Templates of many steps: compiling and registering them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from tasker.db.connection import Connection
+from tasker.services.plans import PlanStore
+from tasker.template import compile_text
+from tests.benchmarks.growth.case import Case, Prepare
+from tests.support.engine_fixture import Lab
+
+HEAD = 'name: large\nnamespace_name: growth\nversion: "1.0.0"\nsteps:\n'
+
+
+def chain(length: int) -> str:
+    """Each step below the one before it."""
+    parents = ["", *(f"s{number}" for number in range(length))]
+    return HEAD + "".join(_line(f"s{number}", parents[number]) for number in range(length))
+
+
+def fan(width: int) -> str:
+    """One step, many below it, one below all of those."""
+    names = [f"s{number}" for number in range(width - 2)]
+    return HEAD + _line("first", "") + "".join(_line(name, "first") for name in names) + _line("last", ", ".join(names))
+
+
+def _line(name: str, parents: str) -> str:
+    return f"  - {{name: {name}, handler: growth.step, dependencies: [{parents}]}}\n"
+
+
+def registering(shape: Callable[[int], str]) -> Prepare:
+    """From the text to the rows."""
+
+    def prepare(lab: Lab, size: int) -> Callable[[], Any]:
+        text = shape(size)
+        return lambda: asyncio.run(_register(lab.url, text))
+
+    return prepare
+
+
+async def _register(url: str, text: str) -> None:
+    (plan,) = compile_text(text).plans
+    connection = Connection(url)
+    try:
+        await PlanStore(connection).register(plan)
+    finally:
+        await connection.close()
+
+
+CASES = (
+    Case("template_chain", "steps", 20_000, 5.0, registering(chain)),
+    Case("template_fan", "steps", 20_000, 5.0, registering(fan)),
+)

@@ -1,0 +1,112 @@
+"""What a program hears of a task that exists already, and of one that it waits for in vain."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+import sqlalchemy
+from sqlalchemy.orm import Session
+
+import tasker
+from tasker.app.embedded_app import App
+from tasker.contracts.plan import Plan
+from tasker.errors import DuplicateTask, TaskNotFound, UsageError
+from tasker.handler import HandlerRegistry
+from tasker.services.submission import Request, Submitted
+
+NOBODY = "01900000-0000-7000-8000-000000000000"
+
+
+def test_a_duplicate_carries_the_task_that_exists_and_does_not_tell_strangers(app: tasker.SyncApp, plan: Plan) -> None:
+    first = app.run(plan, {"name": "Ada"}, idempotency_key="k")
+    with pytest.raises(DuplicateTask) as caught:
+        app.submit(plan, {"name": "Bob"}, idempotency_key="k")
+
+    assert (caught.value.task_uuid, caught.value.state) == (first.task_uuid, "complete")
+    assert first.task_uuid not in str(caught.value.to_dict()), "the error may be handed to somebody else (D-58)"
+
+
+def test_a_duplicate_can_be_taken_instead_of_refused(app: tasker.SyncApp, plan: Plan) -> None:
+    first = app.submit(plan, {"name": "Ada"}, idempotency_key="k", on_duplicate="return")
+    again = app.submit(plan, {"name": "Bob"}, idempotency_key="k", on_duplicate="return")
+    outcome = app.run(plan, {"name": "Bob"}, idempotency_key="k", on_duplicate="return")
+
+    assert (first.created, again) == (True, Submitted(first.task_uuid, 1, created=False))
+    assert outcome.results == {"greet": {"text": "Hello, Ada!"}}
+    with pytest.raises(UsageError, match="on_duplicate"):
+        app.submit(plan, {"name": "Bob"}, idempotency_key="k", on_duplicate="ignore")
+
+
+def test_each_duplicate_of_many_carries_its_own_task(app: tasker.SyncApp, plan: Plan) -> None:
+    kept = app.submit(plan, {"name": "a"}).task_uuid
+    old, new, same = app.submit_many(plan, [Request({"name": name}) for name in ("a", "b", "b")])
+
+    assert isinstance(old, DuplicateTask)
+    assert isinstance(same, DuplicateTask)
+    assert (old.task_uuid, same.task_uuid) == (kept, new.task_uuid)
+
+
+def test_a_duplicate_in_the_caller_s_transaction_carries_the_task_of_that_transaction(
+    app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan
+) -> None:
+    with Session(engine) as session:
+        first = app.submit_in(session, plan, {"name": "Ada"})
+        with pytest.raises(DuplicateTask) as caught:
+            app.submit_in(session, plan, {"name": "Ada"})
+
+    assert caught.value.task_uuid == first.task_uuid
+
+
+@pytest.mark.parametrize("wait", [tasker.SyncApp.wait, tasker.SyncApp.finished], ids=["for the report", "for the end"])
+def test_a_wait_for_what_is_no_task_ends_at_once(app: tasker.SyncApp, plan: Plan, wait: Callable[..., object]) -> None:
+    with pytest.raises(UsageError, match="'42' is not a task's identifier"):
+        wait(app, "42")
+    with pytest.raises(TaskNotFound, match=f"no task {NOBODY}"):
+        wait(app, NOBODY)
+
+
+async def test_a_wait_for_an_unknown_task_disturbs_nobody_else(
+    database_url: str, registry: HandlerRegistry, plan: Plan
+) -> None:
+    async with App(database_url, registry=registry) as app:
+        real = await app.submit(plan, {"name": "x"})
+        ended = await asyncio.gather(app.wait(NOBODY), app.wait(real.task_uuid.upper()), return_exceptions=True)
+
+    assert isinstance(ended[0], TaskNotFound)
+    assert not isinstance(ended[1], BaseException)
+    assert ended[1].succeeded
+
+
+async def test_a_wait_that_gives_up_says_which_task_how_it_stands_and_how_to_wait_on(
+    database_url: str, registry: HandlerRegistry, plan: Plan
+) -> None:
+    async with App(database_url, registry=registry, work=False) as app:
+        task = (await app.submit(plan, {"name": "x"})).task_uuid
+        with pytest.raises(TimeoutError) as caught:
+            await app.wait(task, timeout=0.01)
+
+    assert str(caught.value) == (
+        f"task {task} has not ended after 0.01 s and goes on: it is steps_in_process. "
+        f"To wait on: wait('{task}'), or in a shell: tasker task watch {task}"
+    )
+
+
+async def test_a_wait_outlasts_an_outage_to_the_report_also_where_the_breaker_has_let_somebody_else_try(
+    database_url: str, registry: HandlerRegistry, plan: Plan
+) -> None:
+    async with App(database_url, registry=registry) as app:
+        breaker = app.breakers.database
+        task = (await app.submit(plan, {"name": "Ada"})).task_uuid
+        breaker.force_open()
+        breaker.encouraged()
+        trial = breaker.should_allow()
+        assert trial is not None
+        waiting = asyncio.create_task(app.wait(task))
+        while not (waiting.done() or breaker.metrics().refused):
+            await asyncio.sleep(0.01)
+        breaker.force_closed()
+        report = await waiting
+
+    assert report.succeeded

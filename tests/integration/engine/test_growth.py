@@ -1,0 +1,200 @@
+"""What a call costs grows with what it is about, and no faster: the work for a case and for one four times as large."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tasker.db.queries import query
+from tests.support.engine_fixture import Item, Lab, new_step, ok, retry
+from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec
+from tests.support.work import FACTOR, Work, assert_linear, work_of
+
+SMALL = 60
+LARGE = SMALL * FACTOR
+
+
+def batches(lab: Lab) -> Any:
+    return lab.plan(
+        Spec("cut", BATCHABLE), Spec("work", WORKER, ("cut",)), Spec("sum", DEFERRED, ("work",)), name="batches"
+    )
+
+
+def cut_into(lab: Lab, claim: Item, count: int) -> Item:
+    """The batchable step's result that creates so many workers and the step that joins them."""
+    plan = batches(lab)
+    workers = [
+        {**new_step(plan, "work", "cut"), "name": f"work_{i:03}", "inputs": {"n": i}, "batch": True}
+        for i in range(count)
+    ]
+    return ok(claim, gv=0, x=[*workers, new_step(plan, "sum", *(str(worker["name"]) for worker in workers))])
+
+
+def test_cutting_into_batches_takes_work_for_each_batch(lab: Lab) -> None:
+    def cut(count: int) -> Work:
+        _, claims = lab.running(batches(lab))
+        item = cut_into(lab, claims["cut"], count)
+        work = work_of(lab.one, lambda: lab.one.advance(item))
+        lab.one.run_all()
+        return work
+
+    assert_linear(cut(SMALL), cut(LARGE))
+
+
+def test_a_decision_in_a_large_task_reads_none_of_the_steps_that_it_has_nothing_to_do_with(lab: Lab) -> None:
+    def decide(others: int) -> Work:
+        plan = lab.plan(
+            Spec("choice", DECISION),
+            Spec("branch", depends_on=("choice",)),
+            *(Spec(f"other_{i}") for i in range(others)),
+            name=f"wide{others}",
+        )
+        _, claims = lab.running(plan)
+        item = ok(claims.pop("choice"), gv=0, x=[new_step(plan, "branch", "choice")])
+        work = work_of(lab.one, lambda: lab.one.advance(item))
+        lab.one.finish(*claims.values())
+        lab.one.run_all()
+        return work
+
+    small, large = decide(5), decide(SMALL)
+
+    assert large.pages <= small.pages * 1.5, (small.pages_of, large.pages_of)
+    assert large.rows <= small.rows * 1.5, large.heaviest
+
+
+def test_the_room_in_the_queue_is_counted_once_for_all_steps_that_become_ready(lab: Lab) -> None:
+    def open_up(width: int) -> Work:
+        plan = lab.plan(Spec("a"), *(Spec(f"b{i}", depends_on=("a",)) for i in range(width)), name=f"fan{width}")
+        _, claims = lab.running(plan)
+        work = work_of(lab.one, lambda: lab.one.finish(claims["a"]))
+        lab.one.run_all()
+        return work
+
+    small, large = open_up(SMALL // 4), open_up(SMALL)
+
+    assert large.pages_of["enqueue_counters"] <= small.pages_of["enqueue_counters"] + 5
+
+
+def wide(lab: Lab, width: int) -> tuple[str, list[Item]]:
+    """A task of so many steps side by side that one step joins, all but that one running; each has failed once."""
+    names = [f"s{i:03}" for i in range(width)]
+    task = lab.submit_one(lab.plan(*map(Spec, names), Spec("end", depends_on=tuple(names)), name=f"wide{width}"))
+    lab.one.advance(*(retry(claim, delay_ms=0) for claim in lab.one.claim(width)))
+    lab.one.call("due", lab.one.args(limit=width))
+    lab.one.execute("set enable_seqscan to off")  # as where tables are large
+    return task, lab.one.claim(width)
+
+
+def reading(lab: Lab, file: str, name: str, **params: Any) -> Callable[[str], Callable[[], Any]]:
+    """The call of a query about a task."""
+    return lambda task: lambda: lab.one.connection.execute(query(file, name), {"task": task, **params}).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "params"),
+    [
+        ("tasks", "report", {}),
+        ("tasks", "progress", {"since": None}),
+        ("tasks", "history", {}),
+        ("client", "steps", {"step": None}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_reading_a_wide_task_takes_work_for_each_step(
+    lone_lab: Lab, file: str, name: str, params: dict[str, Any]
+) -> None:
+    """Among many small ones, which is what the statistics then tell of."""
+    lab = lone_lab
+    lab.submit(lab.chain(1), *({} for _ in range(LARGE)))
+    lab.one.run_all()
+    tasks = [wide(lab, width)[0] for width in (SMALL, LARGE)]
+    lab.one.execute("vacuum analyze")  # no old versions of rows, which one of them might have more of
+    read = reading(lab, file, name, **params)
+
+    assert_linear(*(work_of(lab.one, read(task)) for task in tasks))
+
+
+def test_reading_parked_results_of_a_wide_task_takes_work_for_those_alone(lab: Lab) -> None:
+    def park(width: int) -> Work:
+        _, claims = wide(lab, width)
+        some = [ok(claim) for claim in claims[: SMALL // 2]]
+        lab.one.core("park", {"worker": lab.one.worker, "items": some})
+        return work_of(lab.one, lambda: lab.one.core("parked", {"steps": [item["s"] for item in some]}))
+
+    small, large = park(SMALL), park(LARGE)
+
+    assert large.pages <= small.pages * 2, (small.pages_of, large.pages_of)
+    assert large.rows <= small.rows * 2, large.heaviest
+
+
+def test_a_claim_reads_the_results_that_its_steps_may_read_and_no_other_of_the_task(lab: Lab) -> None:
+    def claim(width: int) -> Work:
+        names = [f"s{i:03}" for i in range(width)]
+        pairs = [Spec(f"t{i:03}", depends_on=(name,)) for i, name in enumerate(names)]
+        lab.submit_one(lab.plan(*map(Spec, names), *pairs, name=f"pairs{width}"))
+        lab.one.finish(*lab.one.claim(width))
+        work = work_of(lab.one, lambda: lab.one.claim(20))
+        lab.one.run_all()
+        return work
+
+    small, large = claim(SMALL), claim(LARGE)
+
+    assert large.pages <= small.pages * 2, (small.pages_of, large.pages_of)
+    assert large.rows <= small.rows * 2, large.heaviest
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_registering_a_template_takes_work_for_each_step(lab: Lab, step: int) -> None:
+    """One chain, and two whose steps alternate; whatever small templates have taught the statistics."""
+    lab.submit(lab.chain(4, name=f"small{step}"))
+    lab.one.execute("analyze")
+
+    def register(length: int) -> Work:
+        specs = (Spec(f"s{i}", depends_on=(f"s{i - step}",) if i >= step else ()) for i in range(length))
+        plan = lab.plan(*specs, name=f"chain{length}")
+        args = {"hash": plan.hash, "plan": json.loads(plan.to_json())}
+        return work_of(lab.one, lambda: lab.one.core("register_template", args))
+
+    assert_linear(register(SMALL), register(LARGE))
+
+
+def test_the_results_above_the_end_of_a_chain_are_found_step_by_step(lab: Lab) -> None:
+    def inputs(length: int) -> Work:
+        task = lab.submit_one(lab.chain(length, name=f"chain{length}"))
+        lab.one.run_all()
+        last = lab.steps(task)[f"s{length - 1}"].workflow_step_uuid
+        answer: dict[str, Any] = {}
+        work = work_of(lab.one, lambda: answer.update(lab.one.core("inputs", {"steps": [str(last)]})))
+        assert len(answer["results"][task]) == length - 1
+        return work
+
+    assert_linear(inputs(SMALL // 4), inputs(SMALL))
+
+
+@pytest.mark.parametrize("status", ["error", "cancelled", "steps_in_process", "waiting_for_retry"])
+@pytest.mark.parametrize(("file", "name"), [("tasks", "list"), ("client", "page"), ("client", "count")])
+def test_tasks_of_a_state_are_found_without_reading_those_that_are_complete(
+    lone_lab: Lab, file: str, name: str, status: str
+) -> None:
+    lab = lone_lab
+    wanted = {"namespace": None, "template": None, "status": status, "since": None, "tags": [], "limit": 5, "offset": 0}
+
+    def look() -> Work:
+        lab.one.execute("vacuum tasker.tasks")  # which takes those that ended from the index of open ones
+        found = query(file, name)
+        params = {**wanted, "most": 100}
+        return work_of(lab.one, lambda: lab.one.connection.execute(found, params).fetchall())
+
+    lab.one.execute("set enable_seqscan to off")  # as where tables are large
+    lab.submit(lab.chain(1), *({} for _ in range(SMALL)))
+    lab.one.run_all()
+    few = look()
+    lab.submit(lab.chain(1), *({} for _ in range(3 * SMALL)))
+    lab.one.run_all()
+    many = look()
+
+    assert many.pages <= few.pages + 5, (few.pages_of, many.pages_of)
+    assert many.rows <= few.rows + 5, many.heaviest

@@ -1,0 +1,56 @@
+"""A command that does not exist is answered with what was probably meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import invoke
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("tsak list", "`tasker task`"),
+        ("wroker", "`tasker worker`"),
+        ("task lsit", "`tasker task list`"),
+        ("task step rest 01 a", "`tasker task step reset`"),
+        ("config vaildate", "`tasker config validate`"),
+        ("help", "`tasker --help`"),
+        ("help task", "`tasker task --help`"),
+        ("task help", "`tasker task --help`"),
+        ("version", "`tasker --version`"),
+        ("submit shop/checkout", "`tasker task submit`"),
+        ("retry 01", "`tasker task retry`"),
+        ("validate x.yaml", "`tasker template validate` or `tasker config validate`"),
+        ("task run hello", "`tasker run`"),
+        ("task ls", "`tasker task list`"),
+        ("task kill 01", "`tasker task cancel`"),
+        ("init", "`tasker config init`"),
+        ("submti", "`tasker task submit`"),
+        ("worker lsit", "`tasker worker list`"),
+        ("worker help", "`tasker worker --help`"),
+    ],
+)
+def test_it_is_guessed(line: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*line.split())
+
+    assert result.exit_code == 2
+    assert meant in result.stderr.partition("Did you mean ")[2].replace("cli ", "tasker "), result.stderr
+
+
+def test_what_resembles_nothing_gets_no_guess() -> None:
+    assert "Error: No such command 'zzzzzz'.\n" in invoke("zzzzzz").stderr
+
+
+def test_the_options_of_a_group_are_no_commands() -> None:
+    assert [invoke(group, "--help").exit_code for group in ("worker", "task", "config")] == [0, 0, 0]
+
+
+def test_a_folder_that_is_named_like_a_command_is_still_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lists").mkdir()
+
+    assert "No such command" not in invoke("worker", "lists").stderr

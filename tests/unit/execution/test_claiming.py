@@ -1,0 +1,194 @@
+"""How a worker asks for work: what it takes, what it tells of itself, and how it goes on after an error."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tasker.errors import DatabaseUnavailable
+from tasker.execution import claiming
+from tasker.execution.claiming import Claimer
+from tasker.execution.settings import WorkerSettings
+from tasker.execution.worker import Worker
+from tasker.messaging.service import MessagingService
+from tasker.services.engine import Engine
+from tasker.services.hearing import Look
+from tasker_memory.backend import MemoryBackend
+from tests.unit.execution.bench import PATIENCE, FakeClock
+
+NOTHING: Any = None
+
+
+class Announced:
+    """A process that waits for announcements."""
+
+    def longest_pause(self) -> float | None:
+        return None
+
+    @contextmanager
+    def look(self, *, polled: bool) -> Iterator[Look]:
+        yield Look()
+
+
+class Chance:
+    """A die that has been thrown."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def random(self) -> float:
+        return self.value
+
+
+class Registry:
+    """A database that knows which workers sleep, and answers claims in turn; without an answer there is no work."""
+
+    def __init__(self) -> None:
+        self.answers: list[dict[str, Any] | Exception] = []
+        self.asleep: set[str] = set()
+        self.marked = asyncio.Event()
+        self.slots: list[int] = []
+
+    async def call(self, function: str, args: Any) -> dict[str, Any]:
+        args = json.loads(args) if isinstance(args, str) else args
+        if "action" in args:
+            (self.asleep.add if args["action"] == "sleep" else self.asleep.discard)(args["worker"])
+            self.marked.set()
+            return {}
+        self.slots.append(args["slots"])
+        answer = self.answers.pop(0) if self.answers else {}
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Bench:
+    """A claimer with its worker, on messages in memory (the claims of which end at once) or in the database."""
+
+    def __init__(self, *, joined: bool, chance: float = 0.5) -> None:
+        self.database, self.lost = Registry(), 0
+        self.backend = MemoryBackend(FakeClock())
+        self.messaging = MessagingService(self.backend)
+        engine = Engine(self.database, self.messaging)  # type: ignore[arg-type]
+        if joined:
+            engine._joined = SimpleNamespace(claim="tasker_pgmq.claim_v1", call="tasker_pgmq.call_v1")  # type: ignore[assignment]
+        settings = WorkerSettings(concurrency=8, drowse_ms=0)
+        self.worker = Worker(
+            "worker one",
+            engine=engine,
+            plans=NOTHING,
+            runner=NOTHING,
+            settings=settings,
+            on_ended=NOTHING,
+            on_given_back=NOTHING,
+        )
+        self.worker.accept = self._accept  # type: ignore[method-assign]
+        self.accepted = 0
+        self.fills = False
+        """True: what it accepts leaves no slot free."""
+        self.claimer = Claimer(
+            engine, self.worker, ["space"], Announced(), Chance(chance), NOTHING, on_lost=self._on_lost
+        )
+
+    async def _accept(self, answer: Any, claims: Sequence[Any] | None = None) -> None:
+        self.accepted += len(answer["claims"])
+        if self.fills:
+            self.worker.slots.running = self.worker.slots.concurrency
+
+    def _on_lost(self) -> None:
+        self.lost += 1
+
+    async def asleep(self) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while self.worker.identity not in self.database.asleep:
+                self.database.marked.clear()
+                await self.database.marked.wait()
+
+
+@contextmanager
+def running(bench: Bench) -> Iterator[asyncio.Task[None]]:
+    task = asyncio.create_task(bench.claimer.run())
+    yield task
+    bench.claimer.drain()
+    task.cancel()
+
+
+async def hint(bench: Bench) -> None:
+    names = {"namespace": "space", "step": str(uuid4()), "task": str(uuid4())}
+    await bench.messaging.send_hints([names])
+
+
+async def test_messages_whose_steps_were_claimed_are_acknowledged() -> None:
+    bench = Bench(joined=False)
+    for _ in range(3):
+        await hint(bench)
+    bench.database.answers = [{"claims": [{}, {}, {}], "popped": 3}]
+    with running(bench):
+        await bench.asleep()
+
+    stats = await bench.messaging.queue_stats(await bench.messaging.ensure_namespace("space"))
+    assert bench.accepted == 3
+    assert (stats.depth, stats.in_flight) == (0, 0)
+
+
+async def test_no_more_slots_are_set_aside_than_there_are_messages() -> None:
+    bench = Bench(joined=False)
+    await hint(bench)
+    with running(bench):
+        await bench.asleep()
+
+    assert max(bench.database.slots) == 1
+
+
+async def test_a_worker_that_found_work_is_not_taken_for_asleep() -> None:
+    bench = Bench(joined=True)
+    with running(bench):
+        await bench.asleep()
+        bench.database.answers = [{"claims": [{}], "popped": 1}]
+        bench.fills = True
+        bench.claimer.wake()
+        async with asyncio.timeout(PATIENCE):
+            while bench.database.asleep:
+                await asyncio.sleep(0.001)
+
+    assert bench.accepted == 1
+
+
+async def test_a_new_incarnation_says_anew_that_it_sleeps() -> None:
+    bench = Bench(joined=True)
+    with running(bench) as task:
+        await bench.asleep()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    bench.worker.identity = "worker two"
+    bench.claimer._draining = False
+    with running(bench):
+        await bench.asleep()
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.25, 0.9])
+async def test_after_an_error_processes_come_back_at_different_times_and_somebody_looks_for_lost_claims(
+    monkeypatch: pytest.MonkeyPatch, chance: float
+) -> None:
+    bench, pauses = Bench(joined=True, chance=chance), list[float]()
+    bench.database.answers = [DatabaseUnavailable("gone")]
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(claiming.asyncio, "sleep", note)
+    with running(bench):
+        await bench.asleep()
+
+    assert pauses == [claiming.BACKOFF_SECONDS * (0.5 + chance)]
+    assert bench.lost == 1

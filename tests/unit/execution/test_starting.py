@@ -1,0 +1,67 @@
+"""Claims that a worker got and cannot start: they take no slot from others, and those who can run them get them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tasker.contracts.plan import Plan
+from tasker.errors import DatabaseUnavailable, PlanUnreadable
+from tasker.execution.held import GivenBack
+from tasker.execution.settings import WorkerSettings
+from tasker.execution.worker import Worker
+
+NOTHING: Any = None
+
+
+class Plans:
+    """A store that answers every request with the same error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def get(self, template: int) -> Plan:
+        raise self.error
+
+
+def worker(error: Exception, given_back: list[GivenBack]) -> Worker:
+    return Worker(
+        "worker",
+        engine=NOTHING,
+        plans=Plans(error),  # type: ignore[arg-type]
+        runner=NOTHING,
+        settings=WorkerSettings(concurrency=4),
+        on_ended=NOTHING,
+        on_given_back=given_back.append,
+    )
+
+
+def claims(count: int) -> list[Mapping[str, Any]]:
+    fields = {"name": "s", "template": 7, "ordinal": 3, "token": 1, "attempt": 1}
+    return [{**fields, "step": f"step {n}", "task": f"task {n}"} for n in range(count)]
+
+
+async def test_slots_of_claims_that_could_not_be_started_are_free_again() -> None:
+    idle = worker(DatabaseUnavailable("gone"), [])
+
+    async def answer(_: int) -> dict[str, Any]:
+        return {"claims": claims(3), "tasks": {}}
+
+    with pytest.raises(DatabaseUnavailable):
+        await idle.offer(answer)
+    assert idle.slots.free == 4
+
+
+async def test_steps_of_a_newer_version_are_given_back_and_not_taken_again() -> None:
+    given_back: list[GivenBack] = []
+    old = worker(PlanUnreadable("made by a newer version"), given_back)
+
+    async def answer(_: int) -> dict[str, Any]:
+        return {"claims": claims(2), "tasks": {}}
+
+    await old.offer(answer)
+    assert [each.note["reason"] for each in given_back] == ["made by a newer version"] * 2
+    assert old.caller(4).unserved == ["7:3"]
+    assert old.slots.free == 4

@@ -1,0 +1,216 @@
+"""What a handler reads and its step cannot have is refused before a task begins, with both places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasker.contracts.plan import Plan
+from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound
+from tasker.handler import HandlerRegistry
+from tasker.services.handlers import Workflow, add_handlers_beside, load_handlers, require_handlers
+from tasker.services.templates import check_handlers, load_path, load_plans, load_workflows
+from tasker.template.schema_keys import listed_properties
+from tests.support.command_line import invoke
+
+HEAD = "from pydantic import BaseModel\nfrom tasker.step_handler.functional import *\n"
+SCHEMA = "input_schema: {type: object, properties: {card: {type: string}, amount: {type: integer}}}"
+TEMPLATE = """name: shop
+namespace: tests
+version: 1.0.0
+SCHEMA
+steps:
+  - {name: cart, handler: cart}
+  - {name: stock, handler: cart}
+  - {name: charge, handler: charge, dependencies: [cart]}
+"""
+CART = '@step_handler("cart")\ndef cart():\n    return {}\n'
+BATCHES = """name: cut
+namespace: tests
+version: 1.0.0
+steps:
+  - {name: cut, handler: cut, type: batchable}
+  - {name: work, handler: cart, type: batch_worker, dependencies: [cut]}
+  - {name: sum, handler: sum, type: deferred, dependencies: [work]}
+"""
+CUT = '@batch_analyzer("cut", worker_template="work")\ndef cut():\n    return BatchConfig(0, 1)\n'
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    (tmp_path / "workflow.yaml").write_text(TEMPLATE.replace("SCHEMA", SCHEMA))
+    return tmp_path
+
+
+def loaded_beside(folder: Path, plan: Plan) -> HandlerRegistry:
+    """What a program has that serves the plan."""
+    registry = load_handlers([])
+    add_handlers_beside(registry, [Workflow(plan, folder)])
+    return registry
+
+
+def refused(folder: Path, handlers: str) -> str:
+    """What is said about the handlers, without and with a plan to run; the same in both."""
+    file = folder / "handlers.py"
+    file.write_text(HEAD + handlers)
+    (plan,) = load_plans(folder)
+    with pytest.raises(HandlerMismatch) as caught:
+        require_handlers(loaded_beside(folder, plan), plan)
+    found = [d for d in check_handlers(load_path(folder), folder, []) if d.code == "T037"]
+    assert [d.message in str(caught.value) and (d.hint or "") in str(caught.value) for d in found] == [True]
+    assert f"({file}:" in found[0].message
+    return f"line {found[0].line}: {found[0].message}: {found[0].hint}"
+
+
+@pytest.mark.parametrize(
+    ("declared", "says"),
+    [
+        ('@depends_on(c="crat")', "reads the result of `crat`, which is no step of tests/shop: did you mean `cart`?"),
+        ('@depends_on(c="xyz")', "the steps above `charge`: `cart`"),
+        ('@depends_on(c="stock")', "which is not above `charge`: add `stock` to the dependencies of `charge`"),
+        ('@depends_on(c="charge")', "a step cannot read its own result"),
+        ('@inputs("c")', "reads the input `c`, which the input_schema of tests/shop does not list"),
+        ('@inputs("c")', "write `additionalProperties: true`"),
+    ],
+)
+def test_what_a_function_reads_must_be_above_it_or_an_input(shop: Path, declared: str, says: str) -> None:
+    said = refused(shop, f'{CART}\n@step_handler("charge")\n{declared}\ndef charge(c=None):\n    return {{}}\n')
+    assert says in said
+    assert said.startswith("line 8: charge (")
+    assert "handlers.py:7)" in said
+
+
+def test_a_model_of_the_inputs_must_fit_the_schema(shop: Path) -> None:
+    model = "class Order(BaseModel):\n    card: str\n    amuont: int\n    note: str = ''\n"
+    said = refused(
+        shop, f'{CART}{model}@step_handler("charge")\n@inputs(Order)\ndef charge(inputs):\n    return {{}}\n'
+    )
+    assert "reads the input `amuont`" in said
+    assert "did you mean `amount`?" in said
+
+
+def test_an_analyzer_names_the_batch_worker_below_it(tmp_path: Path) -> None:
+    (tmp_path / "workflow.yaml").write_text(BATCHES)
+    sums = '@step_handler("sum")\n@depends_on(first="work_001")\ndef sum(first):\n    return {}\n'
+    assert "did you mean `work`?" in refused(tmp_path, CART + CUT.replace('"work"', '"wrok"') + sums)
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ('analyzer="cut", worker_template="wrok"', "puts together `wrok`, which is no batch_worker above `sum`"),
+        ('analyzer="work", worker_template="work"', "reads the analysis of `work`, which is no batchable step above"),
+    ],
+)
+def test_an_aggregator_names_the_batch_worker_above_it_and_its_analyzer(tmp_path: Path, names: str, says: str) -> None:
+    (tmp_path / "workflow.yaml").write_text(BATCHES)
+    sums = f'@batch_aggregator("sum", {names})\ndef sum(batches):\n    return {{}}\n'
+    assert says in refused(tmp_path, CART + CUT + sums)
+
+
+def test_a_batch_worker_has_no_result_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "workflow.yaml").write_text(BATCHES)
+    sums = '@step_handler("sum")\n@depends_on(parts="work")\ndef sum(parts):\n    return {}\n'
+    assert "@batch_aggregator" in refused(tmp_path, CART + CUT + sums)
+
+
+@pytest.mark.parametrize(
+    ("schema", "names"),
+    [
+        (None, None),
+        ({"type": "object"}, None),
+        ({"properties": {"a": {}}}, {"a"}),
+        ({"properties": {"a": {}}, "additionalProperties": False}, {"a"}),
+        ({"properties": {"a": {"properties": {"inner": {}}}}}, {"a"}),
+        ({"properties": {"a": {}}, "additionalProperties": True}, None),
+        ({"properties": {"a": {}}, "additionalProperties": {"type": "string"}}, None),
+        ({"properties": {"a": {}}, "patternProperties": {"^x": {}}}, None),
+        (
+            {"properties": {"a": {}}, "allOf": [{"properties": {"b": {}}}], "then": {"properties": {"c": {}}}},
+            set("abc"),
+        ),
+        ({"properties": {"a": {}}, "oneOf": [{"$ref": "#/$defs/x"}]}, None),
+        ({"properties": {"a": {}}, "dependentSchemas": {"a": {"properties": {"b": {}}}}}, {"a", "b"}),
+    ],
+)
+def test_the_names_that_a_schema_lists(schema: Any, names: set[str] | None) -> None:
+    assert listed_properties(schema) == names
+
+
+UNUSABLE = {
+    "class Charge(StepHandler):\n    handler_name = 'charge'\n": "it has no `call`",
+    "class Charge(StepHandler):\n    pass\n": "it has no `call`",
+    "class Charge:\n    handler_name = 'charge'\n    def call(self): ...\n": "derive it from StepHandler",
+    "def charge(card):\n    return {}\n": 'write @step_handler("charge") above it',
+}
+
+
+@pytest.mark.parametrize("handlers", UNUSABLE)
+def test_what_has_the_name_and_is_no_handler_is_named_with_its_place(shop: Path, handlers: str) -> None:
+    file = shop / "handlers.py"
+    file.write_text(f"from tasker.step_handler import StepHandler\n{HEAD}{CART}{handlers}")
+    if "handler_name" not in handlers and "class" in handlers:
+        (shop / "workflow.yaml").write_text(
+            TEMPLATE.replace("handler: charge", "handler: Charge").replace("SCHEMA", "")
+        )
+    (plan,) = load_plans(shop)
+    with pytest.raises(HandlerNotFound) as caught:
+        require_handlers(loaded_beside(shop, plan), plan)
+    assert f"{file}:7: the " in str(caught.value.hint)
+    assert UNUSABLE[handlers] in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("decorated", "says"),
+    [
+        ("@step_handler\ndef charge():", 'write @step_handler("charge")'),
+        ("@decision_handler\ndef charge():", 'write @decision_handler("charge")'),
+        ("@step_handler('charge')\n@inputs\ndef charge(card):", 'write @inputs("card", "amount")'),
+        ("@step_handler('')\ndef charge():", "needs the name of the handler"),
+    ],
+)
+def test_a_decorator_without_parentheses_is_refused_with_its_line(shop: Path, decorated: str, says: str) -> None:
+    file = shop / "handlers.py"
+    file.write_text(f"{HEAD}{decorated}\n    return {{}}\n")
+    with pytest.raises(HandlerLoadError) as caught:
+        load_handlers([file])
+    line = 3 + decorated.startswith("@step_handler('charge')")
+    assert f"{file}:{line}: @" in str(caught.value)
+    assert says in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_file_left_out_for_its_name_is_named_and_loaded_when_it_is_given(shop: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "test_pay.py").write_text(f'{HEAD}{CART}@step_handler("charge")\ndef charge():\n    return {{}}\n')
+    (plan,) = load_plans(shop / "workflow.yaml")
+    with pytest.raises(HandlerNotFound) as caught:
+        require_handlers(load_handlers([more]), plan)
+    assert f"{more / 'test_pay.py'} has 'charge' and was left out for its name" in str(caught.value.hint)
+    require_handlers(load_handlers([more / "test_pay.py"]), plan)
+
+
+def test_run_and_validate_refuse_what_does_not_fit(shop: Path) -> None:
+    charge = '@step_handler("charge")\n@depends_on(c="crat")\ndef charge(c):\n    return {}\n'
+    (shop / "handlers.py").write_text(HEAD + CART + charge)
+    ran = invoke("run", str(shop), "--data-dir", str(shop / "none"))
+    assert (ran.exit_code, "did you mean `cart`?" in ran.output) == (2, True)
+    assert not (shop / "none").exists()
+    checked = invoke("template", "validate", str(shop), "--handlers", str(shop))
+    assert (checked.exit_code, "T037" in checked.output) == (1, True)
+
+
+def test_a_plan_is_checked_again_when_its_handlers_change(shop: Path) -> None:
+    charge = '@step_handler("charge")\n@depends_on(c="cart")\ndef charge(c):\n    return {}\n'
+    (shop / "handlers.py").write_text(HEAD + CART + charge)
+    workflows = load_workflows(shop)
+    registry = load_handlers(())
+    add_handlers_beside(registry, workflows)
+    require_handlers(registry, workflows[0].plan)
+    require_handlers(registry, workflows[0].plan)
+    (shop / "handlers.py").write_text(HEAD + CART + charge.replace('"cart"', '"stock"'))
+    add_handlers_beside(registry, workflows)
+    with pytest.raises(HandlerMismatch):
+        require_handlers(registry, workflows[0].plan)

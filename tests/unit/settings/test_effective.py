@@ -1,0 +1,233 @@
+"""What `tasker config explain` says is what a process is made with, leaf by leaf, for every kind of process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tasker_nats.settings
+import tasker_rabbitmq.settings
+import tasker_redis.settings
+from tasker.app.configured import UNCONFIGURED, Configured, from_environment
+from tasker.cli.config_options import chosen
+from tasker.cli.config_view import explained
+from tasker.contracts.plan import RetryPolicy
+from tasker.settings.redaction import REDACTED
+
+Leaf = tuple[str, Callable[[Any], Any]]
+BREAKERS, EVENTS = "common.circuit_breakers.component_configs", "event_systems"
+WORKER, ORCHESTRATION = "worker.event_systems.worker", "orchestration.event_systems.orchestration"
+DECISIONS, DISPATCH = "orchestration.decision_points", "worker.mpsc_channels.handler_dispatch"
+DEPTHS, QUEUES = "common.queues.pgmq.queue_depth_thresholds", "common.queues.orchestration_queues"
+
+
+def same(path: str) -> Leaf:
+    return path, lambda value: value
+
+
+def times(path: str, factor: float) -> Leaf:
+    return path, lambda value: value * factor
+
+
+def unless_empty(path: str) -> Leaf:
+    return path, lambda value: value or None
+
+
+def events(system: str, health: str) -> dict[str, Leaf]:
+    return {
+        "system_id": same(f"{system}.system_id"),
+        "deployment_mode": same(f"{system}.deployment_mode"),
+        "lost_poll_ms": same("common.queues.pgmq.poll_interval_ms"),
+        "listen_url": unless_empty("common.database.listen_url"),
+        "health_check_interval_seconds": same(f"{system}.timing.health_check_interval_seconds"),
+        "health_enabled": same(f"{health}.enabled"),
+        "max_consecutive_errors": same(f"{health}.max_consecutive_errors"),
+        "error_rate_threshold_per_minute": same(f"{health}.error_rate_threshold_per_minute"),
+        "performance_monitoring_enabled": same(f"{health}.performance_monitoring_enabled"),
+    }
+
+
+def below(prefix: str, leaves: dict[str, Leaf]) -> dict[str, Leaf]:
+    return {f"{prefix}.{name}": leaf for name, leaf in leaves.items()}
+
+
+LEAVES: dict[str, Leaf] = {
+    "database_url": unless_empty("common.database.url"),
+    "backend": same("common.queues.backend"),
+    "context_limit_bytes": same("common.execution.context_limit_bytes"),
+    "namespaces": (f"{WORKER}.metadata.fallback_poller.supported_namespaces", tuple),
+    "importable": ("worker.handlers.allow", tuple),
+    "search_paths": ("common.task_templates.search_paths", tuple),
+    "shutdown_seconds": times("orchestration.shutdown_timeout_ms", 0.001),
+    "database.statement_timeout_ms": same("common.database.statement_timeout_ms"),
+    "database.connect_wait_seconds": same("common.database.connect_wait_seconds"),
+    "database.pool.max_connections": same("common.database.pool.max_connections"),
+    "database.pool.min_connections": same("common.database.pool.min_connections"),
+    "database.pool.acquire_timeout": same("common.database.pool.acquire_timeout_seconds"),
+    "database.pool.idle_timeout": same("common.database.pool.idle_timeout_seconds"),
+    "database.pool.max_lifetime": same("common.database.pool.max_lifetime_seconds"),
+    "database.pool.slow_acquire": times("common.database.pool.slow_acquire_threshold_ms", 0.001),
+    "queue_names.task_requests": same(f"{QUEUES}.task_requests"),
+    "queue_names.step_results": same(f"{QUEUES}.step_results"),
+    "queue_names.task_finalizations": same(f"{QUEUES}.task_finalizations"),
+    "depth_limits.critical": same(f"{DEPTHS}.critical_threshold"),
+    "depth_limits.overflow": same(f"{DEPTHS}.overflow_threshold"),
+    "retry.max_backoff_ms": times("common.backoff.max_backoff_seconds", 1000),
+    "retry.multiplier": same("common.backoff.backoff_multiplier"),
+    "retry.delays_ms": ("common.backoff.default_backoff_seconds", lambda found: tuple(each * 1000 for each in found)),
+    "worker.concurrency": same(f"{DISPATCH}.max_concurrent_handlers"),
+    "worker.threads": same("worker.execution.threads"),
+    "worker.window": same("common.execution.enqueue_window"),
+    "worker.timeout_ms": same(f"{DISPATCH}.handler_timeout_ms"),
+    "worker.grace_ms": same("worker.lease.grace_ms"),
+    "worker.lease_ms": same("worker.lease.lease_ms"),
+    "worker.result_path": same("worker.execution.result_path"),
+    "worker.result_limit_bytes": same("common.execution.result_limit_bytes"),
+    "worker.completion_buffer.size": same(f"{DISPATCH}.completion_buffer_size"),
+    "worker.completion_buffer.warning_share": same("common.mpsc_channels.overflow_policy.log_warning_threshold"),
+    "worker.starvation_ms": same("worker.mpsc_channels.ffi_dispatch.starvation_warning_threshold_ms"),
+    "worker.loop_lag_ms": same("worker.execution.loop_lag_warning_ms"),
+    "worker.rules.on_blocked": same("common.execution.on_blocked"),
+    "worker.rules.hidden_seconds": same("common.queues.default_visibility_timeout_seconds"),
+    "worker.rules.log_expansions": same(f"{DECISIONS}.enable_detailed_logging"),
+    "worker.rules.limits.max_decision_depth": same(f"{DECISIONS}.max_decision_depth"),
+    "worker.rules.limits.warn_decision_depth": same(f"{DECISIONS}.warn_threshold_depth"),
+    "worker.rules.limits.max_steps_per_decision": same(f"{DECISIONS}.max_steps_per_decision"),
+    "worker.rules.limits.warn_steps_per_decision": same(f"{DECISIONS}.warn_threshold_steps"),
+    "worker.rules.limits.decisions_enabled": same(f"{DECISIONS}.enabled"),
+    "worker.rules.limits.batches_enabled": same("orchestration.batch_processing.enabled"),
+    **below("worker.events", events(WORKER, f"{WORKER}.health")),
+    "worker.events.poll_ms": same(f"{WORKER}.metadata.fallback_poller.polling_interval_ms"),
+    **{
+        f"worker.events.{name}": same(f"{WORKER}.metadata.listener.{name}")
+        for name in (
+            "connection_timeout_seconds",
+            "event_timeout_seconds",
+            "retry_interval_seconds",
+            "max_retry_attempts",
+        )
+    },
+    **below("orchestrator_events", events(ORCHESTRATION, f"{ORCHESTRATION}.health")),
+    "orchestrator_events.poll_ms": times(f"{ORCHESTRATION}.timing.fallback_polling_interval_seconds", 1000),
+    "sweeps.slice": same("common.sweep.slice"),
+    "sweeps.hint_grace_ms": same("common.sweep.hint_grace_ms"),
+    "sweeps.park_grace_ms": same("common.sweep.park_grace_ms"),
+    "sweeps.idle_grace_ms": same("common.sweep.idle_grace_ms"),
+    "sweeps.interval_ms": times(
+        "orchestration.event_systems.task_readiness.timing.fallback_polling_interval_seconds", 1000
+    ),
+    "sweeps.unserved_ms": ("common.sweep.unserved_timeout_seconds", lambda value: value * 1000 or None),
+    "sweeps.forget_ms": times("common.sweep.forget_workers_after_seconds", 1000),
+    "sweeps.storms.failures": same("common.failure_storm.failures"),
+    "sweeps.storms.window_seconds": same("common.failure_storm.window_seconds"),
+    "sweeps.storms.pauses": same("common.failure_storm.pauses"),
+    "sweeps.storms.resume_seconds": same("common.failure_storm.resume_seconds"),
+    **{
+        f"breakers.{ours}.{name}": same(f"{BREAKERS}.{theirs}.{name}")
+        for ours, theirs in (("messaging", "messaging"), ("database", "web"), ("task_readiness", "task_readiness"))
+        for name in ("failure_threshold", "timeout_seconds", "success_threshold")
+    },
+    "breakers.completion.failure_threshold": same("worker.circuit_breakers.ffi_completion_send.failure_threshold"),
+    "breakers.completion.success_threshold": same("worker.circuit_breakers.ffi_completion_send.success_threshold"),
+    "breakers.completion.timeout_seconds": same("worker.circuit_breakers.ffi_completion_send.recovery_timeout_seconds"),
+    "breakers.slow_completion_ms": same("worker.circuit_breakers.ffi_completion_send.slow_send_threshold_ms"),
+    "breakers.settle_seconds": same("common.circuit_breakers.global_settings.min_state_transition_interval_seconds"),
+}
+BY_TWO = {"retry.jitter", "environment", "worker.name"}
+"""What follows from whether somebody sets it, or from two settings: it has tests of its own."""
+NOT_SET = {
+    *("settings", "backend_settings", "worker.batch", "worker.drowse_ms", "sweeps.mend_ms"),
+    *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
+    *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),
+    *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
+    "retry.profile",
+}
+"""What no setting says; the tables of backends are below."""
+
+INHERITED = """
+[common.circuit_breakers.default_config]
+failure_threshold = 10
+timeout_seconds = 60
+success_threshold = 5
+[common.circuit_breakers.component_configs.web]
+timeout_seconds = 7
+[common.queues.pgmq]
+poll_interval_ms = 300
+[common.queues.rabbitmq]
+prefetch_count = 7
+"""
+TIMED = INHERITED + "[worker.event_systems.worker.timing]\nfallback_polling_interval_seconds = 4\n"
+ALONE = "[worker.event_systems.worker.metadata.fallback_poller]\nenabled = false\n"
+
+
+def leaves_of(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for field in fields(value):
+        inner = getattr(value, field.name)
+        if is_dataclass(inner):
+            yield from leaves_of(inner, f"{prefix}{field.name}.")
+        else:
+            yield f"{prefix}{field.name}", inner
+
+
+def assert_told(made: Configured, context: str) -> None:
+    """Every leaf is what `explain` says."""
+    found = chosen(context, None, None, None)
+    for name, value in leaves_of(made):
+        if name in LEAVES:
+            path, meaning = LEAVES[name]
+            told = explained(path, found)["value"]
+            told = found.value(path) if told == REDACTED else told
+            assert value == pytest.approx(meaning(told)) if isinstance(value, float) else value == meaning(told), name
+    kinds = {
+        "rabbitmq": tasker_rabbitmq.settings.RabbitmqSettings,
+        "redis": tasker_redis.settings.RedisSettings,
+        "nats": tasker_nats.settings.NatsSettings,
+    }
+    for backend, kind in kinds.items():
+        used = kind(**made.backend_settings.get(backend, {}))  # type: ignore[arg-type]
+        for name, value in leaves_of(used):
+            if name in ("clock", "url"):  # urls are shown without secrets, if at all
+                continue
+            told = explained(f"common.queues.{backend}.{name}", found)["value"]
+            assert value == told, f"{backend}.{name}"
+
+
+def test_every_leaf_of_a_process_has_a_place_in_the_table() -> None:
+    assert {name for name, _ in leaves_of(replace(UNCONFIGURED, retry=RetryPolicy()))} == {*LEAVES, *BY_TWO, *NOT_SET}
+
+
+@pytest.mark.parametrize("context", ["worker", "orchestration", "complete"])
+@pytest.mark.parametrize("text", ["", INHERITED, TIMED, ALONE], ids=["empty", "inherited", "timed", "alone"])
+def test_explain_tells_what_every_kind_of_process_uses(
+    text: str, context: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "merged.toml").write_text(text)
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(tmp_path / "merged.toml"))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    assert_told(from_environment(context), context)
+
+
+def test_explain_tells_what_a_single_process_without_configuration_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    assert_told(UNCONFIGURED, "complete")
+
+
+def test_an_inherited_value_is_told_with_the_place_that_set_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "merged.toml"
+    file.write_text(TIMED)
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(file))
+    found = chosen("worker", None, None, None)
+    default = "common.circuit_breakers.default_config.failure_threshold"
+    told = explained(f"{BREAKERS}.messaging.failure_threshold", found)
+    assert (told["value"], told["set_by"]) == (10, f"{file}:3, through {default}")
+    own = explained(f"{BREAKERS}.web.timeout_seconds", found)
+    assert (own["value"], own["set_by"]) == (7, f"{file}:7")
+    polled = explained(f"{WORKER}.metadata.fallback_poller.polling_interval_ms", found)
+    assert (polled["value"], polled["set_by"].partition(", ")[0]) == (4000, f"{file}:13")
