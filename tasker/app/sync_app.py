@@ -51,6 +51,7 @@ class SyncTasks(Twin[Tasks]):
     progress = waiting(Tasks.progress)
     template_id = waiting(Tasks.template_id)
     starting_with = waiting(Tasks.starting_with)
+    open_beside = waiting(Tasks.open_beside)
     list = waiting(Tasks.list)
     history = waiting(Tasks.history)
     cancel = waiting(Tasks.cancel)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tasker.app.configured import UNCONFIGURED, configured, from_environment
+from tasker.contracts.plan import RetryPolicy
 from tasker.errors import ConfigurationError
 from tasker.services.configuration import ConfigurationInvalid, assemble, from_sources, generate, load
 from tasker.services.configuration_sources import CONTEXTS, ENVIRONMENTS, Layer, read_layer
@@ -105,7 +107,9 @@ def test_orchestrator_and_worker_need_a_file() -> None:
 
 def test_a_single_process_does_without_a_file() -> None:
     assert from_environment("complete", {}) is UNCONFIGURED
-    assert configured(load("complete", {}).settings) == UNCONFIGURED
+    made = configured(load("complete", {}).settings)
+    assert made.retry == RetryPolicy()
+    assert replace(made, retry=None) == UNCONFIGURED, "but that nobody has said what a fleet's retries are"
 
 
 def test_the_path_variable_wins_and_the_source_is_logged(write: Write, caplog: pytest.LogCaptureFixture) -> None:

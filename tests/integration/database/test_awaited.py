@@ -25,6 +25,7 @@ def test_a_database_that_comes_later_is_waited_for(tmp_path: Path, caplog: pytes
     url = server.url
     assert server.stop()
     with caplog.at_level(logging.DEBUG, "tasker.process"), ThreadPoolExecutor() as threads:
+        caplog.clear()  # of how the database was made
         waiting = threads.submit(reach, url, 120.0)
         until(lambda: "attempt=2" in caplog.text, "two attempts have failed")
         assert not waiting.done()

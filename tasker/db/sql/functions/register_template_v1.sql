@@ -14,6 +14,18 @@ declare
   v_template int;
   v_named_task tasker.named_tasks;
 begin
+  -- what is there as it shall be needs no lock: else a caller's open transaction that submits would keep others waiting
+  select * into v_named_task from tasker.named_tasks
+  where namespace_id = v_namespace and name = v_plan->>'name' and version = v_plan->>'version';
+  if v_named_task.content = v_content then
+    select t.template_id into v_template from tasker.templates t
+    where t.template_id = v_named_task.template_id and ((p_args->>'adopt')::boolean or t.hash = p_args->>'hash');
+    if v_template is not null then
+      return jsonb_build_object('template', v_template, 'namespace', v_namespace,
+        'hash', (select t.hash from tasker.templates t where t.template_id = v_template), 'changed', false);
+    end if;
+  end if;
+
   insert into tasker.named_tasks (namespace_id, name, version) values (v_namespace, v_plan->>'name', v_plan->>'version')
   on conflict (namespace_id, name, version) do nothing;
   select * into v_named_task from tasker.named_tasks

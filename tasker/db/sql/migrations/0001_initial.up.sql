@@ -304,7 +304,7 @@ create table tasker.pause_log (
   reason       text not null,
   created_at   timestamptz not null
 );
-create index on tasker.pause_log (target, created_at);
+create index on tasker.pause_log (target, created_at);   -- storms_v1, queue_open_since
 
 -- How many steps of a namespace are enqueued, and how many have ever left the queue (which gives the rate at which it
 -- drains), in shards so that writers do not wait for each other.
