@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -146,19 +147,30 @@ def test_a_claim_reads_the_results_that_its_steps_may_read_and_no_other_of_the_t
     assert large.rows <= small.rows * 2, large.heaviest
 
 
-@pytest.mark.parametrize("step", [1, 2])
-def test_registering_a_template_takes_work_for_each_step(lab: Lab, step: int) -> None:
-    """One chain, and two whose steps alternate; whatever small templates have taught the statistics."""
-    lab.submit(lab.chain(4, name=f"small{step}"))
+def joined(width: int) -> list[Spec]:
+    names = [f"s{i}" for i in range(width)]
+    return [Spec("first"), *(Spec(name, depends_on=("first",)) for name in names), Spec("last", depends_on=(*names,))]
+
+
+def strands(count: int, length: int) -> list[Spec]:
+    """So many chains, whose steps alternate."""
+    return [Spec(f"s{i}", depends_on=(f"s{i - count}",) if i >= count else ()) for i in range(length)]
+
+
+@pytest.mark.parametrize("shape", [joined, partial(strands, 1), partial(strands, 2)], ids=["fan", "chain", "chains"])
+def test_registering_a_template_takes_work_for_each_step(lone_lab: Lab, shape: Callable[[int], list[Spec]]) -> None:
+    """Whatever the statistics know, who have seen small templates only."""
+    lab = lone_lab
+    lab.submit(lab.chain(4))
+    lab.one.run_all()
     lab.one.execute("analyze")
 
     def register(length: int) -> Work:
-        specs = (Spec(f"s{i}", depends_on=(f"s{i - step}",) if i >= step else ()) for i in range(length))
-        plan = lab.plan(*specs, name=f"chain{length}")
+        plan = lab.plan(*shape(length), name=f"large{length}")
         args = {"hash": plan.hash, "plan": json.loads(plan.to_json())}
         return work_of(lab.one, lambda: lab.one.core("register_template", args))
 
-    assert_linear(register(SMALL), register(LARGE))
+    assert_linear(register(4 * SMALL), register(4 * LARGE))
 
 
 def test_the_results_above_the_end_of_a_chain_are_found_step_by_step(lab: Lab) -> None:

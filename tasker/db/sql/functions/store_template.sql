@@ -34,11 +34,14 @@ begin
       where v_ordinals ? d.name order by 1)
   from jsonb_array_elements(p_plan->'steps') s;
 
+  -- two lists that are joined whatever the statistics say: they may never have seen this many rows of a template
   insert into tasker.template_edges (template_id, from_ordinal, to_ordinal)
-  select v_template, f.ordinal, t.ordinal
-  from tasker.template_steps t cross join lateral unnest(t.parents) p (ordinal)
-  join tasker.template_steps f on f.template_id = v_template and f.ordinal = p.ordinal and f.is_static
-  where t.template_id = v_template and t.is_static;
+  with static as materialized (
+    select t.ordinal, t.parents from tasker.template_steps t where t.template_id = v_template and t.is_static
+  ), pairs as materialized (
+    select unnest(s.parents) as parent, s.ordinal as child from static s
+  )
+  select v_template, p.parent, p.child from pairs p join static s on s.ordinal = p.parent;
   return v_template;
 end
 $$;
