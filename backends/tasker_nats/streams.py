@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
+from tasker.errors import MessagingError
 from tasker_nats.link import Link
 from tasker_nats.settings import NatsSettings
 
@@ -42,9 +44,24 @@ class Streams:
             "max_ack_pending": -1,
         }
         path, request = f"CONSUMER.DURABLE.CREATE.{stream}.{CONSUMER}", {"stream_name": stream, "config": config}
-        if (info := await self._link.api(path, request)) and (acknowledged := info["ack_floor"]["stream_seq"]):
-            # a server that was killed may have kept messages whose acknowledgement it remembers
-            await self._link.api(f"STREAM.PURGE.{stream}", {"seq": acknowledged + 1})
+        if info := await self._link.api(path, request):
+            await self._remove_settled(stream, info["ack_floor"]["stream_seq"])
+
+    async def _remove_settled(self, stream: str, acknowledged: int) -> None:
+        """A server that was killed may have kept messages, up to this one, whose acknowledgement it remembers.
+
+        They go one by one: with a purge, servers forget what is in somebody's hands and never deliver it again.
+        """
+        removed = 0
+        while removed < (first := await self._first(stream)) <= acknowledged:
+            with suppress(MessagingError):  # another process may have been faster
+                await self._link.api(f"STREAM.MSG.DELETE.{stream}", {"seq": first, "no_erase": True})
+            removed = first
+
+    async def _first(self, stream: str) -> int:
+        """The number of the first message that is kept; 0 when there is none."""
+        info = await self._link.api(f"STREAM.INFO.{stream}")
+        return info["state"]["first_seq"] if info and info["state"]["messages"] else 0
 
     async def _ensure(self, stream: str, subject: str, more: dict[str, object]) -> None:
         if await self._link.api(f"STREAM.INFO.{stream}") is None:

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
-SHOWN = re.compile(r"\[(\w+)\]\(\.\./(tests/[\w/]+\.py)\)(?: `(\w+)`)?")
+SHOWN = re.compile(r"\[(\w+)\]\(\.\./((?:tests|tasker/testing)/[\w/]+\.py)\)(?: `(\w+)`)?")
 
 
 def rows() -> list[str]:

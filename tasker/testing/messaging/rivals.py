@@ -50,6 +50,28 @@ class Rivals(Suite):
         assert reads == {message_id: again.get(message_id, 1) for message_id in ids if message_id not in settled}
         assert (await backend.queue_stats(QUEUE)).depth == 0
 
+    async def test_a_process_that_makes_sure_of_a_queue_leaves_alone_what_others_hold_and_gave_back(
+        self, backend: Backend
+    ) -> None:
+        await backend.create_queue(QUEUE)
+        done, held, back, new = await backend.send_messages(QUEUE, [numbered(n) for n in range(4)])
+        for message_id in (done, held, back):
+            assert [message.message_id for message in await backend.receive_messages(QUEUE, 1, HIDDEN)] == [message_id]
+        assert await backend.ack_message(QUEUE, done) is True
+        assert await backend.nack_message(QUEUE, back) is True
+
+        rival = await self.another(backend)
+        await rival.create_queue(QUEUE)
+        await rival.close()
+
+        assert (await backend.queue_stats(QUEUE)).depth == 3
+        assert await backend.nack_message(QUEUE, held) is True
+        received: list[QueuedMessage] = []
+        await _settle_until(lambda: len(received) >= 3, backend, received)
+        reads = {message.message_id: message.read_count for message in received}
+        assert reads == {held: 2, back: 2, new: 1}
+        assert (await backend.queue_stats(QUEUE)).depth == 0
+
 
 async def _settle_until(enough: Callable[[], bool], backend: Backend, received: list[QueuedMessage]) -> None:
     """Receive and acknowledge a few at a time; they go to `received`."""
