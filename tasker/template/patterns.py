@@ -51,16 +51,27 @@ def compiled(pattern: str) -> Pattern:
     """The pattern, ready for use. Raises `PatternRefused` with the reason when it is none, or needs more than time."""
     from pydantic_core import SchemaError, SchemaValidator
 
-    if len(pattern) > LONGEST:
-        raise _refused(pattern, f"it has {len(pattern)} characters, and {LONGEST} is the most")
-    counts = _Counts(pattern)
-    text = "".join(_translated(pattern, counts))
+    text, size = _read(pattern)
     try:
         validator = SchemaValidator({"type": "str", "pattern": text, "regex_engine": "rust-regex"})
     except SchemaError as error:
         reason = str(error).rsplit("error: ", 1)[-1].rsplit("SchemaError: ", 1)[-1].strip().rstrip(".")
         raise _refused(pattern, reason + _advice(reason)) from None
-    return Pattern(validator.isinstance_python, max(1, counts.most, len(text) // 10))
+    return Pattern(validator.isinstance_python, size)
+
+
+def size_of(pattern: str) -> int:
+    """The `size` that the pattern will have, without making it ready. Raises `PatternRefused`."""
+    return _read(pattern)[1]
+
+
+def _read(pattern: str) -> tuple[str, int]:
+    """The pattern as the engine writes it, and its size."""
+    if len(pattern) > LONGEST:
+        raise _refused(pattern, f"it has {len(pattern)} characters, and {LONGEST} is the most")
+    counts = _Counts(pattern)
+    text = "".join(_translated(pattern, counts))
+    return text, max(1, counts.most, len(text) // 10)
 
 
 def _refused(pattern: str, reason: str) -> PatternRefused:

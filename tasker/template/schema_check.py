@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tasker.template.patterns import PatternRefused
-from tasker.template.schema_dialect import MOST_WORK, TooMuchWork, begin, bounded, formats
+from tasker.template.schema_dialect import MOST_WORK, TooMuchWork, begin, bounded, schema_formats, value_formats
 from tasker.template.schema_messages import SchemaProblem, message_of, places_of
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def schema_problems(schema: Mapping[str, Any]) -> list[SchemaProblem]:
     dialect = validator_for(schema, default=unknown) if "$schema" in schema else _default_dialect()
     if dialect is unknown:
         return [SchemaProblem(("$schema",), f"`{schema['$schema']}` is not a dialect of JSON Schema that Tasker knows")]
-    meta = dialect(dialect.META_SCHEMA, format_checker=formats(dialect))
+    meta = dialect(dialect.META_SCHEMA, format_checker=schema_formats(dialect))
     errors = [_best(error) for error in meta.iter_errors(schema)]
     invalid = [SchemaProblem(tuple(error.absolute_path), message_of(error)) for error in errors]
     return list(dict.fromkeys(invalid)) or list(_broken_references(schema, schema, ())) or list(_unusable(schema))
@@ -104,7 +104,7 @@ def _validator(schema: Mapping[str, Any]) -> Validator:
     dialect = validator_for(schema, default=_default_dialect())
     # Without `$schema`: a reference to the top would go on in the dialect that it names, which has no bounds.
     plain = {key: value for key, value in schema.items() if key != "$schema"}
-    made: Validator = bounded(dialect)(plain, registry=_registry(), format_checker=dialect.FORMAT_CHECKER)
+    made: Validator = bounded(dialect)(plain, registry=_registry(), format_checker=value_formats(dialect))
     return made
 
 

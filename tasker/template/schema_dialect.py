@@ -11,13 +11,20 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from tasker.template.patterns import PatternRefused, compiled, search
+from tasker.template.patterns import PatternRefused, compiled, search, size_of
 
 MOST_WORK = 10_000_000
 """Keywords that one check applies, each about a microsecond."""
 
 ERROR_WORK = 20
 """What one error counts, found in an alternative or not: it holds the value as text."""
+
+REGEX_WORK = 250
+"""What making a pattern ready counts, for each of its states: a class of Unicode's letters in the worst case."""
+
+FORMATS = ("date", "email", "idn-email", "ip-address", "ipv4", "ipv6", "time", "uuid")
+"""What `jsonschema` checks by itself, in linear time. Others are checked where a package happens to be installed, with
+patterns of its own: one process would take what another refuses."""
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[Any] | None]
 
@@ -63,12 +70,23 @@ def bounded(dialect: Any) -> Any:
 
 
 @cache
-def formats(dialect: Any) -> Any:
+def schema_formats(dialect: Any) -> Any:
     """The formats of the dialect for checking a schema: a `regex` is one that can be used."""
+    return _formats(dialect, _usable)
+
+
+@cache
+def value_formats(dialect: Any) -> Any:
+    """The formats of the dialect for checking a value. Checks with them raise `TooMuchWork`."""
+    return _formats(dialect, _is_regex)
+
+
+def _formats(dialect: Any, is_regex: Callable[[Any], bool]) -> Any:
     from jsonschema import FormatChecker
 
+    known = dialect.FORMAT_CHECKER.checkers
     checker = FormatChecker(formats=())
-    checker.checkers = {**dialect.FORMAT_CHECKER.checkers, "regex": (_usable, PatternRefused)}
+    checker.checkers = {name: known[name] for name in FORMATS if name in known} | {"regex": (is_regex, PatternRefused)}
     return checker
 
 
@@ -79,6 +97,14 @@ def is_known(name: str, schema: Mapping[str, Any]) -> bool:
 
 def _usable(pattern: Any) -> bool:
     return not isinstance(pattern, str) or compiled(pattern) is not None
+
+
+def _is_regex(value: Any) -> bool:
+    """Not kept: it is data."""
+    if isinstance(value, str):
+        spend(REGEX_WORK * size_of(value))
+        compiled.__wrapped__(value)
+    return True
 
 
 def _counted(name: str, keyword: Keyword) -> Keyword:

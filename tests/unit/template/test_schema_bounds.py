@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tasker.template.schema_check import check_result
+from tasker.template.schema_dialect import value_formats
 
 EXPLODES = "^(a+)+$"
 LONG = "a" * 5000 + "!"
@@ -99,3 +100,43 @@ def test_of_many_problems_the_first_are_told() -> None:
     found = problems({"items": {"type": "null"}}, [1] * 5000)
     assert len(found) == 101
     assert found[0] == "$: there are more problems than these 100"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("(?:a|b|c|d)" * 90_000, id="long"),
+        pytest.param(r"\w{1000}", id="large"),
+        pytest.param("(" * 5000, id="deep"),
+        pytest.param("(?=a)", id="look-around"),
+        pytest.param("[", id="wrong"),
+    ],
+)
+def test_a_regex_in_a_value_is_read_by_the_engine_of_patterns(value: str) -> None:
+    (problem,) = problems({"format": "regex"}, value)
+    assert "cannot be used" in problem
+
+
+def test_regexes_in_a_value_are_read_until_the_check_has_taken_too_much() -> None:
+    schema = {"items": {"format": "regex"}}
+    assert problems(schema, [f"^[a-z]+-{n}$" for n in range(10_000)]) == []
+
+    (problem,) = problems(schema, [r"\w{900}" + str(n) for n in range(100)])
+    assert "takes more than 10000000 steps" in problem
+
+
+@pytest.mark.parametrize("draft", [3, 4, 7])
+def test_no_format_of_a_value_is_checked_by_what_happens_to_be_installed(draft: int) -> None:
+    """Such packages bring patterns of their own, and another process may have none."""
+    from jsonschema.validators import validator_for
+
+    dialect = validator_for({"$schema": f"http://json-schema.org/draft-0{draft}/schema#"})
+    checker = dialect.FORMAT_CHECKER
+    checker.checkers["hostname"] = (lambda value: False, ())
+    try:
+        value_formats.cache_clear()
+        assert "hostname" not in value_formats(dialect).checkers
+    finally:
+        del checker.checkers["hostname"]
+        value_formats.cache_clear()
+    assert {"email", "regex"} <= value_formats(dialect).checkers.keys()
