@@ -11,7 +11,7 @@ from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
 from tasker.services.handlers import Workflow, add_handlers_beside
 from tasker.services.plans import PlanStore
-from tasker.services.targets import choose_plan, registered_name
+from tasker.services.targets import choose_workflow, registered_name
 from tasker.services.templates import find_templates, load_workflows
 
 
@@ -41,8 +41,8 @@ class TargetPlans:
         of a plan.
         """
         if isinstance(target, str | Path) and Path(target).exists():
-            plans = self._of_path(str(target), environment or default_environment, named=environment is not None)
-            return choose_plan(plans, template, str(target))
+            found = self._of_path(str(target), environment or default_environment, named=environment is not None)
+            return choose_workflow(found, template, str(target)).plan
         if environment is not None:
             raise UsageError(
                 f"the environment {environment!r} cannot be applied: the template is compiled already",
@@ -50,7 +50,7 @@ class TargetPlans:
             )
         return target if isinstance(target, Plan) else (await self._plans.find(*registered_name(str(target)))).plan
 
-    def _of_path(self, path: str, environment: str | None, *, named: bool) -> tuple[Plan, ...]:
+    def _of_path(self, path: str, environment: str | None, *, named: bool) -> Sequence[Workflow]:
         """Compiled again when a file was edited since; tasks that run keep what they were submitted with."""
         known = self._compiled.get((path, environment, named))
         if known is None or known.stamps != _stamps(known.stamps):
@@ -58,7 +58,7 @@ class TargetPlans:
             known = Compiled(_stamps(files), load_workflows(path, environment, named=named))
             add_handlers_beside(self._registry, known.workflows)
             self._compiled[path, environment, named] = known
-        return tuple(workflow.plan for workflow in known.workflows)
+        return known.workflows
 
 
 def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:

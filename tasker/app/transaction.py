@@ -16,8 +16,8 @@ from tasker.errors import UsageError
 from tasker.messaging.registry import load_backend
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, registered_plan
 from tasker.services.submission import Drafts, Request, Submitted
-from tasker.services.targets import choose_plan, registered_name
-from tasker.services.templates import load_plans
+from tasker.services.targets import choose_workflow, registered_name
+from tasker.services.templates import load_workflows
 
 
 def submit_in(
@@ -80,13 +80,13 @@ def _submit(
 
 def _find(transaction: CallerTransaction, target: str, template: str | None, environment: str | None) -> Plan:
     if Path(target).exists():
-        return choose_plan(_plans_of(target, environment), template, target)
+        return choose_workflow(_workflows_of(target, environment), template, target).plan
     return registered_plan(transaction, *registered_name(target))
 
 
 @cache
-def _plans_of(path: str, environment: str | None) -> tuple[Plan, ...]:
-    return load_plans(path, environment)
+def _workflows_of(path: str, environment: str | None) -> tuple[Workflow, ...]:
+    return load_workflows(path, environment)
 
 
 @cache

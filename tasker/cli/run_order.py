@@ -138,16 +138,12 @@ def kept_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
 
 
 def _compiled(path: Path, order: RunOrder, configuration: Configured) -> Workflow:
+    from tasker.services.targets import choose_workflow
     from tasker.services.templates import load_workflows
 
     asked = order.environment
     workflows = load_workflows(path, asked or configuration.environment, named=asked is not None)
-    found = [workflow for workflow in workflows if order.template in (None, workflow.plan.name)]
-    if len(found) == 1:
-        return found[0]
-    problem = f"has no template {order.template!r}" if not found else f"holds {len(found)} templates"
-    names = ", ".join(dict.fromkeys(workflow.plan.name for workflow in workflows))
-    raise UsageError(f"{path} {problem}; it has: {names}", hint="choose one with --template NAME")
+    return choose_workflow(workflows, order.template, str(path))
 
 
 def _input_folder(path: Path | None) -> Path | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tasker.contracts.plan import Plan
 from tasker.errors import UsageError
+from tasker.services.handlers import Workflow
 
 
 class RegisteredName(NamedTuple):
@@ -29,11 +29,15 @@ def registered_name(target: str) -> RegisteredName:
     return RegisteredName(namespace, name, version or None)
 
 
-def choose_plan(plans: Sequence[Plan], name: str | None, target: str) -> Plan:
-    """The only plan, or the one of that name. Raises `UsageError` that lists what there is."""
-    found = [plan for plan in plans if name in (None, plan.name)]
+def choose_workflow(workflows: Sequence[Workflow], name: str | None, target: str) -> Workflow:
+    """The only workflow, or the one of that name. Raises `UsageError` that lists what the target has."""
+    found = [workflow for workflow in workflows if name in (None, workflow.plan.name)]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(plan.name for plan in plans)
-    problem = f"has no template {name!r}" if name else "holds several templates"
-    raise UsageError(f"{target} {problem}; it has: {names}", hint="choose one with --template NAME")
+    names = ", ".join(dict.fromkeys(workflow.plan.name for workflow in workflows))
+    if not found:
+        raise UsageError(f"{target} has no template {name!r}; it has: {names}", hint="choose one with --template NAME")
+    same = len({workflow.plan.name for workflow in found}) == 1
+    hint = "name the file of one" if same else "choose one with --template NAME"
+    of_name = f" called {found[0].plan.name!r}" if same else ""
+    raise UsageError(f"{target} holds {len(found)} templates{of_name}; it has: {names}", hint=hint)

@@ -13,6 +13,8 @@ from tasker.cli.main import cli
 from tasker.cli.options import Database
 from tasker.cli.run_order import RunOrder, existing_path, kept_sources, prepare_order
 from tasker.errors import HandlerNotFound, InputInvalid, UsageError
+from tasker.services.targets import choose_workflow
+from tasker.services.templates import load_workflows
 from tests.support.command_line import invoke, write_workflow
 
 TEMPLATE = """
@@ -113,6 +115,19 @@ def test_a_file_with_several_templates_needs_a_name(folder: Path) -> None:
     assert chosen.name == "farewell"
 
 
+def test_two_versions_of_a_template_in_a_folder_are_told_apart_by_their_files(folder: Path) -> None:
+    text = (folder / "workflow.yaml").read_text(encoding="utf-8")
+    (folder / "workflow.yaml").rename(folder / "one.yaml")
+    (folder / "two.yaml").write_text(text.replace("version: 1.0.0", "version: 1.1.0"), encoding="utf-8")
+
+    for template in (None, "greeting"):
+        with pytest.raises(UsageError, match="holds 2 templates called 'greeting'") as caught:
+            prepare_order(RunOrder(str(folder), template=template))
+        assert caught.value.hint == "name the file of one"
+    with pytest.raises(UsageError, match="holds 2 templates called 'greeting'"):
+        choose_workflow(load_workflows(folder), "greeting", str(folder))
+
+
 @pytest.mark.parametrize("target", ["shop/checkout", "shop/checkout:1.2.0"])
 def test_a_name_with_a_namespace_is_looked_up_in_the_database(target: str) -> None:
     assert existing_path(target) is None
@@ -134,7 +149,7 @@ def test_a_path_that_does_not_exist_is_said(target: str) -> None:
         (("missing", "--timeout", "0"), "--timeout"),
         (("missing", "--concurrency", "0"), "--concurrency"),
         (("missing", "--data-dir", "x"), "--database-url names another one"),
-        (("missing", "--priority", "3000000000"), "3000000000 is not in the range"),
+        (("missing", "--priority", "3000000000"), "3000000000 is not in the range -2147483648<=x<=2147483647"),
         (("--resume", "01a1fad1", "--env", "prod"), "leave out --input, --set and --env"),
     ],
 )
