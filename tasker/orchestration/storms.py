@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from dataclasses import dataclass
 
-from tasker.services.engine import Engine
+from tasker.services.engine import Args, Engine
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -46,9 +46,15 @@ class StormWatch:
             "pauses": settings.pauses,
             "resume_seconds": settings.resume_seconds,
         }
+        while await self._act(args):
+            pass
+
+    async def _act(self, args: Args) -> bool:
+        """Begin or end one pause; True when there may be more to do."""
         answer = await self._engine.call("storms", args)
         for storm in answer.get("paused") or ():
             self.paused[storm["target"]] += 1
             _log.error("failure_storm paused=%s reason=%s", storm["target"], storm["reason"])
         for target in answer.get("resumed") or ():
             _log.warning("failure_storm_over resumed=%s", target)
+        return bool(answer.get("more"))

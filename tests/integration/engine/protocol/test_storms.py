@@ -157,3 +157,35 @@ async def test_of_two_that_look_at_once_one_pauses_and_the_other_waits_for_nobod
         assert len(lab.one.core("storms", args)["paused"]) == 1
         assert lab.two.core("storms", args) == {"paused": [], "resumed": []}
     assert pauses(lab) == [(lab.namespace, None, None, "tasker")]
+
+
+async def test_storms_in_several_namespaces_are_dealt_with_in_one_look_and_locked_one_at_a_time(
+    orchestra: Orchestra,
+) -> None:
+    """Whoever holds rows of several namespaces has locked them in an order of its own: so one is held, and no other."""
+    lab = orchestra.lab
+    other = Lab(lab.url)
+    try:
+        names = sorted([lab.namespace, other.namespace])
+        for each in (other, lab):
+            fail_once(each, "order", 4)
+        assert locked_by_a_look(lab, resume_seconds=60) == 1
+        await watch(orchestra, resume_seconds=60).look()
+        assert sorted(name for name, *_ in pauses(lab)) == names
+
+        lab.observer.execute("update tasker.pauses set paused_at = paused_at - interval '61 seconds'")
+        assert locked_by_a_look(lab, resume_seconds=60) == 1
+        await watch(orchestra, resume_seconds=60).look()
+        assert pauses(lab) == []
+    finally:
+        other.close()
+
+
+def locked_by_a_look(lab: Lab, **settings: Any) -> int:
+    """How many namespaces one call has locked when it ends; it is rolled back."""
+    args = {"failures": 3, "window_seconds": 600, "pauses": "namespace", **settings}
+    everything = lab.observer.value("select count(*) from tasker.task_namespaces")
+    with lab.one.connection.transaction(force_rollback=True):
+        lab.one.core("storms", args)
+        free = "select count(*) from (select from tasker.task_namespaces for update skip locked) x"
+        return int(everything - lab.observer.value(free))
