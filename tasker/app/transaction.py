@@ -15,6 +15,7 @@ from tasker.db.caller_transaction import CallerTransaction, caller_transaction, 
 from tasker.errors import UsageError
 from tasker.messaging.registry import load_backend
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, registered_plan
+from tasker.services.handlers import Workflow
 from tasker.services.submission import Drafts, Request, Submitted
 from tasker.services.targets import choose_workflow, registered_name
 from tasker.services.templates import load_workflows

@@ -17,5 +17,8 @@ MAX_MULTIPLIER = 100
 MAX_COUNT = 2**31 - 1
 """Items, batches: what an integer column holds."""
 
+MOST_BATCHES = 50_000
+"""That one step may cut its work into, where the configuration says nothing else."""
+
 MIN_PRIORITY, MAX_PRIORITY = -(2**31), 2**31 - 1
 """Of a task, as its column holds it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasker.contracts.limits import MOST_BATCHES
 from tasker.contracts.plan import StepPlan, StepType
 from tasker.lifecycle.batches import Batches
 from tasker.lifecycle.decisions import Decision
@@ -21,6 +22,8 @@ class Limits:
     warn_steps_per_decision: int = 50
     decisions_enabled: bool = True
     batches_enabled: bool = True
+    max_batches_per_step: int = MOST_BATCHES
+    """They are created in one transaction, which the database gives a limited time."""
 
 
 DEFAULT_LIMITS = Limits()
@@ -93,6 +96,17 @@ def _candidates(growth: Growth) -> tuple[str, ...]:
     by_name = growth.plan.by_name
     unnamed = {StepType.DEFERRED, StepType.BATCH_WORKER}
     return tuple(name for name in growth.plan.dependents[growth.parent.name] if by_name[name].type not in unnamed)
+
+
+def check_batches(parent: StepPlan, outcome: Batches, limits: Limits) -> None:
+    """Refuses more batches than one step may have."""
+    count = len(outcome.cursors)
+    if count > limits.max_batches_per_step:
+        raise OutcomeError(
+            OutcomeProblem.TOO_MANY_STEPS,
+            f"'{parent.name}' cuts {count} batches, at most {limits.max_batches_per_step} are allowed",
+            hint="cut larger batches, or raise orchestration.batch_processing.max_batches_per_step",
+        )
 
 
 def worker_pattern(growth: Growth, outcome: Batches) -> tuple[str | None, list[str]]:

@@ -20,7 +20,7 @@ from tasker.lifecycle.batches import (
     parse_batches,
     worker_inputs,
 )
-from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits, check_depth, check_names, worker_pattern
+from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits, check_batches, check_depth, check_names, worker_pattern
 from tasker.lifecycle.convergence import in_untaken_branch
 from tasker.lifecycle.decisions import NO_BRANCHES, Decision, parse_decision
 from tasker.lifecycle.growth import Growth
@@ -89,6 +89,7 @@ def _cut(plan: Plan, step: StepPlan, outcome: Batches, existing: Existing, limit
             f"'{step.name}' is batchable, and batch processing is disabled",
             hint="set orchestration.batch_processing.enabled to true",
         )
+    check_batches(step, outcome, limits)
     growth = Growth(plan, step, existing)
     pattern, warnings = worker_pattern(growth, outcome)
     if pattern and growth.exists(pattern):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.execution import Verdict
 from tasker.contracts.plan import EXPANDING, Plan
 from tasker.db.connection import DataRefused
-from tasker.errors import PlanUnreadable
+from tasker.errors import DatabaseError, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import Change, simple_change, with_growth
 from tasker.orchestration.halving import halved
+from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced, Caller
@@ -21,6 +22,11 @@ from tasker.services.graph import plan_growth
 from tasker.services.plans import PlanStore
 
 Row = Mapping[str, Any]
+UNUSABLE = "result_unusable"
+WORN = (
+    f"its result was taken {MOST_RECEPTIONS} times and the step never ended: each process that took it ended or stood"
+    " still meanwhile; see the orchestrators' logs"
+)
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -31,7 +37,8 @@ class Ended:
     advanced: Advanced = field(default_factory=Advanced)
     done: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
-    """Still parked: somebody keeps the task, its graph keeps changing, or its template cannot be read here."""
+    """Still parked: somebody keeps the task, its graph keeps changing, its template cannot be read here, or ending it
+    takes too long."""
     unknown: set[str] = field(default_factory=set)
     """This database has never had them."""
 
@@ -60,19 +67,36 @@ class Ending:
         self._caller, self._repairs, self._wait = caller, repairs, wait
         self._ended = Ended()
 
-    async def end(self, steps: Sequence[str]) -> Ended:
-        """Complete, retry or fail them; those that are not parked any more are left alone."""
+    async def end(self, steps: Sequence[str], worn: Set[str] = frozenset()) -> Ended:
+        """Complete, retry or fail them; those that are not parked any more are left alone. Those that are `worn` fail:
+        nobody is to try it again."""
         found = await self._engine.read("parked", {"steps": list(steps)})
         self._ended.unknown |= set(found.get("unknown") or ())
         plain: list[Row] = []
         expanding: list[Row] = []
         for row in found["items"]:
-            if (plan := await self._plan_of(row)) is not None:
+            if row["step"] in worn:
+                _log.error("parked_result_given_up step=%s task=%s", row["step"], row["task"])
+                await self._fail(row, WORN, UNUSABLE)
+            elif (plan := await self._plan_of(row)) is not None:
                 (expanding if _expands(row, plan) else plain).append(row)
         await halved(plain, self._move, self._refuse)
         for row in expanding:
-            await halved([row], self._expand, self._refuse)
+            await self._expand_alone(row)
         return self._ended
+
+    async def _expand_alone(self, row: Row) -> None:
+        """One that cannot be planned, or takes too long to write, holds up no other."""
+        try:
+            await halved([row], self._expand, self._refuse)
+        except StatementTimeout as error:
+            _log.warning("parked_result_takes_too_long step=%s task=%s reason=%s", row["step"], row["task"], error)
+            self._ended.later.add(row["step"])
+        except (DatabaseError, MessagingError):
+            raise
+        except Exception as error:  # whatever it is, it would be the same every time
+            _log.exception("parked_result_unusable step=%s task=%s", row["step"], row["task"])
+            await self._fail(row, f"what the step decided cannot be planned: {error!r}", UNUSABLE)
 
     async def _plan_of(self, row: Row) -> Plan | None:
         """None where a newer release has stored what this one cannot read: others may (rule 24)."""
@@ -111,7 +135,10 @@ class Ending:
     async def _refuse(self, row: Row, error: DataRefused) -> None:
         """The step fails with what the database said. Where that is refused, too, it stays parked for a person."""
         _log.warning("parked_result_refused step=%s task=%s reason=%s", row["step"], row["task"], error)
-        change = _failed(row, refusal(error), Verdict.NOT_STORABLE)
+        await self._fail(row, refusal(error), Verdict.NOT_STORABLE)
+
+    async def _fail(self, row: Row, message: str, error_type: str) -> None:
+        change = _failed(row, message, error_type)
         try:
             self._ended.take([change], await self._bring([change]))
         except DataRefused as again:

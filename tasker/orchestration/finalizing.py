@@ -6,8 +6,11 @@ import logging
 from collections.abc import Sequence
 
 from tasker.contracts.messaging import QueuedMessage
+from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, TaskerError, TaskNotFound
+from tasker.orchestration.halving import halved
+from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine import Engine
 from tasker.services.exchange import Advanced, Caller
 from tasker.services.task_requests import finalization_of
@@ -15,11 +18,18 @@ from tasker.services.task_requests import finalization_of
 _log = logging.getLogger("tasker.orchestration")
 
 
+NEVER_EVALUATED = (
+    f"it was taken {MOST_RECEPTIONS} times and its task never evaluated: each process that took it ended or stood still"
+    " meanwhile; see the orchestrators' logs"
+)
+
+
 class Finalizations:
     """Evaluates tasks from their rows, under their locks. For a task that has ended that is nothing (RT-12)."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._receptions = Receptions(engine, engine.messaging.receive_task_finalizations)
 
     def longest_pause(self) -> float:
         """Seconds until messages of a crashed process are visible again."""
@@ -28,31 +38,48 @@ class Finalizations:
     async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
         """Take up to `limit` messages and evaluate their tasks; how many messages there were.
 
-        Raises `DatabaseError`, after which the messages come again.
+        What names no task, and what the database refuses, is set aside. Raises `DatabaseError`, after which the
+        messages come again.
         """
-        messages = await self._engine.messaging.receive_task_finalizations(limit, self._engine.rules.hidden_seconds)
-        advanced = Advanced()
+        messages, advanced = await self._receptions.take(limit), Advanced()
+        parts = apart(messages)
         try:
-            if tasks := await self._tasks(messages):
-                advanced.add(await self._engine.call("settle", {"tasks": tasks}))
+            while parts:
+                await self._evaluate(parts[0], advanced)
+                await self._engine.messaging.ack_messages(parts.pop(0))
         except DatabaseError:
-            await self._engine.give_back(messages)
+            await self._receptions.give_back([message for part in parts for message in part])
             raise
-        await self._engine.messaging.ack_messages(messages)
         return len(messages), advanced
 
-    async def _tasks(self, messages: Sequence[QueuedMessage]) -> list[str]:
-        """The tasks that exist; what names none is set aside."""
-        asked = {message: task for message in messages if (task := await self._decoded(message))}
-        rows = await self._engine.connection.execute(query("tasks", "known"), {"tasks": list(asked.values())})
-        known = {task for (task,) in rows}
-        for message, task in asked.items():
-            if task not in known:
+    async def _evaluate(self, messages: Sequence[QueuedMessage], advanced: Advanced) -> None:
+        asked = await self._asked(messages)
+
+        async def settle(tasks: Sequence[str]) -> None:
+            advanced.add(await self._engine.call("settle", {"tasks": list(tasks)}))
+
+        async def refuse(task: str, error: DataRefused) -> None:
+            for message in asked[task]:
+                await self._refuse(message, error)
+
+        await halved(sorted(asked), settle, refuse)
+
+    async def _asked(self, messages: Sequence[QueuedMessage]) -> dict[str, list[QueuedMessage]]:
+        """The tasks that exist, with the messages that name them; what names none is set aside."""
+        asked: dict[str, list[QueuedMessage]] = {}
+        for message in messages:
+            if (task := await self._decoded(message)) is not None:
+                asked.setdefault(task, []).append(message)
+        rows = await self._engine.connection.execute(query("tasks", "known"), {"tasks": list(asked)})
+        for task in asked.keys() - {task for (task,) in rows}:
+            for message in asked.pop(task):
                 await self._refuse(message, TaskNotFound(f"no task {task} in this database"))
-        return sorted(known)
+        return asked
 
     async def _decoded(self, message: QueuedMessage) -> str | None:
         try:
+            if came_too_often(message):
+                raise TaskerError(NEVER_EVALUATED)
             return finalization_of(message.payload)
         except TaskerError as error:
             await self._refuse(message, error)

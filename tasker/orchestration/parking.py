@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from tasker.errors import DatabaseError, MessagingError
 from tasker.orchestration.changes import Change, change_of, items_text
 from tasker.orchestration.ending import Ended, Ending
 from tasker.orchestration.halving import halved
+from tasker.orchestration.receptions import Receptions, apart, came_too_often
 from tasker.orchestration.results import Processor, not_storable
 from tasker.resilience.outage import level_of
 from tasker.services.engine import UNKNOWN_STEP, Engine, log_unknown
@@ -79,6 +80,7 @@ class ParkedResults:
 
     def __init__(self, engine: Engine, processor: Processor, plans: PlanStore) -> None:
         self._engine, self._processor, self._plans = engine, processor, plans
+        self._receptions = Receptions(engine, engine.messaging.receive_step_results)
         self._put_off = False
 
     def longest_pause(self) -> float:
@@ -88,26 +90,35 @@ class ParkedResults:
     async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
         """Take messages of the results queue and end their steps; how many messages there were.
 
-        What points to no step is set aside (RT-49); what cannot be ended now comes again after `LATER_SECONDS`. Raises
-        `DatabaseError`, after which all messages come again.
+        What points to no step is set aside (RT-49); what cannot be ended now comes again after `LATER_SECONDS`. A step
+        over which each process ended fails. Raises `DatabaseError`, after which all messages come again.
         """
-        messages = await self._engine.messaging.receive_step_results(limit, self._engine.rules.hidden_seconds)
+        messages, advanced = await self._receptions.take(limit), Advanced()
+        parts, later = apart(messages), False
         try:
-            pointed = [(message, await self._step_of(message)) for message in messages]
-            ended = await self.end([step for _, step in pointed if step], caller)
-            for message, step in pointed:
-                if step in ended.unknown:
-                    await self._keep(message, step)
-            await self._still_parked(ended.later)
+            while parts:
+                later |= await self._end_of(parts[0], caller, advanced)
+                parts.pop(0)
         except DatabaseError:
-            await self._engine.give_back(messages)
+            await self._receptions.give_back([message for part in parts for message in part])
             raise
+        self._put_off = later or (self._put_off and not messages)
+        return len(messages), advanced
+
+    async def _end_of(self, messages: Sequence[QueuedMessage], caller: Caller, advanced: Advanced) -> bool:
+        """End the steps of these messages and settle them; True when some come again later."""
+        pointed = [(message, await self._step_of(message)) for message in messages]
+        worn = {step for message, step in pointed if step and came_too_often(message)}
+        ended = await self.end([step for _, step in pointed if step], caller, worn=worn)
+        advanced.join(ended.advanced)
+        for message, step in pointed:
+            if step in ended.unknown:
+                await self._keep(message, step)
+        await self._still_parked(ended.later)
         later = [message for message, step in pointed if step in ended.later]
-        for message in later:
-            await self._engine.messaging.nack_message(message.queue, message.message_id, LATER_SECONDS)
+        await self._receptions.give_back(later, LATER_SECONDS)
         await self._engine.messaging.ack_messages([message for message in messages if message not in later])
-        self._put_off = bool(later) or (self._put_off and not messages)
-        return len(messages), ended.advanced
+        return bool(later)
 
     async def _keep(self, message: QueuedMessage, step: str) -> None:
         log_unknown(message.queue, step)
@@ -128,16 +139,22 @@ class ParkedResults:
             return None
 
     async def end(
-        self, steps: Sequence[str], caller: Caller, repairs: str | None = None, *, wait: bool = True
+        self,
+        steps: Sequence[str],
+        caller: Caller,
+        repairs: str | None = None,
+        *,
+        wait: bool = True,
+        worn: Set[str] = frozenset(),
     ) -> Ended:
         """Complete, retry or fail these steps as they were parked; steps that have moved on are left alone.
 
         `repairs` is the kind of repair that this counts as; with `wait` False, tasks that somebody else is changing are
-        passed over. One whose values the database refuses fails alone.
+        passed over. One whose values the database refuses fails alone, and so do those that are `worn`.
         """
         if not steps:
             return Ended()
-        return await Ending(self._engine, self._processor, self._plans, caller, repairs, wait).end(steps)
+        return await Ending(self._engine, self._processor, self._plans, caller, repairs, wait).end(steps, worn)
 
 
 def _refused(verdicts: Mapping[str, str]) -> dict[str, Verdict]:

@@ -16,6 +16,7 @@ from tasker.contracts.messaging import QueuedMessage
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError
 from tasker.orchestration.halving import halved
+from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine import Answer, Engine
 from tasker.services.exchange import Advanced, Caller
 from tasker.services.plans import PlanStore, Registered
@@ -28,9 +29,6 @@ _log = logging.getLogger("tasker.orchestration")
 Name = tuple[str, str, str | None]
 Kind = tuple[Name, bool]
 """What is admitted together: the requests for one template that are urgent, or are not."""
-
-MOST_RECEPTIONS = 5
-"""A request that came so often and was never met has ended, or stopped, each process that took it."""
 
 PUT_OFF_SECONDS = 5.0
 """How long no message is taken at most after a namespace was full: requests for others are behind them."""
@@ -59,8 +57,8 @@ class TaskRequests:
         self._engine, self._plans, self._drafts = engine, plans, drafts
         self._clock, self._admission = clock, admission
         self._not_before = -math.inf
+        self._receptions = Receptions(engine, engine.messaging.receive_task_requests)
         self._open: dict[int, QueuedMessage] = {}
-        self._careful = True
 
     def longest_pause(self) -> float:
         """Seconds until requests that were put off are due, else until those of a crashed process are visible."""
@@ -74,39 +72,17 @@ class TaskRequests:
         """
         if self._clock.monotonic() < self._not_before:
             return 0, Advanced()
-        messages = await self._taken(limit)
+        messages = await self._receptions.take(limit)
         self._open = {message.message_id: message for message in messages}
         advanced = Advanced()
         try:
-            for part in _apart(messages):
+            for part in apart(messages):
                 for (name, _), asked in (await self._decoded(part)).items():
                     await self._create_of(name, asked, advanced)
         except DatabaseError:
-            await self._give_back(list(self._open.values()))
+            await self._receptions.give_back(list(self._open.values()))
             raise
         return len(messages), advanced
-
-    async def _taken(self, limit: int) -> list[QueuedMessage]:
-        """Up to `limit` messages; one alone where the last process may have ended over one of them.
-
-        What lies behind such a message is not received with it: it would be counted for what that one does.
-        """
-        messages = await self._received(1 if self._careful else limit)
-        if self._careful and messages and not _came_before(messages[0]) and limit > 1:
-            messages += await self._received(limit - 1)
-        self._careful = any(map(_came_before, messages)) if messages else self._careful
-        return messages
-
-    async def _received(self, limit: int) -> list[QueuedMessage]:
-        return await self._engine.messaging.receive_task_requests(limit, self._engine.rules.hidden_seconds)
-
-    async def _give_back(self, messages: Sequence[QueuedMessage]) -> None:
-        """As new messages, at the end, where the next reception would be the last: it is not their fault."""
-        last = [message for message in messages if message.read_count >= MOST_RECEPTIONS]
-        await self._engine.give_back([message for message in messages if message not in last])
-        if last:
-            await self._engine.messaging.backend.send_messages(last[0].queue, [message.payload for message in last])
-            await self._ack(last)
 
     async def _ack(self, messages: Sequence[QueuedMessage]) -> None:
         await self._engine.messaging.ack_messages(messages)
@@ -118,7 +94,7 @@ class TaskRequests:
         found: dict[Kind, list[tuple[QueuedMessage, TaskRequest]]] = {}
         for message in messages:
             try:
-                if message.read_count > MOST_RECEPTIONS:
+                if came_too_often(message):
                     raise TaskerError(NEVER_MET)
                 request = TaskRequest.decode(message.payload)
             except Exception as error:  # whatever it is, it would be the same every time
@@ -212,14 +188,3 @@ class TaskRequests:
         messaging = self._engine.messaging
         await messaging.backend.send_messages(messages[0].queue, [message.payload for message in messages])
         await self._ack(messages)
-
-
-def _came_before(message: QueuedMessage) -> bool:
-    """Whoever took it did not deal with it: perhaps it was what ended that process."""
-    return message.read_count > 1
-
-
-def _apart(messages: Sequence[QueuedMessage]) -> list[list[QueuedMessage]]:
-    """Those that came for the first time together, and then each of the others alone."""
-    fresh = [message for message in messages if not _came_before(message)]
-    return [fresh, *([message] for message in messages if _came_before(message))]

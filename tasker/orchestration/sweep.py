@@ -178,7 +178,7 @@ class Sweeper:
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("sweep_passed_over steps=%s reason=%s", len(steps), error)
             return 0
-        _join(advanced, ended.advanced)
+        advanced.join(ended.advanced)
         return len(ended.done)
 
     async def _settle(self, unfinished: Sequence[str], advanced: Advanced) -> int:
@@ -248,12 +248,6 @@ async def _refused(item: Change | str, error: DataRefused) -> None:
     """It stays as it is, is said at every pass, and holds up no other."""
     what = f"step={item.step_uuid} task={item.task_uuid}" if isinstance(item, Change) else f"task={item}"
     _log.error("sweep_refused %s reason=%s", what, error)
-
-
-def _join(advanced: Advanced, more: Advanced) -> None:
-    advanced.claims += more.claims
-    advanced.finished.update(more.finished)
-    advanced.sent.update(more.sent)
 
 
 def _simple(kind: str, row: Found) -> Change:

@@ -64,6 +64,10 @@ class Advanced:
         for namespace, count in (answer.get("sent") or {}).items():
             self.sent[namespace] = self.sent.get(namespace, 0) + count
 
+    def join(self, more: Advanced) -> None:
+        """Take in claims, ended tasks and sent hints of another write."""
+        self.add({"claims": more.claims, "finished": more.finished, "sent": more.sent})
+
 
 class ResultSink(Protocol):
     """Takes results and hands back what the caller can run next."""

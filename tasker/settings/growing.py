@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasker.contracts.limits import MOST_BATCHES
 from tasker.settings.formats import Channel
 from tasker.settings.table import Table, flag, table, text, whole
 
@@ -10,6 +11,7 @@ class BatchProcessing(Table):
     """Steps that cut their work into batches (C-60)."""
 
     enabled: bool = flag(True, "Off: a batchable step fails.")
+    max_batches_per_step: int = whole(MOST_BATCHES, 1, 200_000, "Batches that one step may cut its work into.")
     checkpoint_stall_minutes: int = whole(15, 1, 1440, "A worker without a checkpoint for so long counts as stalled.")
 
 

@@ -42,14 +42,15 @@ def rules(settings: Settings) -> Rules:
 
 def growth_limits(settings: Settings) -> Limits:
     """How far decisions and batches may go."""
-    decisions = settings.orchestration.decision_points
+    decisions, batches = settings.orchestration.decision_points, settings.orchestration.batch_processing
     return Limits(
         max_decision_depth=decisions.max_decision_depth,
         warn_decision_depth=decisions.warn_threshold_depth,
         max_steps_per_decision=decisions.max_steps_per_decision,
         warn_steps_per_decision=decisions.warn_threshold_steps,
         decisions_enabled=decisions.enabled,
-        batches_enabled=settings.orchestration.batch_processing.enabled,
+        batches_enabled=batches.enabled,
+        max_batches_per_step=batches.max_batches_per_step,
     )
 
 

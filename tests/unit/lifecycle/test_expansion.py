@@ -310,6 +310,17 @@ def test_an_unknown_worker_step_is_refused() -> None:
     assert refused(CSV, "analyze", create_batches("report", 1)).problem == OutcomeProblem.NOT_CREATABLE
 
 
+def test_a_step_may_cut_so_many_batches_and_no_more() -> None:
+    limits = Limits(max_batches_per_step=2)
+    assert len(created(expand(CSV, "analyze", create_batches("process", 2), [step("analyze")], limits))) == 4
+
+    error = refused(CSV, "analyze", create_batches("process", 3), limits=limits)
+
+    assert (error.problem, error.error_type) == (OutcomeProblem.TOO_MANY_STEPS, "invalid_outcome")
+    assert error.message == "'analyze' cuts 3 batches, at most 2 are allowed"
+    assert "orchestration.batch_processing.max_batches_per_step" in (error.hint or "")
+
+
 def test_disabled_batch_processing_refuses_batchable_steps() -> None:
     error = refused(CSV, "analyze", create_batches("process", 1), limits=Limits(batches_enabled=False))
     assert error.problem == OutcomeProblem.DISABLED

@@ -187,6 +187,7 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
+    "orchestration.batch_processing.max_batches_per_step",
     "common.circuit_breakers.default_config.preset",
     *(
         f"common.circuit_breakers.component_configs.{name}.{own}"

@@ -100,6 +100,7 @@ LEAVES: dict[str, Leaf] = {
     "worker.rules.limits.warn_steps_per_decision": same(f"{DECISIONS}.warn_threshold_steps"),
     "worker.rules.limits.decisions_enabled": same(f"{DECISIONS}.enabled"),
     "worker.rules.limits.batches_enabled": same("orchestration.batch_processing.enabled"),
+    "worker.rules.limits.max_batches_per_step": same("orchestration.batch_processing.max_batches_per_step"),
     **below("worker.events", events(WORKER, f"{WORKER}.health")),
     "worker.events.poll_ms": same(f"{WORKER}.metadata.fallback_poller.polling_interval_ms"),
     **{

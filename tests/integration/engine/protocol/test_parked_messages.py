@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
+from tasker.contracts.plan import Plan
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
-from tasker.errors import DatabaseError
+from tasker.errors import DatabaseError, StatementTimeout
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
+from tasker.orchestration import ending
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.services.engine import Engine, Rules
 from tasker.services.exchange import Caller
 from tasker.services.plans import PlanStore
 from tests.support.engine_fixture import Lab, ok
+from tests.support.random_plans import DECISION, Spec
 
 RULES = Rules(hidden_seconds=36_000)
 
@@ -93,4 +96,105 @@ async def test_pointers_wait_while_the_database_is_away(tray: Tray) -> None:
         await tray.receive("postgresql://127.0.0.1:1/none")
 
     assert await tray.receive() == 1, "it was given back at once"
+    assert tray.lab.task(task).state == "complete"
+
+
+class _Killed(BaseException):
+    """The process ends here."""
+
+
+KILLS = "kills"
+
+
+def parked_decisions(tray: Tray, *names: str) -> list[tuple[str, dict[str, Any]]]:
+    """Tasks whose only step, a decision, is parked, with the messages; `names` are those of their templates."""
+    found = []
+    for name in names:
+        task = tray.lab.submit_one(tray.lab.plan(Spec("d", DECISION), Spec("x", depends_on=("d",)), name=name))
+        (claim,) = tray.lab.one.claim()
+        result = {"decision_point_outcome": {"type": "no_branches"}}
+        item = ok(claim, result)
+        (message,) = tray.lab.one.core("park", {"worker": tray.lab.one.worker, "items": [item]})["parked"]
+        found.append((task, message))
+    return found
+
+
+def breaks(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Planning what a step of the template KILLS decided raises this."""
+    plan_growth = ending.plan_growth
+
+    async def planned(engine: Engine, plan: Plan, *rest: Any) -> Any:
+        if plan.name == KILLS:
+            raise error
+        return await plan_growth(engine, plan, *rest)
+
+    monkeypatch.setattr(ending, "plan_growth", planned)
+
+
+async def test_a_result_that_ends_every_process_fails_its_step_in_the_end_and_those_beside_it_are_ended(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pointed = parked_decisions(tray, *("good",) * 3, KILLS, *("good",) * 3)
+    await tray.send(*(message for _, message in pointed))
+    breaks(monkeypatch, _Killed())
+    deaths = 0
+    for _ in range(30):
+        try:
+            while await tray.receive():
+                pass
+        except _Killed:
+            deaths += 1
+            tray.lab.observer.execute("update pgmq.q_orchestration_step_results set vt = clock_timestamp()")
+
+    assert deaths == 5
+    states = [tray.lab.task(task).state for task, _ in pointed]
+    assert states == [*("complete",) * 3, "error", *("complete",) * 3]
+    (error,) = tray.lab.observer.rows(
+        "select error->>'error_type' as type, error->>'message' as said from tasker.step_failures"
+    )
+    assert (error.type, "taken 5 times" in error.said) == ("result_unusable", True)
+    assert await tray.waiting() == 0
+    tray.lab.check()
+
+
+async def test_a_result_that_cannot_be_planned_fails_its_step_and_holds_up_no_other(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pointed = parked_decisions(tray, KILLS, "good")
+    await tray.send(*(message for _, message in pointed))
+    breaks(monkeypatch, KeyError("x"))
+
+    while await tray.receive():
+        pass
+
+    assert [tray.lab.task(task).state for task, _ in pointed] == ["error", "complete"]
+    assert await tray.waiting() == 0
+
+
+async def test_a_result_that_takes_too_long_stays_parked_however_often_and_holds_up_no_other(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (slow, slow_message), (task, message) = parked_decisions(tray, KILLS, "good")
+    await tray.send(slow_message, message)
+    breaks(monkeypatch, StatementTimeout("too long"))
+
+    for _ in range(20):
+        await tray.receive()
+        tray.lab.observer.execute("update pgmq.q_orchestration_step_results set vt = clock_timestamp()")
+
+    assert tray.lab.task(task).state == "complete"
+    assert tray.lab.states(slow) == {"d": "enqueued_for_orchestration"}
+    monkeypatch.undo()
+    assert await tray.receive() == 1
+    assert tray.lab.task(slow).state == "complete"
+
+
+async def test_an_outage_counts_against_no_result(tray: Tray) -> None:
+    task, message = tray.parked()
+    await tray.send(message)
+    for _ in range(12):
+        with pytest.raises(DatabaseError):
+            await tray.receive("postgresql://127.0.0.1:1/none")
+
+    assert await tray.receive() == 1
     assert tray.lab.task(task).state == "complete"

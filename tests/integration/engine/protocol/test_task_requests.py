@@ -351,32 +351,6 @@ async def test_requests_for_other_namespaces_are_met_beside_those_that_are_put_o
     assert await desk.waiting() == 1
 
 
-async def test_a_finalization_ends_a_task_that_was_forgotten_and_is_nothing_for_one_that_has_ended(desk: Desk) -> None:
-    lab, plan = desk.lab, desk.lab.chain(1)
-    task = lab.submit_one(plan)
-    lab.one.run_all()
-    lab.observer.execute(
-        "update tasker.tasks set state = 'steps_in_process', complete = false, done = 0, active = 1 "
-        "where task_uuid = %s",
-        task,
-    )
-    for _ in range(2):
-        await desk.engine.messaging.send_task_finalization({"task_uuid": task})
-        assert await desk.finalize() == 1
-        assert (lab.task(task).state, lab.task(task).done) == ("complete", 1)
-
-    assert desk.refused() == []
-
-
-async def test_a_finalization_that_names_no_task_is_kept_with_the_reason(desk: Desk) -> None:
-    await desk.engine.messaging.send_task_finalization({"task_uuid": new_task_uuid()})
-    await desk.engine.messaging.send_task_finalization({"task": 1})
-
-    assert await desk.finalize() == 2
-
-    assert {reason.split()[0] for reason in desk.refused()} == {"no", "task_uuid:"}
-
-
 class _Settable(Clock):
     """A clock that stands until it is set."""
 
