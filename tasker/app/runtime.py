@@ -242,14 +242,14 @@ class Runtime:
             await connection.close()
 
     def _look_again(self) -> None:
-        self._claimer.wake()
+        self._claimer.start_over()
         self._pauses.look_again()
         self._consumer.wake()
 
     def _heard(self, notification: Notification) -> None:
         channel, payload = notification
         if channel == "tasker_work":
-            if payload == self.worker.identity or payload.removeprefix("@") in self.namespaces:
+            if payload.removeprefix("@") in self.namespaces:
                 self._claimer.wake()
         elif channel == ready_channel("orchestration"):
             self._consumer.wake()

@@ -2,7 +2,8 @@
 
 A wake-up may be lost only between a look and the mark "asleep"; therefore the worker marks itself asleep, commits, and
 looks once more before it waits (rule 7). How long it waits then depends on how the process hears of work: for ever, or
-with polls that back off with jitter (H-45).
+with polls that back off with jitter (H-45). Only whoever is marked is woken, so the mark is set as soon as nothing is
+there, and stays until the worker has been up for a while: short work costs no marks, and no moment is without one.
 """
 
 from __future__ import annotations
@@ -43,9 +44,16 @@ class Claimer:
         self._rest = Rest(hearing, random)
         self._draining = False
         self._asleep = False
+        self._up_since = 0.0
+        """By the loop's clock: when it was last marked, or stopped waiting."""
 
     def wake(self) -> None:
         """There may be work."""
+        self._rest.wake()
+
+    def start_over(self) -> None:
+        """Nothing was heard for a while: there may be work, and a fail-over may have lost the mark."""
+        self._asleep = False
         self._rest.wake()
 
     def drain(self) -> None:
@@ -76,10 +84,15 @@ class Claimer:
             return False
         with self._hearing.look(polled=polled) as look:
             look.found = await self._take()
-        if look.found and self._asleep:
+        if look.found and self._asleep and self._is_up():
             self._asleep = False
             await self._mark("wake")
         return look.found > 0
+
+    def _is_up(self) -> bool:
+        """It is busy for longer than a moment, or can take nothing more: waking it is of no use."""
+        up = asyncio.get_running_loop().time() - self._up_since
+        return not self._takes or up >= self._worker.settings.drowse_ms / 1000
 
     async def _take(self) -> int:
         """Claim, and release held steps where there is room now; how many messages and steps there were."""
@@ -115,20 +128,26 @@ class Claimer:
         }
 
     async def _sleep(self) -> None:
-        """Nothing there: doze, then mark the worker asleep, and only then look again and wait (rule 7).
+        """Nothing there: mark the worker asleep, and only then look again and wait (rule 7).
 
         Without a free slot there is nothing to wait for here: what is announced then is looked for when one is free.
         """
         self._rest.begin()
-        woken = await self._rest.doze(self._worker.settings.drowse_ms / 1000)
-        while self._takes and not woken:
-            polled = self._asleep
-            if not self._asleep:
-                await self._mark("sleep")
-                self._asleep = True
-            if await self._look(polled=polled):
+        if self._takes and not self._asleep:
+            await self._mark("sleep")
+            self._asleep = True
+            if await self._look():
                 return
-            woken = await self._rest.wait()
+        while self._takes and not await self._wait():
+            if await self._look(polled=True):
+                return
+
+    async def _wait(self) -> bool:
+        """The next pause. True when it was ended by an announcement."""
+        woken = await self._rest.wait()
+        self._up_since = asyncio.get_running_loop().time()
+        return woken
 
     async def _mark(self, action: str) -> None:
         await self._engine.read("worker", {"action": action, "worker": self._worker.identity, "lease_ms": 0})
+        self._up_since = asyncio.get_running_loop().time()

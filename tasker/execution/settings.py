@@ -29,7 +29,7 @@ class WorkerSettings:
     batch: int = 500
     """Results that one write stores at most."""
     drowse_ms: int = 20
-    """Idle time before the worker marks itself asleep, so that senders wake it."""
+    """How long a worker that was woken stays marked asleep, so that short work costs no marks."""
     result_path: str = "inline"
     """`inline`: this process moves its tasks on itself; `queued`: it parks results for an orchestrator."""
     events: EventSettings = WORKER_EVENTS

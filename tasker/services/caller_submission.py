@@ -54,7 +54,7 @@ class CallerSubmission:
         """
         draft = self._drafts.draft(plan, request)
         with guarded(transaction, lock_timeout):
-            args = self._drafts.args(self._template_id(transaction, plan), [draft])
+            args = self._drafts.args(self._template_id(transaction, plan), [draft], announce=True)
             answer = call_in(transaction, self._expression(), args)
             self._arrange_sending(transaction, answer.get("send") or ())
             existing = None if answer["created"] else transaction.value(EXISTING, draft.identity)

@@ -80,6 +80,21 @@ class Engine:
             answer["sent"] = await self._send_committed(hints)
         return answer
 
+    async def submit(self, args: str) -> Answer:
+        """Call `tasker.submit_v1` in a transaction of its own, and wake who sleeps behind its commit (rule 7).
+
+        Where hints are sent in the transaction that takes no further round trip. Raises as `call`; a statement that ran
+        for too long may have been committed, like one whose connection was lost.
+        """
+        if self._joined:
+            statement = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)"
+            ((answer,),) = await self.connection.execute(statement, (self._joined.call, args))
+            return dict(answer)
+        answer = await self.call("submit", args)
+        if answer.get("sent") and not self.messaging.capabilities.push:
+            await self.connection.execute("select tasker.wake_v1(%s)", (sorted(answer["sent"]),))
+        return answer
+
     async def _send_committed(self, hints: Sequence[dict[str, Any]]) -> dict[str, int]:
         """Send the hints of a committed change. A failure must not hide that it is committed: the sweep sends again."""
         try:

@@ -118,10 +118,11 @@ class Drafts:
         }
         return Draft(task_id, identity, f'{json.dumps(rest)[:-1]},"context":{context.text}}}')
 
-    def args(self, template_id: int, drafts: Sequence[Draft]) -> str:
-        """The arguments of `tasker.submit_v1` as JSON text."""
+    def args(self, template_id: int, drafts: Sequence[Draft], *, announce: bool = False) -> str:
+        """The arguments of `tasker.submit_v1` as JSON text; `announce`: by the commit, as nobody does behind it."""
         tasks = ",".join(draft.text for draft in drafts)
-        return f'{{"template":{template_id},"window":{self._window},"tasks":[{tasks}]}}'
+        rest = f'"window":{self._window},"announce":{json.dumps(announce)}'
+        return f'{{"template":{template_id},{rest},"tasks":[{tasks}]}}'
 
 
 class Submitter:
@@ -175,7 +176,7 @@ class Submitter:
             lowest = min((request.priority for request in requests), default=0)
             await self._admission.require(plan, len(drafts), priority=lowest)
         registered = await self._plans.register(plan, force=force)
-        answer = await self._engine.call("submit", self.drafts.args(registered.template_id, drafts))
+        answer = await self._engine.submit(self.drafts.args(registered.template_id, drafts))
         created = set(answer["created"])
         again = [draft.identity for draft in drafts if draft.task_uuid not in created]
         rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()

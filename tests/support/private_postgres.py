@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from tests.support.waiting import until
 class PrivatePostgres:
     """A server in a folder, on the server's own socket. Use `private_server`."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._server = EmbeddedServer.start(folder, linger_seconds=1)
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+        self._folder, self._settings = folder, settings
+        self._server = EmbeddedServer.start(folder, settings=settings, linger_seconds=1)
         self._left: list[EmbeddedServer] = []
         self.url = self._server.url
         ensure_database(self.url)
@@ -30,7 +30,7 @@ class PrivatePostgres:
         os.kill(pid, signal.SIGKILL)
         until(lambda: not watch.is_running(pid), "the server is gone")
         self._left.append(self._server)
-        self._server = EmbeddedServer.start(self._folder, linger_seconds=1)
+        self._server = EmbeddedServer.start(self._folder, settings=self._settings, linger_seconds=1)
 
     def stop(self) -> None:
         """Stop it; its data stay."""
@@ -39,9 +39,9 @@ class PrivatePostgres:
 
 
 @contextmanager
-def private_server(folder: Path) -> Iterator[PrivatePostgres]:
-    """A running server with an empty database, stopped at the end."""
-    server = PrivatePostgres(folder)
+def private_server(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[PrivatePostgres]:
+    """A running server with an empty database, stopped at the end. `settings` are PostgreSQL's."""
+    server = PrivatePostgres(folder, settings)
     try:
         yield server
     finally:

@@ -56,6 +56,19 @@ def test_a_rollback_leaves_nothing(app: tasker.SyncApp, engine: sqlalchemy.Engin
     assert count(app.database_url, "orders") == 0
 
 
+def test_the_commit_announces_the_task_whoever_slept_when_it_was_made(
+    app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan
+) -> None:
+    """A worker may fall asleep while the transaction stays open, and would see nothing by its last look."""
+    with psycopg.connect(app.database_url, autocommit=True) as ears, in_session(engine) as (transaction, _):
+        ears.execute("update tasker.workers set asleep = false")
+        ears.execute("listen tasker_work")
+        app.submit_in(transaction, plan, {"name": "Ada"})
+        transaction.commit()
+        ears.execute("select 1")
+        assert f"@{plan.namespace}" in [each.payload for each in ears.notifies(timeout=0)]
+
+
 async def test_async_connections_and_sessions_take_part_too(
     database_url: str, engine: sqlalchemy.Engine, registry: HandlerRegistry, plan: Plan
 ) -> None:

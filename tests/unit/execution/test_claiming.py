@@ -53,12 +53,14 @@ class Registry:
     def __init__(self) -> None:
         self.answers: list[dict[str, Any] | Exception] = []
         self.asleep: set[str] = set()
+        self.marks: list[str] = []
         self.marked = asyncio.Event()
         self.slots: list[int] = []
 
     async def call(self, function: str, args: Any) -> dict[str, Any]:
         args = json.loads(args) if isinstance(args, str) else args
         if "action" in args:
+            self.marks.append(args["action"])
             (self.asleep.add if args["action"] == "sleep" else self.asleep.discard)(args["worker"])
             self.marked.set()
             return {}
@@ -72,14 +74,14 @@ class Registry:
 class Bench:
     """A claimer with its worker, on messages in memory (the claims of which end at once) or in the database."""
 
-    def __init__(self, *, joined: bool, chance: float = 0.5) -> None:
+    def __init__(self, *, joined: bool, chance: float = 0.5, drowse_ms: int = 0) -> None:
         self.database, self.lost = Registry(), 0
         self.backend = MemoryBackend(FakeClock())
         self.messaging = MessagingService(self.backend)
         engine = Engine(self.database, self.messaging)  # type: ignore[arg-type]
         if joined:
             engine._joined = SimpleNamespace(claim="tasker_pgmq.claim_v1", call="tasker_pgmq.call_v1")  # type: ignore[assignment]
-        settings = WorkerSettings(concurrency=8, drowse_ms=0)
+        settings = WorkerSettings(concurrency=8, drowse_ms=drowse_ms)
         self.worker = Worker(
             "worker one",
             engine=engine,
@@ -159,6 +161,46 @@ async def test_a_worker_that_found_work_is_not_taken_for_asleep() -> None:
                 await asyncio.sleep(0.001)
 
     assert bench.accepted == 1
+
+
+FOR_EVER_MS = 3_600_000
+
+
+async def test_a_worker_that_was_woken_for_a_moment_stays_marked_so_that_the_next_task_wakes_it_at_once() -> None:
+    bench = Bench(joined=True, drowse_ms=FOR_EVER_MS)
+    with running(bench):
+        await bench.asleep()
+        for found in (1, 2, 3):
+            bench.database.answers = [{"claims": [{}], "popped": 1}]
+            looks = len(bench.database.slots)
+            bench.claimer.wake()
+            async with asyncio.timeout(PATIENCE):
+                while bench.accepted < found or len(bench.database.slots) < looks + 2:
+                    await asyncio.sleep(0.001)
+
+    assert bench.database.marks == ["sleep"], "and it costs no further write"
+
+
+async def test_a_worker_that_can_take_nothing_more_is_woken_no_more() -> None:
+    bench = Bench(joined=True, drowse_ms=FOR_EVER_MS)
+    with running(bench):
+        await bench.asleep()
+        bench.database.answers = [{"claims": [{}], "popped": 1}]
+        bench.fills = True
+        bench.claimer.wake()
+        async with asyncio.timeout(PATIENCE):
+            while bench.database.asleep:
+                await asyncio.sleep(0.001)
+
+
+async def test_a_worker_that_heard_nothing_for_a_while_says_anew_that_it_sleeps() -> None:
+    """A fail-over may have lost the mark."""
+    bench = Bench(joined=True)
+    with running(bench):
+        await bench.asleep()
+        bench.database.asleep.clear()
+        bench.claimer.start_over()
+        await bench.asleep()
 
 
 async def test_a_new_incarnation_says_anew_that_it_sleeps() -> None:

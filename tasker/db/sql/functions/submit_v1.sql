@@ -1,7 +1,8 @@
 -- Creates tasks of one template with their steps and edges, and enqueues the roots (or holds them, beyond the window).
 -- Sorted by identity hash, ON CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own.
--- p_args: {template, window, tasks: [{id, identity, context, priority, correlation, parent_correlation, initiator,
---   source_system, reason, tags}]}. Task ids end in 24 zero bits (see tasker.step_uuid).
+-- Its commit notifies whoever serves the namespace, unless the caller wakes who sleeps afterwards (`announce`: false).
+-- p_args: {template, window, announce (true), tasks: [{id, identity, context, priority, correlation, parent_correlation,
+--   initiator, source_system, reason, tags}]}. Task ids end in 24 zero bits (see tasker.step_uuid).
 -- Answer: {created: [id...], steps: per task, send: [...]}.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -108,8 +109,8 @@ begin
   into v_send from roots r where r.nth <= v_room;
 
   perform tasker.count_enqueued(array[v_namespace], array[jsonb_array_length(v_send)]) where v_send is not null;
-  if v_send is not null then
-    perform pg_notify('tasker_work', '@' || v_namespace_name);   -- inside the transaction: delivered by the commit
+  if v_send is not null and (p_args->'announce' = 'false') is not true then
+    perform pg_notify('tasker_work', '@' || v_namespace_name);   -- delivered by the commit
   end if;
   return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'steps', v_static_count,
     'send', v_send, 'held', v_send is null or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots)));

@@ -1,9 +1,13 @@
--- Wakes sleeping workers of these namespaces. Must run in a transaction of its own *after* the commit that made the
--- work visible: a worker marks itself asleep, commits and only then looks again (rule 7).
+-- Announces work to those namespaces in which a worker sleeps, once for all its sleepers. Must run in a transaction of
+-- its own *after* the commit that made the work visible: a worker marks itself asleep, commits and only then looks again
+-- (rule 7). Answer: how many namespaces.
 create or replace function tasker.wake_v1(p_namespaces text[]) returns int
-language sql volatile
+language plpgsql
 set search_path to pg_catalog, pg_temp
 as $$
-  select count(pg_notify('tasker_work', w.worker_uuid::text))::int from tasker.workers w
-  where w.asleep and w.stopped_at is null and w.lease_until > tasker.now() and w.namespaces && p_namespaces
+begin
+  return (select count(pg_notify('tasker_work', '@' || n.name)) from unnest(p_namespaces) as n (name)
+    where exists (select from tasker.workers w
+      where w.asleep and w.stopped_at is null and w.lease_until > tasker.now() and n.name = any (w.namespaces)));
+end
 $$;

@@ -55,7 +55,7 @@ def test_a_worker_that_sleeps_before_the_commit_is_notified_after_it(lab: Lab) -
     lab.one.finish(claims["s0"])
 
     assert wake(lab.one) == 1
-    assert heard(ears) == [lab.two.worker]
+    assert heard(ears) == [f"@{lab.namespace}"]
 
 
 def test_a_worker_that_falls_asleep_after_the_sender_looked_finds_the_work_itself(lab: Lab) -> None:
@@ -95,7 +95,7 @@ def test_work_that_is_not_committed_yet_is_followed_by_a_wake_up(lab: Lab) -> No
         assert not lab.two.claim()
 
     assert wake(lab.one) == 1
-    assert heard(ears) == [lab.two.worker]
+    assert heard(ears) == [f"@{lab.namespace}"]
 
 
 def test_nobody_is_notified_while_nobody_sleeps(lab: Lab) -> None:

@@ -1,0 +1,65 @@
+"""Many programs that submit at the same time, one task in each transaction: what a commit holds up of the others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+
+import psycopg
+
+from tasker.app.system import new_task_uuid
+from tasker.db.connection import Connection
+from tasker.db.embedded import EmbeddedServer
+from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+from tasker.services.engine import Engine
+from tasker.services.plans import PlanStore
+from tasker.services.submission import Request, Submitter
+from tests.benchmarks.ground import Figure, Ground
+from tests.benchmarks.shapes import SHAPES
+
+SUBMITTERS = 8
+DISKS: Mapping[str, Mapping[str, str]] = {
+    "submitters": {},
+    "submitters_slow_disk": {"commit_delay": "20000", "commit_siblings": "0"},  # as if it took 20 ms to be written
+}
+NAMES = tuple(DISKS)
+
+
+def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+    """Tasks per second on each disk while nobody sleeps, and while somebody does; on servers of its own."""
+    for name in (name for name in NAMES if name in names):
+        with ExitStack() as stack:
+            server = EmbeddedServer.start(ground.folder / name, settings=DISKS[name], linger_seconds=2)
+            stack.callback(server.stop)
+            url = stack.enter_context(Ground(server.url, ground.folder).database(name))
+            for asleep in (False, True):
+                tell(f"{name}, {'somebody sleeps' if asleep else 'nobody sleeps'}")
+                rate = asyncio.run(_rate(url, ground.fewer(2000, 400), asleep))
+                yield Figure(f"{name}{'_asleep' if asleep else ''}", "tasks/s", rate)
+
+
+async def _rate(url: str, tasks: int, asleep: bool) -> float:
+    plan, messaging = SHAPES["linear4"](), MessagingService(load_backend("pgmq", {}))
+    connections = [Connection(url) for _ in range(SUBMITTERS)]
+    submitters = [Submitter(Engine(one, messaging), PlanStore(one), new_task_uuid) for one in connections]
+    with psycopg.connect(url, autocommit=True) as registry:
+        registry.execute(
+            "insert into tasker.workers (worker_uuid, kind, host, pid, version, namespaces, concurrency, beat_at,"
+            " lease_until, asleep, started_at) select gen_random_uuid(), 'worker', '', 0, '', %s, 1, now(),"
+            " now() + interval '1 hour', %s, now()",
+            ([plan.namespace], asleep),
+        )
+
+    async def work(submitter: Submitter, times: int) -> None:
+        for _ in range(times):
+            await submitter.submit(plan, Request({}, idempotency_key=new_task_uuid()))
+
+    await asyncio.gather(*(work(submitter, 1) for submitter in submitters))
+    started = time.perf_counter()
+    await asyncio.gather(*(work(submitter, tasks // SUBMITTERS) for submitter in submitters))
+    seconds = time.perf_counter() - started
+    await asyncio.gather(*(connection.close() for connection in connections))
+    return tasks / seconds
