@@ -9,7 +9,7 @@ from tests.support.model import Model
 from tests.support.model_parts import RUNS, Key, Step
 
 TABLES = (
-    "tasks task_details workflow_steps workflow_step_edges step_inputs step_results step_failures step_checkpoints "
+    "tasks task_details workflow_steps dynamic_edges step_inputs step_results step_failures step_checkpoints "
     "task_transition_log step_transition_log refused_results ready_backlog enqueue_counters "
     "workers repairs unserved_steps pauses"
 )

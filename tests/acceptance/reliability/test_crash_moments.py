@@ -16,7 +16,7 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", ["embedded"], indirect=True)]
 TASKS = 2
 PLACES = {
-    "submit": "tasker.workflow_step_edges",
+    "submit": "tasker.workflow_steps",
     "claim": "tasker.step_transition_log",
     "finish": "tasker.step_results",
     "park": "tasker.step_results",

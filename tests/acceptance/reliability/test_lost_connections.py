@@ -16,9 +16,9 @@ from tests.acceptance.workflow_case import WORKFLOWS, load_input
 from tests.support.oracle import Oracle
 
 TASKS, LOST = 60, 10
-HELD = "lock table tasker.workflow_step_edges in share mode"
+HELD = "lock table tasker.task_details in share mode"
 WAITING = """select pid from pg_locks join pg_stat_activity using (pid)
-  where relation = 'tasker.workflow_step_edges'::regclass and not granted and datname = current_database()"""
+  where relation = 'tasker.task_details'::regclass and not granted and datname = current_database()"""
 OTHERS = "select pid from pg_stat_activity where datname = current_database() and application_name like 'tasker %'"
 
 

@@ -118,7 +118,7 @@ def test_a_step_cannot_be_its_own_parent(lab: Lab) -> None:
     step = lab.steps(task)["s0"].workflow_step_uuid
 
     with pytest.raises(psycopg.errors.CheckViolation):
-        lab.one.execute("insert into tasker.workflow_step_edges values (%s, %s, %s)", task, step, step)
+        lab.one.execute("insert into tasker.dynamic_edges values (%s, %s, %s)", task, step, step)
 
 
 def test_a_task_has_no_two_steps_of_one_name(lab: Lab) -> None:

@@ -122,12 +122,7 @@ begin
   select array_agg(q::tasker.ready_step) into v_ready from (
     select c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, k.priority, k.met,
       c.state = 'pending' and c.unmet = k.met, 'pending', c.state, c.claim_token, c.attempts, c.sort_key, false
-    from (select e.to_step_uuid, max(j.priority) as priority, count(*)::int as met
-          from unnest(v_judged) j
-          join tasker.workflow_step_edges e on e.task_uuid = j.task_uuid and e.from_step_uuid = j.step_uuid
-          where j.to_state in ('complete', 'resolved_manually')
-          group by e.to_step_uuid) k
-    join tasker.workflow_steps c on c.workflow_step_uuid = k.to_step_uuid
+    from tasker.children_of(v_judged) k join tasker.workflow_steps c on c.workflow_step_uuid = k.step_uuid
     where c.workflow_step_uuid <> all (v_own)
     union all
     select j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name, j.priority, 0, j.unmet = 0,

@@ -6,12 +6,8 @@ declare
   v_own constant uuid[] := array(select j.step_uuid from unnest(p_judged) j where j.unmet > 0);
 begin
   update tasker.workflow_steps s set unmet = s.unmet - k.met
-  from (select e.to_step_uuid, count(*)::int as met
-        from unnest(p_judged) j
-        join tasker.workflow_step_edges e on e.task_uuid = j.task_uuid and e.from_step_uuid = j.step_uuid
-        where j.to_state in ('complete', 'resolved_manually') and e.to_step_uuid = any (v_own)
-        group by e.to_step_uuid) k
-  where s.workflow_step_uuid = k.to_step_uuid;
+  from tasker.children_of(p_judged) k
+  where s.workflow_step_uuid = k.step_uuid and k.step_uuid = any (v_own);
   return v_own;
 end
 $$;

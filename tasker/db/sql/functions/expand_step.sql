@@ -41,7 +41,7 @@ begin
     cross join lateral (select ts.ordinal, ts.step_type, ts.max_attempts, ts.retryable from tasker.template_steps ts
       where ts.template_id = v_template and ts.ordinal = o.ordinal offset 0) k
   ), edges as (
-    insert into tasker.workflow_step_edges (task_uuid, from_step_uuid, to_step_uuid, name)
+    insert into tasker.dynamic_edges (task_uuid, from_step_uuid, to_step_uuid, name)
     select p_task, p.uuid, n.uuid, case when n.batch then 'batch_dependency'
       when k.step_type = 'batch_worker' then 'batch_convergence_dependency' else 'dependency' end
     from named n join parents p on p.name = n.name join kinds k on k.ordinal = p.ordinal

@@ -1,4 +1,4 @@
--- Creates tasks of one template with their steps and edges, and enqueues the roots (or holds them, beyond the window).
+-- Creates tasks of one template with their steps, and enqueues the roots (or holds them, beyond the window).
 -- Sorted by identity hash, ON CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own.
 -- Its commit notifies whoever serves the namespace, unless the caller wakes who sleeps afterwards (`announce`: false).
 -- p_args: {template, window, announce (true), tasks: [{id, identity, context, priority, correlation, parent_correlation,
@@ -85,10 +85,6 @@ begin
   join tasker.template_steps ts on ts.template_id = v_template and ts.is_static
   cross join lateral (select ts.unmet = 0 and (c.n - 1) * cardinality(v_roots)
     + coalesce(array_position(v_roots, ts.ordinal), 0) <= v_room) as e (now);
-
-  insert into tasker.workflow_step_edges (task_uuid, from_step_uuid, to_step_uuid)
-  select c, tasker.step_uuid(c, te.from_ordinal + 1), tasker.step_uuid(c, te.to_ordinal + 1)
-  from unnest(v_created) c join tasker.template_edges te on te.template_id = v_template;
 
   -- the roots: enqueued while there is room, in the order of the tasks; the rest waits in the backlog
   with roots as (

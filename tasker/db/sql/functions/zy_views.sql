@@ -1,3 +1,11 @@
+-- Who waits for whom: the edges of steps that were created while the task ran, and those of the task's template.
+create or replace view tasker.workflow_step_edges as
+select e.task_uuid, e.from_step_uuid, e.to_step_uuid, e.name from tasker.dynamic_edges e
+union all
+select t.task_uuid, tasker.step_uuid(t.task_uuid, te.from_ordinal + 1), tasker.step_uuid(t.task_uuid, te.to_ordinal + 1),
+  'dependency'
+from tasker.tasks t join tasker.template_edges te on te.template_id = t.template_id;
+
 -- History as a row per transition, from the paths. A step's first row, its creation, is the step's own row.
 create or replace view tasker.task_transitions as
 select md5('task' || l.id || ':' || p.n)::uuid as task_transition_uuid, l.task_uuid, p.states[p.n + 1] as to_state,

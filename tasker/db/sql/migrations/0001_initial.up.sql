@@ -179,7 +179,9 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- for promotion (due_v1): only steps that wait for a retry have a due time, so other updates stay HOT
 create index workflow_steps_due on tasker.workflow_steps (due_at) where due_at is not null;
 
-create table tasker.workflow_step_edges (
+-- Edges to steps that were created while the task ran. Those between static steps are the template's; the view
+-- tasker.workflow_step_edges shows both.
+create table tasker.dynamic_edges (
   task_uuid      uuid not null,
   from_step_uuid uuid not null,
   to_step_uuid   uuid not null,

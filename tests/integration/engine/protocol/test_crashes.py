@@ -17,7 +17,7 @@ from tests.support.random_plans import Spec
 DIAMOND = (Spec("a"), Spec("b", depends_on=("a",)), Spec("c", depends_on=("a",)), Spec("d", depends_on=("b", "c")))
 HISTORY = ("step_transition_log", "task_transition_log")
 PLACES = {
-    "submit": ("task_details", "tasks", "workflow_steps", "workflow_step_edges", *HISTORY, "enqueue_counters", "queue"),
+    "submit": ("task_details", "tasks", "workflow_steps", *HISTORY, "enqueue_counters", "queue"),
     "claim": ("queue", "workflow_steps", "step_transition_log", "enqueue_counters"),
     "finish": ("workflow_steps", "step_results", *HISTORY, "tasks", "enqueue_counters", "queue"),
     "fail": ("workflow_steps", "step_failures", *HISTORY, "tasks"),

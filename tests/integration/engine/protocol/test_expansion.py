@@ -198,6 +198,10 @@ def test_batch_workers_carry_their_inputs_and_the_edges_say_what_they_are(lab: L
         "select name, count(*) from tasker.workflow_step_edges where task_uuid = %s group by name order by name", task
     )
     assert [tuple(row) for row in edges] == [("batch_convergence_dependency", 3), ("batch_dependency", 3)]
+    with lab.one.connection.transaction(force_rollback=True):
+        lab.one.execute("delete from tasker.dynamic_edges where task_uuid = %s and name like '%%convergence%%'", task)
+        broken = lab.one.rows("select rule, detail from tasker.violations_v1('{}')")
+    assert [tuple(row) for row in broken] == [("unmet differs from the parents", "sum: row 3, counted 0")]
     lab.one.finish(*claimed)
     lab.one.run_all()
     assert lab.task(task).state == "complete"

@@ -124,6 +124,21 @@ def test_a_task_starts_with_its_static_steps_and_their_edges(lab: Lab) -> None:
     assert answer["tasks"][task]["context"] == {"n": 1}
 
 
+def test_edges_between_static_steps_are_read_from_the_template_and_take_no_rows(lab: Lab) -> None:
+    plan = lab.plan(Spec("a"), Spec("b", depends_on=("a",)), Spec("c", depends_on=("a", "b")))
+    task = lab.submit_one(plan)
+
+    edges = lab.observer.rows(
+        """select f.name as of, t.name as to, e.name from tasker.workflow_step_edges e
+           join tasker.workflow_steps f on f.workflow_step_uuid = e.from_step_uuid
+           join tasker.workflow_steps t on t.workflow_step_uuid = e.to_step_uuid
+           where e.task_uuid = %s order by 1, 2""",
+        task,
+    )
+    assert [tuple(edge) for edge in edges] == [(*pair, "dependency") for pair in ("ab", "ac", "bc")]
+    assert lab.observer.value("select count(*) from tasker.dynamic_edges where task_uuid = %s", task) == 0
+
+
 def test_a_task_keeps_the_template_it_was_submitted_with(lab: Lab) -> None:
     before = lab.chain(1, name="evolving")
     task = lab.submit_one(before)

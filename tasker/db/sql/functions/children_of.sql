@@ -1,0 +1,20 @@
+-- The children of those steps that these changes end well, and how many of their parents that are (`met`). Children that
+-- were created while the task ran have edges of their own; static ones have the edges of the template, between steps
+-- whose identifiers follow from their ordinals. No SET clauses, so that it is planned with the statement around it.
+create or replace function tasker.children_of(p_judged tasker.judged_change[])
+returns table (step_uuid uuid, priority int, met int)
+language sql stable
+as $$
+  select k.child, max(k.priority), count(*)::int
+  from (
+    select tasker.step_uuid(j.task_uuid, te.to_ordinal + 1) as child, j.priority
+    from unnest(p_judged) j
+    join tasker.template_edges te on te.template_id = j.template_id and te.from_ordinal = j.ordinal
+    where j.to_state in ('complete', 'resolved_manually')
+    union all
+    select e.to_step_uuid, j.priority
+    from unnest(p_judged) j
+    join tasker.dynamic_edges e on e.task_uuid = j.task_uuid and e.from_step_uuid = j.step_uuid
+    where j.to_state in ('complete', 'resolved_manually')) k
+  group by k.child
+$$;
