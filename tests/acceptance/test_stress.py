@@ -137,6 +137,7 @@ PROMISES = (
     """select task_uuid from tasker.task_transitions group by 1 having count(*) <> max(sort_key)
     or count(distinct sort_key) <> count(*) or count(*) filter (where most_recent) <> 1""",
     # every accepted or failed attempt of a worker is audited
-    """select l.id from tasker.step_transition_log l left join tasker.workflow_step_result_audit a
-      on a.step_transition_id = l.id where l.success is not null and a.step_transition_id is null""",
+    """select workflow_step_uuid from tasker.workflow_step_transitions t left join tasker.workflow_step_result_audit a
+      using (workflow_step_uuid, workflow_step_transition_uuid) where t.from_state = 'in_progress'
+      and t.to_state like 'enqueued%for_orchestration' and a.workflow_step_uuid is null""",
 )

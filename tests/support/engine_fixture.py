@@ -195,13 +195,13 @@ class Lab:
         return {name: row.state for name, row in self.steps(task).items()}
 
     def task_paths(self, task: str) -> list[str]:
-        query = "select path from tasker.task_transition_log where task_uuid = %s order by id"
+        query = "select path from tasker.task_transition_log where task_uuid = %s order by sort_key"
         return [row.path for row in self.observer.rows(query, task)]
 
     def step_paths(self, task: str, name: str) -> list[str]:
         query = """select l.path from tasker.step_transition_log l
           join tasker.workflow_steps s using (workflow_step_uuid)
-          where l.task_uuid = %s and s.name = %s order by l.id"""
+          where l.task_uuid = %s and s.name = %s order by l.sort_key"""
         return [row.path for row in self.observer.rows(query, task, name)]
 
     def refused(self, task: str) -> list[Any]:

@@ -26,8 +26,9 @@ PROMISES = (
     """select workflow_step_uuid from tasker.workflow_steps s where not exists (
     select from tasker.workflow_step_transitions t where t.workflow_step_uuid = s.workflow_step_uuid)""",
     # every result or failure that a worker brought is audited
-    """select l.id from tasker.step_transition_log l left join tasker.workflow_step_result_audit a
-      on a.step_transition_id = l.id where l.success is not null and a.step_transition_id is null""",
+    """select workflow_step_uuid from tasker.workflow_step_transitions t left join tasker.workflow_step_result_audit a
+      using (workflow_step_uuid, workflow_step_transition_uuid) where t.from_state = 'in_progress'
+      and t.to_state like 'enqueued%for_orchestration' and a.workflow_step_uuid is null""",
 )
 
 

@@ -10,7 +10,7 @@ from tests.support.model_parts import RUNS, Key, Step
 
 TABLES = (
     "tasks task_details workflow_steps dynamic_edges step_inputs step_results step_failures step_checkpoints "
-    "task_transition_log step_transition_log refused_results ready_backlog enqueue_counters "
+    "task_moves step_moves refused_results ready_backlog enqueue_counters "
     "workers repairs unserved_steps pauses"
 )
 DELETED = " ".join(f"delete from tasker.{table};" for table in TABLES.split())

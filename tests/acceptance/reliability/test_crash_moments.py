@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", ["embedded"], 
 TASKS = 2
 PLACES = {
     "submit": "tasker.workflow_steps",
-    "claim": "tasker.step_transition_log",
+    "claim": "tasker.step_moves",
     "finish": "tasker.step_results",
     "park": "tasker.step_results",
     "end": "tasker.tasks",

@@ -12,9 +12,9 @@ from tests.support.random_plans import Spec
 
 FILLED = """insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, created_at)
   select task_uuid, ordinal, workflow_step_uuid, name, '{"value": 1}', created_at from tasker.workflow_steps"""
-LOGGED = """insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token,
-    success, execution_time_ms, created_at)
-  select task_uuid, workflow_step_uuid, 'in_progress>enqueued_for_orchestration>complete', 5, 1, 1, true, 5, created_at
+LOGGED = """insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, execution_time_ms,
+    created_at)
+  select workflow_step_uuid, tasker.path_code('in_progress>enqueued_for_orchestration>complete'), 5, 1, 1, 5, created_at
   from tasker.workflow_steps"""
 
 

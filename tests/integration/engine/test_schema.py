@@ -14,8 +14,8 @@ from tests.support.engine_fixture import Lab
 
 HOT = ("tasks", "workflow_steps")
 HISTORY = (
-    "task_transition_log",
-    "step_transition_log",
+    "task_moves",
+    "step_moves",
     "step_failures",
     "refused_results",
 )
@@ -74,7 +74,7 @@ def test_history_has_at_most_two_indexes_beside_its_key_and_no_foreign_keys(lab:
     assert len(indexes(lab, table)) <= 3
 
 
-@pytest.mark.parametrize("table", ["task_transition_log", "step_transition_log"])
+@pytest.mark.parametrize("table", ["task_moves", "step_moves"])
 def test_what_every_write_adds_to_has_one_index(lab: Lab, table: str) -> None:
     assert len(indexes(lab, table)) == 1
 

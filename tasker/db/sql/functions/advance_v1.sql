@@ -171,17 +171,16 @@ begin
   from unnest(v_placed) p where s.workflow_step_uuid = p.step_uuid;
   end if;
 
-  insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
-    success, execution_time_ms, metadata, created_at)
-  select j.task_uuid, j.step_uuid, j.path, j.sort_key, j.attempt, j.token, coalesce(j.worker_uuid, v_worker),
-    case when j.from_state = 'in_progress' and j.kind in ('ok', 'retry', 'fail') then j.kind = 'ok' end,
+  insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
+    execution_time_ms, metadata, created_at)
+  select j.step_uuid, tasker.path_code(j.path), j.sort_key, j.attempt, j.token, coalesce(j.worker_uuid, v_worker),
     j.duration_ms, j.note, v_now
   from unnest(v_judged) j where j.to_state not in ('pending', 'enqueued')
   union all
-  select p.task_uuid, p.step_uuid, p.path, p.sort_key + tasker.path_length(p.path),
+  select p.step_uuid, tasker.path_code(p.path), p.sort_key + tasker.path_length(p.path),
     case p.place when 'claim' then least(p.attempt, 2147483646) + 1 else p.attempt end,
     p.token + case p.place when 'claim' then 1 else 0 end,
-    v_worker, null, null, case when p.moved then (select j.note from unnest(v_judged) j where j.step_uuid = p.step_uuid) end,
+    v_worker, null, case when p.moved then (select j.note from unnest(v_judged) j where j.step_uuid = p.step_uuid) end,
     v_now
   from unnest(v_placed) p where p.path like '%>%';
 

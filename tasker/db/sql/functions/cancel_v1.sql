@@ -43,9 +43,9 @@ begin
     from open o where s.workflow_step_uuid = o.workflow_step_uuid
     returning s.*, o.from_state, o.path
   ), logged as (
-    insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token,
-      worker_uuid, metadata, created_at)
-    select m.task_uuid, m.workflow_step_uuid, m.path, m.sort_key, m.attempts, m.claim_token, m.worker_uuid,
+    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, metadata,
+      created_at)
+    select m.workflow_step_uuid, tasker.path_code(m.path), m.sort_key, m.attempts, m.claim_token, m.worker_uuid,
       p_args - 'task', v_now from moved m
   ), unheld as (
     delete from tasker.ready_backlog b using open o where b.workflow_step_uuid = o.workflow_step_uuid
@@ -55,8 +55,8 @@ begin
       failed = t.failed - (select count(*) from moved m where m.from_state = 'error')
     where t.task_uuid = v_task.task_uuid returning t.sort_key
   ), task_logged as (
-    insert into tasker.task_transition_log (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
-    select v_task.task_uuid, v_task.state || '>cancelled', c.sort_key, (p_args->>'worker')::uuid, p_args - 'task', v_now
+    insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
+    select v_task.task_uuid, tasker.path_code(v_task.state || '>cancelled'), c.sort_key, (p_args->>'worker')::uuid, p_args - 'task', v_now
     from counted c
   ), explained as (
     update tasker.task_details d set cancel_reason = p_args->>'reason' where d.task_uuid = v_task.task_uuid

@@ -72,9 +72,8 @@ begin
     where s.workflow_step_uuid = any (v_found)
     returning s.*
   ), logged as (
-    insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token,
-      worker_uuid, created_at)
-    select c.task_uuid, c.workflow_step_uuid, 'enqueued>in_progress', c.sort_key, c.attempts, c.claim_token, v_worker, v_now
+    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
+    select c.workflow_step_uuid, tasker.path_code('enqueued>in_progress'), c.sort_key, c.attempts, c.claim_token, v_worker, v_now
     from claimed c
   ), counted as (
     select tasker.count_enqueued(array_agg(c.namespace_id), array_agg(-1)) from claimed c having count(*) > 0

@@ -32,8 +32,8 @@ begin
     where t.task_uuid = n.task_uuid
     returning t.task_uuid, t.state, t.complete, t.sort_key, n.state as from_state, n.path
   ), logged as (
-    insert into tasker.task_transition_log (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
-    select m.task_uuid, m.from_state || '>' || m.path, m.sort_key, p_worker, p_note, p_now from moved m where m.path <> ''
+    insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
+    select m.task_uuid, tasker.path_code(m.from_state || '>' || m.path), m.sort_key, p_worker, p_note, p_now from moved m where m.path <> ''
   )
   select jsonb_object_agg(m.task_uuid, m.state) into v_answer from moved m where m.complete;
   return v_answer;

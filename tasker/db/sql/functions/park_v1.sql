@@ -42,10 +42,10 @@ begin
     select m.task_uuid, m.workflow_step_uuid, m.attempts, m.claim_token, v_worker, m.e, v_now from moved m
     where m.kind <> 'ok' and m.e is not null
   ), logged as (
-    insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token,
-      worker_uuid, success, execution_time_ms, metadata, created_at)
-    select m.task_uuid, m.workflow_step_uuid, 'in_progress>' || m.state, m.sort_key, m.attempts, m.claim_token, v_worker,
-      m.kind = 'ok', tasker.clamped_ms(m.ms), jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'delay_ms', m.d)), v_now from moved m
+    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
+      execution_time_ms, metadata, created_at)
+    select m.workflow_step_uuid, tasker.path_code('in_progress>' || m.state), m.sort_key, m.attempts, m.claim_token, v_worker,
+      tasker.clamped_ms(m.ms), jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'delay_ms', m.d)), v_now from moved m
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', m.task_uuid, 'token', m.claim_token)) into v_parked
   from moved m;

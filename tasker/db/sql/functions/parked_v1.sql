@@ -14,8 +14,8 @@ as $$
     'unknown', (select jsonb_agg(g.step) from (select jsonb_array_elements_text(p_args->'steps')::uuid as step) g
       where not exists (select from tasker.workflow_steps x where x.workflow_step_uuid = g.step)))
   from tasker.workflow_steps s
-  cross join lateral (select l.metadata from tasker.step_transition_log l where l.task_uuid = s.task_uuid
-    and l.workflow_step_uuid = s.workflow_step_uuid and l.sort_key = s.sort_key) l
+  cross join lateral (select l.metadata from tasker.step_moves l
+    where l.workflow_step_uuid = s.workflow_step_uuid and l.sort_key = s.sort_key) l
   where s.workflow_step_uuid = any (array(select jsonb_array_elements_text(p_args->'steps')::uuid))
     and s.state in ('enqueued_for_orchestration', 'enqueued_as_error_for_orchestration')
 $$;

@@ -71,9 +71,9 @@ begin
   cross join lateral (select e.enqueued, case when e.enqueued > 0 then 'pending>initializing>enqueuing_steps>steps_in_process'
     else 'pending>initializing>waiting_for_dependencies' end) as p (enqueued, path);
 
-  insert into tasker.task_transition_log (task_uuid, path, sort_key, created_at)
-  select t.task_uuid, case t.state when 'steps_in_process' then 'pending>initializing>enqueuing_steps>steps_in_process'
-    else 'pending>initializing>waiting_for_dependencies' end, t.sort_key, v_now
+  insert into tasker.task_moves (task_uuid, path, sort_key, created_at)
+  select t.task_uuid, tasker.path_code(case t.state when 'steps_in_process' then 'pending>initializing>enqueuing_steps>steps_in_process'
+    else 'pending>initializing>waiting_for_dependencies' end), t.sort_key, v_now
   from unnest(v_created) c join tasker.tasks t on t.task_uuid = c;
 
   insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state, unmet,
@@ -98,8 +98,8 @@ begin
       tasker.backlog_rank(v_now, r.priority, r.k::int, coalesce((p_args->>'ageing_s')::float8, 600)), r.ordinal = any (v_paused)
     from roots r where r.nth > v_room
   ), logged as (
-    insert into tasker.step_transition_log (task_uuid, workflow_step_uuid, path, sort_key, attempt, claim_token, created_at)
-    select r.id, r.step, 'pending>enqueued', 2, 0, 0, v_now from roots r where r.nth <= v_room
+    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, created_at)
+    select r.step, tasker.path_code('pending>enqueued'), 2, 0, 0, v_now from roots r where r.nth <= v_room
   )
   select jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id) order by r.nth)
   into v_send from roots r where r.nth <= v_room;

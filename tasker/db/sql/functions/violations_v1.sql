@@ -75,20 +75,20 @@ as $$
   union all
   select 'history does not end in the state', s.workflow_step_uuid, format('%s, history %s', s.state, l.path)
   from steps s join (select distinct on (l.workflow_step_uuid) l.workflow_step_uuid, l.path, l.sort_key
-    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid order by l.workflow_step_uuid, l.id desc) l
+    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid order by l.workflow_step_uuid, l.sort_key desc) l
     on l.workflow_step_uuid = s.workflow_step_uuid
   where tasker.path_end(l.path) <> s.state or l.sort_key <> s.sort_key
   union all
   select 'history of the task does not end in its state', t.task_uuid, format('%s, history %s', t.state, l.path)
   from tasks t join (select distinct on (l.task_uuid) l.task_uuid, l.path, l.sort_key
-    from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid order by l.task_uuid, l.id desc) l
+    from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid order by l.task_uuid, l.sort_key desc) l
     on l.task_uuid = t.task_uuid
   where tasker.path_end(l.path) <> t.state or l.sort_key <> t.sort_key
   union all
   select 'gap in the history', l.workflow_step_uuid, format('%s then %s', l.before, l.path) from (
     select l.workflow_step_uuid, l.path, l.sort_key, lag(l.path) over w as before, lag(l.sort_key) over w as key_before
     from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid
-    window w as (partition by l.workflow_step_uuid order by l.id)) l
+    window w as (partition by l.workflow_step_uuid order by l.sort_key)) l
   where tasker.path_end(coalesce(l.before, 'pending')) <> split_part(l.path, '>', 1)
     or l.sort_key <> coalesce(l.key_before, 1) + tasker.path_length(l.path)
   union all

@@ -6,38 +6,55 @@ select t.task_uuid, tasker.step_uuid(t.task_uuid, te.from_ordinal + 1), tasker.s
   'dependency'
 from tasker.tasks t join tasker.template_edges te on te.template_id = t.template_id;
 
+-- The history as it is written, a row per write, with the names of the states.
+create or replace view tasker.task_transition_log as
+select m.task_uuid, tasker.path_text(m.path) as path, m.sort_key, m.processor_uuid, m.metadata, m.created_at
+from tasker.task_moves m;
+
+create or replace view tasker.step_transition_log as
+select s.task_uuid, m.workflow_step_uuid, tasker.path_text(m.path) as path, m.sort_key, m.attempt, m.claim_token,
+  m.worker_uuid, tasker.brought(m.path) as success, m.execution_time_ms, m.metadata, m.created_at
+from tasker.step_moves m join tasker.workflow_steps s on s.workflow_step_uuid = m.workflow_step_uuid;
+
 -- History as a row per transition, from the paths. A step's first row, its creation, is the step's own row.
 create or replace view tasker.task_transitions as
-select md5('task' || l.id || ':' || p.n)::uuid as task_transition_uuid, l.task_uuid, p.states[p.n + 1] as to_state,
-  p.states[p.n] as from_state, l.processor_uuid, l.metadata, l.sort_key - (cardinality(p.states) - 1 - p.n) as sort_key,
-  l.sort_key = t.sort_key and p.n = cardinality(p.states) - 1 as most_recent, l.created_at, l.created_at as updated_at
-from tasker.task_transition_log l
-join tasker.tasks t on t.task_uuid = l.task_uuid
-cross join lateral (select s.states, g.n from (select string_to_array(l.path, '>') as states) s
-  cross join lateral generate_series(1, cardinality(s.states) - 1) as g (n)) p
+select md5('task' || m.task_uuid || ':' || k.sort_key)::uuid as task_transition_uuid, m.task_uuid,
+  p.states[k.n + 1] as to_state, p.states[k.n] as from_state, m.processor_uuid, m.metadata, k.sort_key,
+  k.sort_key = t.sort_key as most_recent, m.created_at, m.created_at as updated_at
+from tasker.task_moves m
+join tasker.tasks t on t.task_uuid = m.task_uuid
+cross join lateral (select string_to_array(tasker.path_text(m.path), '>') as states) p
+cross join lateral (select g.n, m.sort_key - (cardinality(p.states) - 1 - g.n) as sort_key
+  from generate_series(1, cardinality(p.states) - 1) as g (n)) k
 union all
 select md5('task' || t.task_uuid)::uuid, t.task_uuid, 'pending', null, null, null, 1, t.sort_key = 1, t.created_at,
   t.created_at
 from tasker.tasks t;
 
 create or replace view tasker.workflow_step_transitions as
-select md5('step' || l.id || ':' || p.n)::uuid as workflow_step_transition_uuid, l.workflow_step_uuid, l.task_uuid,
-  p.states[p.n + 1] as to_state, p.states[p.n] as from_state, l.metadata,
-  l.sort_key - (cardinality(p.states) - 1 - p.n) as sort_key,
-  l.sort_key = s.sort_key and p.n = cardinality(p.states) - 1 as most_recent, l.created_at, l.created_at as updated_at,
-  l.worker_uuid, l.attempt, l.claim_token, l.execution_time_ms
-from tasker.step_transition_log l
-join tasker.workflow_steps s on s.workflow_step_uuid = l.workflow_step_uuid
-cross join lateral (select x.states, g.n from (select string_to_array(l.path, '>') as states) x
-  cross join lateral generate_series(1, cardinality(x.states) - 1) as g (n)) p
+select md5('step' || m.workflow_step_uuid || ':' || k.sort_key)::uuid as workflow_step_transition_uuid,
+  m.workflow_step_uuid, s.task_uuid, p.states[k.n + 1] as to_state, p.states[k.n] as from_state, m.metadata, k.sort_key,
+  k.sort_key = s.sort_key as most_recent, m.created_at, m.created_at as updated_at, m.worker_uuid, m.attempt,
+  m.claim_token, m.execution_time_ms
+from tasker.step_moves m
+join tasker.workflow_steps s on s.workflow_step_uuid = m.workflow_step_uuid
+cross join lateral (select string_to_array(tasker.path_text(m.path), '>') as states) p
+cross join lateral (select g.n, m.sort_key - (cardinality(p.states) - 1 - g.n) as sort_key
+  from generate_series(1, cardinality(p.states) - 1) as g (n)) k
 union all
 select md5('step' || s.workflow_step_uuid)::uuid, s.workflow_step_uuid, s.task_uuid, 'pending', null, null, 1,
   s.sort_key = 1, s.created_at, s.created_at, null, 0, 0, null
 from tasker.workflow_steps s;
 
 -- Who stored which result, without the result (B-83): the rows of the history that a worker's result or failure has left.
+-- The transition is the one into the state in which results are parked, the first of its row.
 create or replace view tasker.workflow_step_result_audit as
-select md5('audit' || l.id)::uuid as workflow_step_result_audit_uuid, l.workflow_step_uuid, l.id as step_transition_id,
-  l.task_uuid, l.created_at as recorded_at, l.worker_uuid, d.correlation_id, l.success, l.execution_time_ms
-from tasker.step_transition_log l left join tasker.task_details d on d.task_uuid = l.task_uuid
-where l.success is not null;
+select md5('audit' || m.workflow_step_uuid || ':' || m.sort_key)::uuid as workflow_step_result_audit_uuid,
+  m.workflow_step_uuid,
+  md5('step' || m.workflow_step_uuid || ':' || m.sort_key - length(m.path) + 2)::uuid as workflow_step_transition_uuid,
+  s.task_uuid, m.created_at as recorded_at, m.worker_uuid, d.correlation_id, tasker.brought(m.path) as success,
+  m.execution_time_ms
+from tasker.step_moves m
+join tasker.workflow_steps s on s.workflow_step_uuid = m.workflow_step_uuid
+left join tasker.task_details d on d.task_uuid = s.task_uuid
+where tasker.brought(m.path) is not null;

@@ -226,35 +226,33 @@ create table tasker.step_checkpoints (
   updated_at         timestamptz not null
 ) with (fillfactor = 50);
 
--- History: one row per write, `path` is the states passed through, the first being where the step came from.
--- The views tasker.task_transitions and tasker.workflow_step_transitions show a row per transition, and
--- tasker.workflow_step_result_audit who stored which result. Nothing looks a row up by its `id`, so no index holds it.
-create table tasker.task_transition_log (
-  id             bigint generated always as identity,
+-- History: one row per write. `path` is the states passed through, a letter for each (tasker.path_code), the first being
+-- where it came from; `sort_key` that of the last, which no other row of the same subject has. Columns are in the order in
+-- which nothing is lost to alignment. Who reads uses the views: tasker.task_transition_log and tasker.step_transition_log
+-- show these rows with the names of the states, tasker.task_transitions and tasker.workflow_step_transitions a row per
+-- transition, tasker.workflow_step_result_audit who stored which result.
+create table tasker.task_moves (
+  created_at     timestamptz not null,
   task_uuid      uuid not null,
-  path           text not null,
-  sort_key       int not null,
   processor_uuid uuid,
-  metadata       jsonb,
-  created_at     timestamptz not null
+  sort_key       int not null,
+  path           text not null,
+  metadata       jsonb
 );
-create index task_transition_log_of_task on tasker.task_transition_log (task_uuid);      -- history of a task
+create index task_moves_of_task on tasker.task_moves (task_uuid);                        -- history of a task
 
-create table tasker.step_transition_log (
-  id                 bigint generated always as identity,
-  task_uuid          uuid not null,
+create table tasker.step_moves (
+  created_at         timestamptz not null,
+  claim_token        bigint not null,
+  execution_time_ms  bigint,
   workflow_step_uuid uuid not null,
-  path               text not null,
+  worker_uuid        uuid,
   sort_key           int not null,
   attempt            int not null,
-  claim_token        bigint not null,
-  worker_uuid        uuid,
-  success            boolean,
-  execution_time_ms  bigint,
-  metadata           jsonb,
-  created_at         timestamptz not null
+  path               text not null,
+  metadata           jsonb
 );
-create index step_transition_log_of_step on tasker.step_transition_log (task_uuid, workflow_step_uuid);   -- history
+create index step_moves_of_step on tasker.step_moves (workflow_step_uuid);               -- history of a step
 
 -- Refused results, kept as evidence (verdict other than accepted).
 create table tasker.refused_results (

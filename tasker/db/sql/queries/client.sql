@@ -55,16 +55,15 @@ select to_jsonb(v) from (
 order by v.ordinal, v.step_uuid
 
 -- name: audit
--- Who stored which result of a step, as documents, the newest first (B-87). The transition is the one into the state
--- in which a result is parked.
+-- Who stored which result of a step, as documents, the newest first (B-87).
 select to_jsonb(v) from (
   select a.workflow_step_result_audit_uuid as audit_uuid, a.workflow_step_uuid,
-    md5('step' || l.id || ':1')::uuid as transition_uuid, a.task_uuid, a.recorded_at, a.worker_uuid, a.correlation_id,
+    a.workflow_step_transition_uuid as transition_uuid, a.task_uuid, a.recorded_at, a.worker_uuid, a.correlation_id,
     a.success, a.execution_time_ms, case when a.success then r.result end as result, s.name as step_name,
-    split_part(l.path, '>', 1) as from_state, split_part(l.path, '>', 2) as to_state
+    h.from_state, h.to_state
   from tasker.workflow_step_result_audit a
-  join tasker.step_transition_log l on l.id = a.step_transition_id and l.task_uuid = a.task_uuid
-    and l.workflow_step_uuid = a.workflow_step_uuid
+  join tasker.workflow_step_transitions h on h.workflow_step_uuid = a.workflow_step_uuid
+    and h.workflow_step_transition_uuid = a.workflow_step_transition_uuid
   join tasker.workflow_steps s on s.workflow_step_uuid = a.workflow_step_uuid
   left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
     and r.workflow_step_uuid = s.workflow_step_uuid

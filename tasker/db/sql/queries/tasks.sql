@@ -37,9 +37,9 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
     left join lateral (select jsonb_agg(x.error
         || jsonb_build_object('at', x.created_at, 'worker', x.worker_uuid) order by x.failure_id) as failures
       from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) f on true
-    left join lateral (select (array_agg(g.execution_time_ms order by g.id desc))[1] as execution_time_ms
-      from tasker.step_transition_log g where g.task_uuid = s.task_uuid
-        and g.workflow_step_uuid = s.workflow_step_uuid and g.success is not null) l on true
+    left join lateral (select (array_agg(g.execution_time_ms order by g.sort_key desc))[1] as execution_time_ms
+      from tasker.step_moves g
+      where g.workflow_step_uuid = s.workflow_step_uuid and tasker.brought(g.path) is not null) l on true
     where s.task_uuid = t.task_uuid))
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
@@ -63,8 +63,8 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
           'attempt', x.attempt) order by x.failure_id desc))[1]
         from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) end,
       'duration_ms', case when s.state in ('complete', 'waiting_for_retry', 'error') then (   -- as in a report
-        select (array_agg(g.execution_time_ms order by g.id desc))[1] from tasker.step_transition_log g
-        where g.task_uuid = s.task_uuid and g.workflow_step_uuid = s.workflow_step_uuid and g.success is not null) end)
+        select (array_agg(g.execution_time_ms order by g.sort_key desc))[1] from tasker.step_moves g
+        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.brought(g.path) is not null) end)
       order by ts.ordinal, s.workflow_step_uuid), '[]')
     from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal

@@ -15,13 +15,13 @@ from tests.support.engine_fixture import Item, Lab, Session, ok, retry
 from tests.support.random_plans import Spec
 
 DIAMOND = (Spec("a"), Spec("b", depends_on=("a",)), Spec("c", depends_on=("a",)), Spec("d", depends_on=("b", "c")))
-HISTORY = ("step_transition_log", "task_transition_log")
+HISTORY = ("step_moves", "task_moves")
 PLACES = {
     "submit": ("task_details", "tasks", "workflow_steps", *HISTORY, "enqueue_counters", "queue"),
-    "claim": ("queue", "workflow_steps", "step_transition_log", "enqueue_counters"),
+    "claim": ("queue", "workflow_steps", "step_moves", "enqueue_counters"),
     "finish": ("workflow_steps", "step_results", *HISTORY, "tasks", "enqueue_counters", "queue"),
     "fail": ("workflow_steps", "step_failures", *HISTORY, "tasks"),
-    "park": ("workflow_steps", "step_results", "step_transition_log"),
+    "park": ("workflow_steps", "step_results", "step_moves"),
     "cancel": ("tasks", "workflow_steps", *HISTORY),
 }
 

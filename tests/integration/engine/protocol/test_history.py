@@ -121,7 +121,7 @@ def test_transition_ids_are_unique_and_stay_the_same(lab: Lab) -> None:
 
 def audit(lab: Lab, task: str) -> list[Any]:
     query = """select a.*, s.name from tasker.workflow_step_result_audit a
-      join tasker.workflow_steps s using (workflow_step_uuid) where a.task_uuid = %s order by a.step_transition_id"""
+      join tasker.workflow_steps s using (workflow_step_uuid) where a.task_uuid = %s order by a.recorded_at, s.name"""
     return lab.observer.rows(query, task)
 
 
@@ -172,8 +172,11 @@ def test_an_audit_row_holds_no_result_and_points_to_its_transition(lab: Lab) -> 
     (row,) = audit(lab, task)
 
     assert "secret" not in str(row)
-    path = lab.observer.value("select path from tasker.step_transition_log where id = %s", row.step_transition_id)
-    assert "enqueued_for_orchestration" in path
+    to_state = lab.observer.value(
+        "select to_state from tasker.workflow_step_transitions where workflow_step_transition_uuid = %s",
+        row.workflow_step_transition_uuid,
+    )
+    assert to_state == "enqueued_for_orchestration"
 
 
 def test_no_result_is_copied_into_the_history(lab: Lab) -> None:

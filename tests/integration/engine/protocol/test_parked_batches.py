@@ -48,8 +48,8 @@ class Queued(Orchestra):
         """From now on the database takes no transitions of these steps whose path matches `to`."""
         for number, step in enumerate(steps):
             self.lab.observer.execute(
-                f"alter table tasker.step_transition_log add constraint refused_{number} "
-                f"check (workflow_step_uuid <> '{step}' or path !~ '{to}') not valid"
+                f"alter table tasker.step_moves add constraint refused_{number} "
+                f"check (workflow_step_uuid <> '{step}' or tasker.path_text(path) !~ '{to}') not valid"
             )
 
 
@@ -183,15 +183,15 @@ async def test_a_sweep_settles_the_others_when_the_database_refuses_one_task(
     lab.one.run_all()
     lab.observer.execute("update tasker.tasks set state = 'evaluating_results', complete = false, completed_at = null")
     lab.observer.execute(
-        "alter table tasker.task_transition_log add constraint refused "
-        f"check (task_uuid <> '{tasks[1]}' or path !~ '>complete$') not valid"
+        "alter table tasker.task_moves add constraint refused "
+        f"check (task_uuid <> '{tasks[1]}' or tasker.path_text(path) !~ '>complete$') not valid"
     )
 
     assert await queued.sweep() == {"not_finished": 2}
 
     assert [lab.task(task).complete for task in tasks] == [True, False, True]
     assert f"sweep_refused task={tasks[1]} reason=" in caplog.text
-    lab.observer.execute("alter table tasker.task_transition_log drop constraint refused")
+    lab.observer.execute("alter table tasker.task_moves drop constraint refused")
     assert await queued.sweep() == {"not_finished": 1}
 
 

@@ -45,7 +45,7 @@ async def test_a_result_of_which_not_even_the_failure_is_taken_stops_no_other(
     claims = lab.one.claim()
     stuck = claims[1]["step"]
     lab.observer.execute(
-        f"alter table tasker.step_transition_log add constraint stuck check (workflow_step_uuid <> '{stuck}') not valid"
+        f"alter table tasker.step_moves add constraint stuck check (workflow_step_uuid <> '{stuck}') not valid"
     )
     advanced = await orchestra.process(*(result_of(plan, claim) for claim in claims))
 

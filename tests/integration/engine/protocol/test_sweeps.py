@@ -340,13 +340,13 @@ def test_the_invariants_query_names_what_is_broken(lone_lab: Lab) -> None:
             "started before its parents",
         ),
         (
-            "update tasker.step_transition_log set path = replace(path, 'enqueued>', 'waiting_for_retry>')",
-            "update tasker.step_transition_log set path = replace(path, 'waiting_for_retry>', 'enqueued>')",
+            "update tasker.step_moves set path = replace(path, 'EI', 'WI')",
+            "update tasker.step_moves set path = replace(path, 'WI', 'EI')",
             "illegal transition of the step",
         ),
         (
-            "update tasker.task_transition_log set path = replace(path, 'initializing>', 'evaluating_results>')",
-            "update tasker.task_transition_log set path = replace(path, 'evaluating_results>', 'initializing>')",
+            "update tasker.task_moves set path = replace(path, 'PN', 'PV')",
+            "update tasker.task_moves set path = replace(path, 'PV', 'PN')",
             "illegal transition of the task",
         ),
     ):
