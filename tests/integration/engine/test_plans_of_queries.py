@@ -240,6 +240,19 @@ def test_only_waiting_for_a_retry_writes_to_an_index_of_steps(lone_lab: Lab) -> 
     assert _updates(lab)["workflow_steps"] == (5, 3)
 
 
+def test_tasks_that_move_together_find_room_on_their_pages(lone_lab: Lab) -> None:
+    """A write moves steps of many tasks at once. Without room on the page each would write to every index."""
+    lab, tasks = lone_lab, 100
+    for table in ("tasks", "workflow_steps"):  # nobody else's snapshot keeps old versions
+        lab.one.execute(f"alter table tasker.{table} set (autovacuum_enabled = false)")
+    lab.submit(lab.chain(4), *({} for _ in range(tasks)))
+    held = lab.one.claim(tasks)
+    while held:
+        held = lab.one.finish(*held, slots=tasks).get("claims") or []
+
+    assert _updates(lab) == {"tasks": (4 * tasks, 3 * tasks), "workflow_steps": (8 * tasks, 8 * tasks)}
+
+
 def _updates(lab: Lab) -> dict[str, tuple[int, int]]:
     """By hot table: all updates, and those that left every index as it was."""
     lab.one.execute("select pg_stat_force_next_flush()")

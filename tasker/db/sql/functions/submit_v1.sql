@@ -84,7 +84,8 @@ begin
   from unnest(v_created) with ordinality as c (id, n)
   join tasker.template_steps ts on ts.template_id = v_template and ts.is_static
   cross join lateral (select ts.unmet = 0 and (c.n - 1) * cardinality(v_roots)
-    + coalesce(array_position(v_roots, ts.ordinal), 0) <= v_room) as e (now);
+    + coalesce(array_position(v_roots, ts.ordinal), 0) <= v_room) as e (now)
+  order by 1;   -- the steps of a task lie side by side, so that a write finds room on their page
 
   -- the roots: enqueued while there is room, in the order of the tasks; the rest waits in the backlog
   with roots as (

@@ -124,7 +124,7 @@ create table tasker.tasks (
   updated_at      timestamptz not null,
   completed_at    timestamptz,
   troubled        boolean not null generated always as (complete and state <> 'complete') stored
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_analyze_scale_factor = 0.05);
 -- for the sweeps (find_v1): open tasks in slices. `complete` changes once, so other updates stay HOT.
 create index tasks_open on tasker.tasks (task_uuid) where not complete;
@@ -172,7 +172,7 @@ create table tasker.workflow_steps (
   sort_key           int not null default 1,
   created_at         timestamptz not null,
   updated_at         timestamptz not null
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
+) with (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_analyze_scale_factor = 0.05);
 -- for expansion (parents by name), reading a task, the sweeps' join from open tasks
 create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, name);
