@@ -6,10 +6,12 @@ that `import tasker` costs nothing (rule 25).
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False
+"""Not imported: `typing` would take longer than all else until Ctrl-C is in our hands (see `tasker.__main__`)."""
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from tasker.app import App as App
     from tasker.app import SyncApp as SyncApp
     from tasker.app import TaskRequester as TaskRequester
@@ -110,6 +112,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name from its home on first use (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module 'tasker' has no attribute {name!r}")
+    from importlib import import_module
+
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 

@@ -1,27 +1,33 @@
-"""The commands `tasker` and `tasker-ctl`, and `python -m tasker`: the way in, before anything is imported."""
+"""The commands `tasker` and `tasker-ctl`, and `python -m tasker`: the way in, before anything is imported.
 
-from __future__ import annotations
+What Ctrl-C finds before this is Python's own: its start, `site`, and the few lines of the script that pip writes.
+"""
 
+import _signal as signal  # type: ignore[import-not-found]  # what `signal` wraps, without the time to import `enum`
 import os
-import signal
-from typing import Any
 
 INTERRUPTED = 130
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def main() -> None:
     """Run the command line. Ctrl-C ends it with 130 and without a traceback, also while it is being imported."""
     former = _leave_at_once()
-    from tasker.cli.main import main as command
-
-    signal.signal(signal.SIGINT, former)
     try:
-        command()
-    finally:
-        _leave_at_once()
+        from tasker.cli.main import main as command
+
+        try:
+            command(lambda: signal.signal(signal.SIGINT, former))
+        finally:
+            _leave_at_once()
+    except KeyboardInterrupt:  # just before or just after what deals with it
+        os._exit(INTERRUPTED)
 
 
-def _leave_at_once() -> Any:
+def _leave_at_once() -> "Any":
     """From here on Ctrl-C ends the process at once, unless it is ignored, as in the background; what it did before."""
     former = signal.getsignal(signal.SIGINT)
     if former is signal.default_int_handler:

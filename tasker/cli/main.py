@@ -6,7 +6,7 @@ Exit codes: 0 done, 1 failed, 2 a mistake in the command or in what it was given
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -123,10 +123,11 @@ def cli() -> None:
     """
 
 
-def main() -> None:
-    """The command line in a process of its own (see `tasker.__main__`)."""
+def main(heed: Callable[[], object] = lambda: None) -> None:
+    """The command line in a process of its own (see `tasker.__main__`). `heed` is called when it deals with Ctrl-C."""
     from tasker.cli.streams import open_closed_streams, output_errors
 
     open_closed_streams()
     with output_errors():
+        heed()
         cli(prog_name="tasker")

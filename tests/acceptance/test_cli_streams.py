@@ -47,6 +47,7 @@ def workflow(tmp_path: Path) -> Path:
     [
         ("tasker.cli.main", "run"),
         ("click", "run"),
+        ("tasker.cli.streams", "run"),
         ("tasker.cli.run", "run"),
         ("tasker.app.runtime", "run"),
         ("tasker.cli.worker", "worker"),
@@ -66,6 +67,13 @@ def test_an_interruption_while_something_is_imported_ends_with_130_and_no_traceb
     assert ended.returncode == 130, ended.stderr
     assert "Traceback" not in ended.stderr
     assert len(ended.stderr.splitlines()) <= 1
+
+
+def test_nothing_is_imported_before_an_interruption_is_dealt_with() -> None:
+    """Python's own start is all that may still end in a traceback."""
+    code = "import sys; known = {*sys.modules}; import tasker.__main__; print(*sorted({*sys.modules} - known))"
+    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {*imported} <= {"__future__", "tasker", "tasker.__main__"}
 
 
 FULL, CLOSED = "> /dev/full", ">&-"
