@@ -1,4 +1,4 @@
-"""Tasks as text: a list, one task with its steps, its history."""
+"""A task as text: with its steps, and its history."""
 
 from __future__ import annotations
 
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from tasker.services.reports import TaskReport
 
 Rows = Sequence[Mapping[str, Any]]
-
-
-def list_text(rows: Rows) -> str:
-    """One line per task."""
-    if not rows:
-        return "no tasks"
-    return table(("task", "template", "status", "steps", "created", "time"), [_listed(row) for row in rows])
 
 
 def report_text(report: TaskReport, *, traceback: bool = False, every: bool = False, width: int | None = None) -> str:
@@ -69,17 +62,6 @@ def history_text(rows: Rows) -> str:
         subject = row["step"] or click.style("task", bold=True)
         lines.append((clock_time(row["at"]), since, subject, *states, _attempt(row), _took(row), _remark(row)))
     return table(("time", "since", "step", "from", "to", "attempt", "took", "remark"), lines)
-
-
-def _listed(row: Mapping[str, Any]) -> tuple[str, ...]:
-    steps = f"{row['done']}/{row['total']}" + (f", {row['failed']} failed" if row["failed"] else "")
-    took = (row["completed_at"] - row["created_at"]).total_seconds() * 1000 if row["completed_at"] else None
-    template = f"{row['namespace']}/{row['template']}:{row['version']}"
-    created = date_time(row["created_at"])
-    paused = [held_by_pause(row["paused"])] if row["paused"] else []
-    unserved = [nobody_serves(row["unserved"])] if row["unserved"] else []
-    status = ", ".join([state_text(row["status"]), *paused, *unserved])
-    return row["task_uuid"], template, status, steps, created, duration(took)
 
 
 def _facts(report: TaskReport) -> Iterator[str]:

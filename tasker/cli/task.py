@@ -55,7 +55,7 @@ task.add_command(refused)
 @FORMAT
 @database_options
 def list_(form: str, database: Database, **which: Any) -> None:
-    """List tasks, the newest first.
+    """List tasks, the newest first. On a narrow screen identifiers are cut: their beginnings do as well.
 
     \b
     Examples:
@@ -63,9 +63,10 @@ def list_(form: str, database: Database, **which: Any) -> None:
       tasker task list --status error --since 2h
       tasker task list --tag nightly --tag emea --format json
     """
-    from tasker.cli.render_tasks import list_text
+    from tasker.cli.render_task_list import list_text
 
-    print_as(form, connected(database, lambda app: app.tasks.list(**which)), list_text)
+    rows = connected(database, lambda app: app.tasks.list(**which))
+    print_as(form, rows, lambda found: list_text(found, screen_width()))
 
 
 @task.command()

@@ -9,7 +9,8 @@ from typing import Any
 import click
 import pytest
 
-from tasker.cli.render_tasks import history_text, list_text
+from tasker.cli.render_task_list import list_text
+from tasker.cli.render_tasks import history_text
 from tests.support.command_line import invoke
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -53,6 +54,49 @@ def test_a_list_says_how_far_each_task_is() -> None:
     assert line.startswith("01a1fad7  shop/checkout:1.0.0  ✖ error  2/4, 1 failed")
     assert line.endswith("2.0 s")
     assert list_text([]) == "no tasks"
+
+
+LISTED = {
+    "task_uuid": "019aabcd-1234-7abc-8def-000000000000", "namespace": "fulfillment", "version": "12.10.3",
+    "template": "order_fulfillment_with_returns", "status": "waiting_for_dependencies", "priority": 0, "total": 1200,
+    "done": 1150, "failed": 12, "created_at": NOON, "completed_at": None, "unserved": "shop.charge", "paused": {
+        "namespace": "fulfillment", "template": None, "step": None, "task": None, "actor": "ops",
+        "reason": "the provider of payments is down until noon", "paused_at": NOON,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_on_a_narrow_screen_a_list_says_the_same_in_rows_that_fit(width: int) -> None:
+    twin = LISTED | {"task_uuid": "019aabcd-1234-7abf-8def-000000000000", "template": "pay", "paused": None}
+    old = LISTED | {"task_uuid": "019a0000-1234-7abf-8def-000000000000", "status": "complete", "unserved": None}
+    rows = [LISTED, twin, old | {"paused": None, "failed": 0}]
+    text = click.unstyle(list_text(rows, width, NOON + timedelta(minutes=3, seconds=5)))
+    lines = text.splitlines()
+
+    assert max(map(len, lines)) <= width
+    assert [line.split()[0] for line in lines if line.startswith("019a")] == [
+        "019aabcd-1234-7abc", "019aabcd-1234-7abf", "019a0000-1234-7abf",
+    ]  # fmt: skip
+    assert "turns  " in text
+    assert "1150/1200, 12 failed  3 m" in text
+    assert "held by the pause of fulfillment since" in text
+    assert "until noon" in " ".join(text.split())
+    assert text.count("nobody serves shop.charge") == 2
+
+
+def test_where_a_list_fits_the_screen_nothing_is_left_out_of_it() -> None:
+    row = LISTED | {"paused": None, "unserved": None, "template": "pay"}
+    assert list_text([row], 140) == list_text([row])
+    assert str(LISTED["task_uuid"]) in list_text([LISTED], None)
+
+
+@pytest.mark.parametrize(
+    ("age", "told"),
+    [({"days": 9, "hours": 1}, "9 d"), ({"hours": 47}, "47 h"), ({"minutes": 119}, "119 m"), ({"seconds": 7}, "7 s")],
+)
+def test_a_short_list_says_how_old_a_task_is(age: dict[str, int], told: str) -> None:
+    assert list_text([LISTED], 80, NOON + timedelta(**age)).splitlines()[1].endswith(f" {told}")
 
 
 def test_the_history_shows_the_time_between_transitions_and_who_did_what() -> None:
