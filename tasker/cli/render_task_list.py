@@ -50,7 +50,7 @@ def _whole(row: Row) -> tuple[str, ...]:
 def _short(rows: Sequence[Row], width: int, now: datetime) -> Iterator[str]:
     """The lines of a table whose templates have what the other columns leave."""
     ids = _short_ids([row["task_uuid"] for row in rows])
-    others = [(state_text(row["status"]), _steps(row), _age(now, row["created_at"])) for row in rows]
+    others = [(state_text(row["status"]), _steps(row, " ✖{}"), _age(now, row["created_at"])) for row in rows]
     headings = ("status", "steps", "age")
     taken = sum(max(len(click.unstyle(cells[n])) for cells in (headings, *others)) + 2 for n in range(len(headings)))
     room = max(MIN_TEMPLATE, width - len(ids[0]) - 2 - taken)
@@ -75,8 +75,8 @@ def _template(row: Row) -> str:
     return f"{row['namespace']}/{row['template']}"
 
 
-def _steps(row: Row) -> str:
-    return f"{row['done']}/{row['total']}" + (f", {row['failed']} failed" if row["failed"] else "")
+def _steps(row: Row, failed: str = ", {} failed") -> str:
+    return f"{row['done']}/{row['total']}" + (failed.format(row["failed"]) if row["failed"] else "")
 
 
 def _age(now: datetime, created: datetime) -> str:
