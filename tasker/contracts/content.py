@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
@@ -14,6 +15,8 @@ FOLLOWS = frozenset({"ordinal", "level", "static", "retry", "inherits", "environ
 """What the compiler works out, the name of an environment (its overrides are applied), and the policy of a step:
 that is looked at more closely."""
 
+USUAL = RetryPolicy()
+POLICY = tuple(each.name for each in fields(RetryPolicy) if each.name != "profile")
 TELLING = frozenset({"delays_ms", "multiplier"})
 """Whether these are inherited tells a step that says nothing about retries from one that writes the defaults down."""
 
@@ -48,8 +51,14 @@ def _written(value: Any) -> Any:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    kept = (each for each in fields(value) if each.name not in FOLLOWS)
-    return {each.name: _written(found) for each in kept if (found := getattr(value, each.name)) != _default(each)}
+    kept = _kept(type(value))
+    return {name: _written(found) for name, default in kept if (found := getattr(value, name)) != default}
+
+
+@cache
+def _kept(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+    """The names of the fields that count, with their defaults."""
+    return tuple((each.name, _default(each)) for each in fields(kind) if each.name not in FOLLOWS)
 
 
 def _default(each: Field[Any]) -> Any:
@@ -58,7 +67,10 @@ def _default(each: Field[Any]) -> Any:
 
 def _policy(step: StepPlan) -> dict[str, Any]:
     """What differs from the profile, without what is inherited."""
-    base = RETRY_PROFILES.get(step.retry.profile or "", RetryPolicy())
-    names = [each.name for each in fields(RetryPolicy) if each.name not in {*step.inherits, "profile"}]
-    changed = {name: getattr(step.retry, name) for name in names if getattr(step.retry, name) != getattr(base, name)}
-    return {**changed, "profile": step.retry.profile, "inherits": sorted(TELLING & {*step.inherits})}
+    base = RETRY_PROFILES.get(step.retry.profile or "", USUAL)
+    changed = {
+        name: value
+        for name in POLICY
+        if (value := getattr(step.retry, name)) != getattr(base, name) and name not in step.inherits
+    }
+    return {**changed, "profile": step.retry.profile, "inherits": sorted(TELLING.intersection(step.inherits))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from typing import Any
 
@@ -15,6 +16,7 @@ from tasker.template.yaml_loader import COLLECTION, MAX_DEPTH, PLAIN, QUOTED
 
 UNQUOTED_BRACES = "an unquoted `{{` starts a YAML mapping"
 QUOTE_BRACES = 'put the value in quotes: "{{ ... }}"'
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MAX_VALUES = 200_000
 """Values in one document, aliases counted as often as they are used."""
 
@@ -36,6 +38,8 @@ class Converter:
 
     def convert(self, node: YamlNode) -> Node:
         """The node with everything below it."""
+        if isinstance(node, ScalarNode):
+            return self._counted(node)
         known = self._done.get(id(node))
         if known:
             return self._used_again(node, *known)
@@ -45,6 +49,12 @@ class Converter:
         result = self._measured(node)
         self._open.discard(id(node))
         return result
+
+    def _counted(self, node: ScalarNode) -> Node:
+        """A scalar holds nothing, so an alias of one is converted like any other."""
+        self._count += 1
+        self._deepest = max(self._deepest, self._level + 1)
+        return self._scalar(node)
 
     def _measured(self, node: YamlNode) -> Node:
         """Convert a node and remember how many values it holds and how many levels, for its aliases."""
@@ -68,8 +78,6 @@ class Converter:
         return result
 
     def _convert_new(self, node: YamlNode) -> Node:
-        if isinstance(node, ScalarNode):
-            return self._scalar(node)
         if node.tag != COLLECTION and CORE_TAGS.get(node.tag) not in ("map", "seq"):
             return self._unknown_tag(node)
         if isinstance(node, SequenceNode):
@@ -78,12 +86,13 @@ class Converter:
         return self._mapping(node)
 
     def _scalar(self, node: ScalarNode) -> Node:
-        if place_of(node)[:2] in self._placeholders:
-            return Node(BROKEN, place_of(node))
+        place = place_of(node)
+        if place[:2] in self._placeholders:
+            return Node(BROKEN, place)
         if node.tag not in (PLAIN, QUOTED) and CORE_TAGS.get(node.tag) in (None, "map", "seq"):
             return self._unknown_tag(node)
         try:
-            return Node(_scalar_value(node), place_of(node), node.value)
+            return Node(_scalar_value(node), place, node.value)
         except BadScalar as error:
             return self._broken("T009", str(error), node, error.hint)
 
@@ -151,6 +160,6 @@ def _scalar_value(node: ScalarNode) -> Any:
         value = resolve_plain(node.value)
     else:
         value = node.value if node.tag == QUOTED else resolve_tagged(node.value, node.tag)
-    if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
+    if isinstance(value, str) and UNSTORABLE.search(value):
         raise BadScalar("the text holds a NUL character or half of a surrogate pair", "PostgreSQL cannot store it")
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tasker.template.diagnostics import did_you_mean, listed
@@ -33,7 +34,7 @@ class Key:
     refused: str | None = None
     idle: Idle | None = None
 
-    @property
+    @cached_property
     def spellings(self) -> tuple[str, ...]:
         """Every accepted name, the canonical one first."""
         return (self.name, *self.aliases)
@@ -58,26 +59,29 @@ class Mapping:
             return wrong_type("a mapping", node, reading)
         unknown = [name for name in node.value if name not in self._known]
         self._report_unknown(unknown, node.value, reading)
-        values = {key.name: self._read_key(key, node.value, path, reading) for key in self.keys}
-        self._report_missing(unknown, node, reading)
+        given = {self._known[name] for name in node.value if name in self._known}
+        values = {key.name: self._read_key(key, node.value, path, reading) for key in self.keys if key.name in given}
+        if self._needed - given:
+            self._report_missing(unknown, node, reading)
         return {name: value for name, value in values.items() if value is not INVALID}
 
     def _read_key(self, key: Key, entries: dict[str, Entry], path: Path, reading: Reading) -> Any:
         given = [(name, entries[name]) for name in key.spellings if name in entries]
         for spelling, entry in given:
             self._report_notice(key, spelling, entry, reading)
-        if not given or key.refused:
+        if key.refused:
             return INVALID
         values = [self._read_entry(key, entry, path, reading) for _, entry in reversed(given)]
-        if any(value != values[-1] for value in values):
+        if len(values) > 1 and any(value != values[-1] for value in values):
             _report_conflict(given, reading)
         return values[-1]
 
     def _read_entry(self, key: Key, entry: Entry, path: Path, reading: Reading) -> Any:
         if entry.node.value is None and not key.required:
             return INVALID  # an optional key without a value is a key left out
-        reading.mark((*path, key.name), entry.node.place, entry.key)
-        return key.shape.read(entry.node, (*path, key.name), reading)
+        path = (*path, key.name)
+        reading.mark(path, entry.node.place, entry.key)
+        return key.shape.read(entry.node, path, reading)
 
     def _report_notice(self, key: Key, spelling: str, entry: Entry, reading: Reading) -> None:
         if key.refused:
@@ -89,9 +93,14 @@ class Mapping:
         elif spelling in key.older:
             reading.report.add("T083", f"`{spelling}` is an older spelling", entry.key, f"write `{key.name}`")
 
-    @property
-    def _known(self) -> list[str]:
-        return [name for key in self.keys for name in key.spellings]
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        """The key's name for each spelling."""
+        return {spelling: key.name for key in self.keys for spelling in key.spellings}
+
+    @cached_property
+    def _needed(self) -> frozenset[str]:
+        return frozenset(key.name for key in self.keys if key.required)
 
     def _report_unknown(self, names: list[str], entries: dict[str, Entry], reading: Reading) -> None:
         for name in names:

@@ -14,6 +14,9 @@ from tasker.template.overrides import Settings
 
 OLDER_KEYS = frozenset({"max_retries", "backoff_multiplier"})
 """Keys of a retry that stand under `lifecycle`."""
+USUAL = RetryPolicy()
+ONCE = RetryPolicy(max_attempts=1)
+"""Of a decision, unless its template says otherwise."""
 INHERITED = ("delays_ms", "jitter", "max_backoff_ms", "multiplier")
 """What a step that says nothing about retries takes from a fleet's settings (D-82)."""
 
@@ -21,7 +24,8 @@ INHERITED = ("delays_ms", "jitter", "max_backoff_ms", "multiplier")
 def retry_policy(step: StepDraft, settings: Settings) -> RetryPolicy:
     """The policy of a step: what is written wins over the profile, and the profile over the language's defaults."""
     written = _written(step, settings)
-    policy = replace(_base(step, settings), **written)
+    base = _base(step, settings)
+    policy = replace(base, **written) if written else base
     if not policy.retryable and "max_attempts" not in written:
         policy = replace(policy, max_attempts=1)
     _warn(step, settings, policy, written)
@@ -47,13 +51,7 @@ def _base(step: StepDraft, settings: Settings) -> RetryPolicy:
         hint = did_you_mean(name, RETRY_PROFILES) or f"profiles: {listed(RETRY_PROFILES)}"
         place = step.reading.value(*settings.retry_path, "profile")
         step.report("T034", f"unknown retry profile `{name}`", place, hint)
-    once = _once(step) if settings.retry is None else {}
-    return RetryPolicy(**once)
-
-
-def _once(step: StepDraft) -> dict[str, Any]:
-    """A decision runs once unless its template says otherwise."""
-    return {"max_attempts": 1} if step.type is StepType.DECISION else {}
+    return ONCE if settings.retry is None and step.type is StepType.DECISION else USUAL
 
 
 def _written(step: StepDraft, settings: Settings) -> dict[str, Any]:

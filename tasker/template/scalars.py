@@ -13,6 +13,8 @@ HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
+STARTS_NUMBER = frozenset("+-.0123456789")
+
 CORE_TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 
 
@@ -33,7 +35,7 @@ def resolve_plain(text: str) -> Any:
         return None
     if text in BOOLEANS:
         return BOOLEANS[text]
-    return _number(text)
+    return _number(text) if text[0] in STARTS_NUMBER else text
 
 
 def resolve_tagged(text: str, tag: str) -> Any:

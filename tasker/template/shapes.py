@@ -202,10 +202,11 @@ class ListOf:
         if self.at_least_one and not node.value:
             reading.report.add("T024", "the list is empty", node.place, "at least one item is needed")
             return INVALID
-        for index, item in enumerate(node.value):
-            reading.mark((*path, index), item.place)
-        items = [self.item.read(item, (*path, index), reading) for index, item in enumerate(node.value)]
-        return items
+        return [self._read_item(item, (*path, index), reading) for index, item in enumerate(node.value)]
+
+    def _read_item(self, item: Node, path: Path, reading: Reading) -> Any:
+        reading.mark(path, item.place)
+        return self.item.read(item, path, reading)
 
     def json_schema(self) -> dict[str, Any]:
         """An array."""
