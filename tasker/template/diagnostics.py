@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -69,8 +69,13 @@ class Report:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """A hint with the nearest known word, or None when nothing is near."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean `{near[0]}`?" if near else None
+    found = near(word, list(known))
+    return f"did you mean `{found[0]}`?" if found else None
+
+
+def near(word: str, known: Sequence[str], most: int = 1) -> list[str]:
+    """The known words that look like it, the nearest first."""
+    return get_close_matches(word, known, n=most, cutoff=0.6)
 
 
 def listed(words: Iterable[str]) -> str:

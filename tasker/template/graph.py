@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tasker.contracts.plan import EXPANDING, StepType
-from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.diagnostics import listed, near
 from tasker.template.drafts import StepDraft
 
 Edges = Mapping[str, tuple[str, ...]]
@@ -107,8 +107,9 @@ def build_graph(drafts: Sequence[StepDraft], complete: bool) -> Graph:
     """The graph of the steps. Unknown dependencies and cycles are reported."""
     steps = {draft.name: draft for draft in drafts}
     tainted = {draft.name for draft in drafts if draft.type is None or _is_unreadable(draft)}
+    nearest = Nearest(steps)
     for draft in drafts:
-        if _report_unknown(draft, steps):
+        if _report_unknown(draft, steps, nearest):
             tainted.add(draft.name)
     parents = {d.name: tuple(n for n in d.depends_on if n in steps) for d in drafts}
     graph = Graph(steps, parents, frozenset(tainted), complete)
@@ -121,11 +122,28 @@ def _is_unreadable(draft: StepDraft) -> bool:
     return missing or any(not isinstance(name, str) for name in draft.values.get("dependencies", ()))
 
 
-def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft]) -> bool:
+class Nearest:
+    """Which step an unknown name may mean. A search looks at every step, so there are only so many of them."""
+
+    MOST = 50
+
+    def __init__(self, steps: Mapping[str, StepDraft]) -> None:
+        self._names = list(steps)
+        self._found: dict[str, list[str]] = {}
+
+    def hint(self, name: str, besides: str) -> str | None:
+        """What to write for the name in the step `besides`, which cannot depend on itself."""
+        if name not in self._found and len(self._found) < self.MOST:
+            self._found[name] = near(name, self._names, most=2)
+        meant = next((found for found in self._found.get(name, ()) if found != besides), None)
+        others = [other for other in self._names[:21] if other != besides][:20]
+        return f"did you mean `{meant}`?" if meant else (f"steps: {listed(others)}" if others else None)
+
+
+def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft], nearest: Nearest) -> bool:
     unknown = [name for name in draft.depends_on if name not in steps]
     for name in unknown:
-        others = [other for other in steps if other != draft.name]
-        hint = did_you_mean(name, others) or (f"steps: {listed(others[:20])}" if others else None)
+        hint = nearest.hint(name, draft.name)
         message = f"`{draft.name}` depends on `{name}`, which is no step"
         draft.report("T040", message, draft.dependency_place(name), hint)
     return bool(unknown)

@@ -39,7 +39,7 @@ def convergences_are_declared(graph: Graph) -> None:
     """A standard step that waits for a decision and several of its branches was probably meant to converge (C-36)."""
     for name, step in graph.steps.items():
         for decision in decisions_above(name, graph) if step.type is StepType.STANDARD else []:
-            siblings = [branch for branch in branches_of(decision, graph) if branch in graph.parents[name]]
+            siblings = [p for p in graph.parents[name] if decision in graph.parents[p] and is_branch(p, graph)]
             if len(siblings) > 1:
                 message = f"`{name}` is a branch of `{decision}` that waits for other branches: {listed(siblings)}"
                 hint = "if it brings the branches together, make it a `type: deferred_convergence`"
@@ -53,8 +53,12 @@ def decisions_above(name: str, graph: Graph) -> list[str]:
 
 def branches_of(decision: str, graph: Graph) -> list[str]:
     """The steps that the decision can create."""
-    not_branches = (StepType.DEFERRED, StepType.BATCH_WORKER)
-    return [child for child in graph.children[decision] if graph.steps[child].type not in not_branches]
+    return [child for child in graph.children[decision] if is_branch(child, graph)]
+
+
+def is_branch(name: str, graph: Graph) -> bool:
+    """True when a decision that the step depends on can create it."""
+    return graph.steps[name].type not in (StepType.DEFERRED, StepType.BATCH_WORKER)
 
 
 def _deciding(graph: Graph) -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -48,6 +50,18 @@ def decisions(length: int) -> str:
     return HEAD + "".join(steps) + branch + step("end", "branch", names[-1], kind="deferred_convergence")
 
 
+def branches(width: int) -> str:
+    """One decision above all of them, and a convergence."""
+    names = [f"s{i}" for i in range(width)]
+    steps = "".join(step(name, "first") for name in names)
+    return HEAD + step("first", kind="decision") + steps + step("end", "first", *names, kind="deferred_convergence")
+
+
+def below_a_renamed_step(width: int) -> str:
+    """All of them still name it as it was called."""
+    return HEAD + step("first") + "".join(step(f"s{i}", "fist") for i in range(width))
+
+
 def below_a_cycle(length: int) -> str:
     """None of them can be ordered, and the cycle is reported."""
     return (
@@ -74,6 +88,24 @@ def calls(work: Callable[[], Any]) -> int:
     return count
 
 
+def instructions(work: Callable[[], Any]) -> int:
+    """How many instructions of Python it executes: those of loops that call nothing, too."""
+    count = 0
+
+    def traced(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += event == "opcode"
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        return traced
+
+    sys.settrace(traced)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+    return count
+
+
 def peak(work: Callable[[], Any]) -> int:
     """How many bytes it needs at most."""
     tracemalloc.start()
@@ -90,13 +122,13 @@ def stored(text: str) -> str:
     return Plan.from_json(plan.to_json()).hash
 
 
-@pytest.mark.parametrize("shape", [chain, fan, two_chains, overridden, decisions])
+@pytest.mark.parametrize("shape", [chain, fan, two_chains, overridden, decisions, branches])
 def test_a_template_is_compiled_and_stored_with_work_for_each_step(shape: Callable[[int], str]) -> None:
     small, large = shape(SMALL), shape(SMALL * FACTOR)
     assert stored(small) != stored(large)
 
-    for measure in (calls, peak):
-        least, most = measure(lambda: stored(small)), measure(lambda: stored(large))
+    for measure, work in ((calls, stored), (peak, stored), (instructions, compile_text)):
+        least, most = measure(partial(work, small)), measure(partial(work, large))
         assert most < least * FACTOR * 1.3, (measure.__name__, least, most)
 
 
@@ -104,6 +136,13 @@ def test_what_hangs_below_a_cycle_is_not_searched_for_another_each_time() -> Non
     small, large = below_a_cycle(SMALL), below_a_cycle(SMALL * FACTOR)
 
     assert [found.code for found in compile_text(small).errors] == ["T041"]
+    assert calls(lambda: compile_text(large)) < calls(lambda: compile_text(small)) * FACTOR * 1.3
+
+
+def test_what_hangs_below_a_renamed_step_is_told_what_to_write_by_one_search() -> None:
+    small, large = below_a_renamed_step(SMALL), below_a_renamed_step(SMALL * FACTOR)
+
+    assert {found.hint for found in compile_text(large).errors} == {"did you mean `first`?"}
     assert calls(lambda: compile_text(large)) < calls(lambda: compile_text(small)) * FACTOR * 1.3
 
 
