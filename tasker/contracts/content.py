@@ -51,7 +51,7 @@ def _written(value: Any) -> Any:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    kept = _kept(type(value))
+    kept = _kept(value.__class__)
     return {name: _written(found) for name, default in kept if (found := getattr(value, name)) != default}
 
 

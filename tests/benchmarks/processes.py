@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
 import tasker
 from tasker.services.submission import Request, Submitted
+from tests.benchmarks.cpu import seconds_of, server_of
 from tests.benchmarks.ground import ROOT, Ground
 from tests.support import brokers
 from tests.support.fleet import Fleet
@@ -74,19 +74,11 @@ class Bench:
     def cpu(self) -> dict[str, float]:
         """CPU seconds so far: of the fleet's processes, of the database, of the broker. 0: not seen from here."""
         used = {
-            "workers": sum(_seconds(p.pid) for name, p in self.fleet.processes.items() if name.startswith("worker")),
-            "orchestrators": sum(_seconds(p.pid) for name, p in self.fleet.processes.items() if name[0] == "o"),
-            "postgresql": _seconds(self._postmaster()),
+            "workers": sum(seconds_of(p.pid) for name, p in self.fleet.processes.items() if name.startswith("worker")),
+            "orchestrators": sum(seconds_of(p.pid) for name, p in self.fleet.processes.items() if name[0] == "o"),
+            "postgresql": seconds_of(server_of(self.database)),
         }
-        return used | ({"broker": _seconds(self.broker.pid)} if self.broker else {})
-
-    def _postmaster(self) -> int:
-        """The server's first process; 0 when it is on another machine, or does not tell."""
-        try:
-            pid = int(self.value("select pg_read_file('postmaster.pid')").split()[0])
-            return pid if Path(f"/proc/{pid}/comm").read_text().strip() == "postgres" else 0
-        except (psycopg.Error, FileNotFoundError):
-            return 0
+        return used | ({"broker": seconds_of(self.broker.pid)} if self.broker else {})
 
 
 @contextmanager
@@ -116,13 +108,3 @@ def bench(ground: Ground, name: str, backend: str, broker: brokers.PrivateServer
             yield Bench(fleet, database, url, backend, broker)
         finally:
             fleet.stop()
-
-
-def _seconds(pid: int) -> float:
-    """CPU of a process, of its children, and of those that have ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except FileNotFoundError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / 100 + sum(_seconds(int(child)) for child in children)

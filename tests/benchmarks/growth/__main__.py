@@ -13,27 +13,29 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.benchmarks.cpu import seconds_of, server_of
 from tests.benchmarks.ground import ROOT, Ground
-from tests.benchmarks.growth import disk, expansion, templates, wide
+from tests.benchmarks.growth import crowds, disk, expansion, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.support.engine_fixture import Lab
 from tests.support.work import work_of
 
-CASES = (*expansion.CASES, *wide.CASES, *templates.CASES)
+CASES = (*expansion.CASES, *wide.CASES, *templates.CASES, *crowds.CASES)
 EXPLAINED = 100
 """The plans are taken of a case that is so much smaller."""
 
 
-def measure(ground: Ground, case: Case, size: int) -> float:
-    """Seconds that the call takes on a database of its own."""
+def measure(ground: Ground, case: Case, size: int) -> tuple[float, float]:
+    """Seconds that the call takes on a database of its own, and of CPU, here and in the server."""
     with ground.database("tasker_growth") as url:
         lab = Lab(url)
         call = case.prepare(lab, size)
-        began = time.perf_counter()
+        server = server_of(lab.one.connection)
+        began, used = time.perf_counter(), time.process_time() + seconds_of(server)
         call()
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() + seconds_of(server) - used
         lab.close()
-        return seconds
+        return seconds, cpu
 
 
 def plans(ground: Ground, case: Case) -> str:
@@ -47,16 +49,16 @@ def plans(ground: Ground, case: Case) -> str:
 
 def lines(ground: Ground, cases: list[Case], divide: int, folder: Path) -> Iterator[str]:
     """The table, line by line as it is measured."""
-    yield f"{'':<26}{'size':>10}{'a quarter':>12}{'all of it':>12}{'ratio':>8}{'bound':>9}"
+    yield f"{'':<16}{'size':>8} {'':<26}{'a quarter':>10}{'all of it':>11}{'ratio':>7}{'CPU':>10}{'bound':>9}"
     folder.mkdir(parents=True, exist_ok=True)
     for case in cases:
         size = max(8, case.size // divide)
         (folder / f"{case.name}.txt").write_text(plans(ground, case))
-        quarter, whole = measure(ground, case, size // 4), measure(ground, case, size)
+        (quarter, _), (whole, cpu) = measure(ground, case, size // 4), measure(ground, case, size)
         verdict = "" if whole <= case.seconds else "  BEYOND"
         yield (
-            f"{case.name:<26}{size:>10,}{quarter:>10.3f} s{whole:>10.3f} s{whole / quarter:>8.1f}"
-            f"{case.seconds:>7.1f} s{verdict}"
+            f"{case.name:<16}{size:>8,} {case.unit:<26}{quarter:>8.3f} s{whole:>9.3f} s{whole / quarter:>7.1f}"
+            f"{cpu:>8.2f} s{case.seconds:>7.1f} s{verdict}"
         )
 
 

@@ -61,8 +61,43 @@ def parked(lab: Lab, width: int) -> Callable[[], Any]:
     return lambda: lab.one.core("parked", {"steps": [item["s"] for item in items]})
 
 
+def claim(lab: Lab, width: int) -> Callable[[], Any]:
+    """A hundred steps are claimed of a task in which as many have a result of a kilobyte as it is wide."""
+    names = [f"s{number:05}" for number in range(width)]
+    pairs = (Spec(f"t{name}", depends_on=(name,)) for name in names)
+    task = lab.submit_one(lab.plan(*map(Spec, names), *pairs, name="pairs"))
+    lab.one.execute(
+        """update tasker.workflow_steps set unmet = 0,
+          state = case when ordinal < %s then 'complete' else 'enqueued' end""",
+        width,
+    )
+    lab.one.execute(FILLED.replace("'{\"value\": 1}'", "to_jsonb(repeat('x', 1000))") + " where state = 'complete'")
+    lab.one.execute("analyze")
+    steps = lab.one.rows(
+        "select workflow_step_uuid from tasker.workflow_steps where task_uuid = %s and state = 'enqueued' limit 100",
+        task,
+    )
+    return lambda: lab.one.core("claim", lab.one.args(slots=100, steps=[str(row[0]) for row in steps]))
+
+
+def ready(lab: Lab, width: int) -> Callable[[], Any]:
+    """The result for which all but one step of the task wait: more become ready than the queue has room for."""
+    wide(lab, width)
+    lab.one.execute("truncate pgmq.q_worker_" + lab.namespace + "_queue")  # of the thousand small ones
+    lab.one.execute("delete from tasker.tasks where total <> %s", width + 2)
+    (first,) = lab.one.rows(
+        """update tasker.workflow_steps set state = 'in_progress', claim_token = 1, worker_uuid = %s
+          where name = 'first' returning workflow_step_uuid as step, task_uuid as task""",
+        lab.one.worker,
+    )
+    item = ok({"step": str(first.step), "task": str(first.task), "token": 1, "name": "first"})
+    return lambda: lab.one.advance(item)
+
+
 CASES = (
     Case("report", "steps", 20_000, 2.0, reading("tasks", "report")),
     Case("client_steps", "steps", 20_000, 2.0, reading("client", "steps", step=None)),
     Case("parked", "steps", 20_000, 0.1, parked),
+    Case("claim", "results", 10_000, 0.2, claim),
+    Case("ready", "steps", 20_000, 3.0, ready),
 )

@@ -1,0 +1,138 @@
+"""Many tasks and many processes: what is asked often, or by everybody."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from tasker.app.system import SystemClock
+from tasker.db.connection import Connection
+from tasker.db.queries import query
+from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.results import Processor
+from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.turns import Turns
+from tasker.services.engine import Engine
+from tasker.services.exchange import Caller
+from tasker.services.plans import PlanStore
+from tests.benchmarks.growth.case import Case
+from tests.support.engine_fixture import Lab, Session, retry
+from tests.support.random_plans import Spec
+
+COPIED = """with copies as materialized (
+    select overlay(tasker.uuid_v7()::text placing '000000' from 31)::uuid as task from generate_series(1, %(count)s)
+  ), tasks as (
+    insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, complete, next_seq, total,
+      done, active, created_at, updated_at)
+    select c.task, t.named_task_uuid, t.namespace_id, t.template_id, %(state)s, %(ended)s, t.next_seq, t.total,
+      case when %(ended)s then t.total else 0 end, case when %(ended)s then 0 else t.active end, t.created_at,
+      t.updated_at
+    from tasker.tasks t cross join copies c where t.task_uuid = %(task)s
+  )
+  insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state,
+    unmet, max_attempts, retryable, hinted_at, hint_count, created_at, updated_at)
+  select tasker.step_uuid(c.task, s.ordinal), c.task, s.namespace_id, s.template_id, s.ordinal, s.name, s.state,
+    s.unmet, s.max_attempts, s.retryable, s.hinted_at + interval '1 hour', 1, s.created_at, s.updated_at
+  from tasker.workflow_steps s cross join copies c where s.task_uuid = %(task)s and not %(ended)s"""
+"""Copies of a task: of an open one with its steps, whose hints are young."""
+DUE = """insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name,
+    state, unmet, attempts, max_attempts, retryable, due_at, created_at, updated_at)
+  select tasker.step_uuid(task_uuid, 100 + n), task_uuid, namespace_id, template_id, ordinal, 'due' || n,
+    'waiting_for_retry', 0, 1, 3, true, now() - interval '1 hour', created_at, updated_at
+  from tasker.workflow_steps cross join generate_series(1, %s) n where task_uuid = %s"""
+ANY = {"namespace": None, "template": None, "since": None, "tags": [], "limit": 20, "offset": 0, "most": 10_000}
+SWEEPERS = 8
+
+
+def copies(session: Session, task: str, count: int, state: str, *, ended: bool) -> None:
+    """So many tasks like this one, in that state."""
+    params = {"task": task, "count": count, "state": state, "ended": ended}
+    session.connection.execute(COPIED.encode(), params)
+
+
+def listing(lab: Lab, finished: int) -> Callable[[], Any]:
+    """Lists, pages and counts of what failed and of what runs, a few tasks each, among so many that are complete."""
+    task = lab.submit_one(lab.chain(2))
+    copies(lab.one, task, finished, "complete", ended=True)
+    copies(lab.one, task, 20, "error", ended=True)
+    lab.one.execute("vacuum analyze")
+    queries = [query(file, name) for file, name in (("tasks", "list"), ("client", "page"), ("client", "count"))]
+
+    def look() -> None:
+        for status in ("error", "pending", "steps_in_process"):
+            for each in queries:
+                lab.one.connection.execute(each, {**ANY, "status": status}).fetchall()
+
+    return look
+
+
+def due(lab: Lab, behind: int) -> Callable[[], Any]:
+    """One step's retry is due behind so many of a task that somebody else keeps locked."""
+    locked = lab.submit_one(lab.plan(Spec("only"), name="locked"))
+    lab.one.claim()
+    lab.one.execute(DUE, behind, locked)
+    lab.submit_one(lab.plan(Spec("only"), name="free"))
+    lab.one.advance(*(retry(claim, delay_ms=0) for claim in lab.one.claim()))
+    lab.one.execute("analyze")
+    lab.two.execute("begin")
+    lab.two.execute("select from tasker.tasks where task_uuid = %s for no key update", locked)
+
+    def promote() -> None:
+        assert lab.one.call("due", lab.one.args(limit=100))["promoted"] == 1
+
+    return promote
+
+
+def sweeping(lab: Lab, tasks: int) -> Callable[[], Any]:
+    """An interval of eight processes that sweep when it is their turn, while so many tasks are open."""
+    task = lab.submit_one(lab.chain(2))
+    copies(lab.one, task, tasks, "steps_in_process", ended=False)
+    lab.one.execute("select tasker.count_enqueued(array[%s], array[%s])", lab.namespace_id, tasks)
+    lab.one.execute("vacuum analyze")
+    return lambda: asyncio.run(_interval(lab))
+
+
+async def _interval(lab: Lab) -> None:
+    connections = [Connection(lab.url) for _ in range(SWEEPERS)]
+    for connection in connections:
+        engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
+        mine, _ = await Turns(engine, "sweep", SystemClock(), random.Random(1), 600.0).take()
+        if mine:
+            sweeper = Sweeper(engine, Processor(engine, random.Random(1)), PlanStore(connection), random.Random(1))
+            repairs, _ = await sweeper.sweep(Caller(lab.one.worker, 0, [lab.namespace_id], window=lab.window))
+            assert not +repairs, repairs
+    for connection in connections:
+        await connection.close()
+
+
+def idling(lab: Lab, processes: int) -> Callable[[], Any]:
+    """What each of so many workers asks about once a second while nothing happens, and five thousand tasks are open."""
+    task = lab.submit_one(lab.chain(2))
+    lab.one.claim()
+    copies(lab.one, task, 5_000, "steps_in_process", ended=False)
+    workers = [str(uuid4()) for _ in range(processes)]
+    for worker in workers:
+        about = {"host": "here", "pid": 1, "namespaces": [lab.namespace], "concurrency": 10, "lease_ms": 3_600_000}
+        lab.one.core("worker", {"action": "start", "worker": worker, **about})
+    lab.one.execute("analyze")
+
+    def ask() -> None:
+        for worker in workers:
+            lab.one.core("turn", {"kind": "sweep pgmq", "after_ms": 600_000})
+            lab.one.call("due", lab.one.args(worker=worker, slots=10))
+            lab.one.claim(10, worker=worker)
+            lab.one.core("worker", {"action": "beat", "worker": worker, "lease_ms": 3_600_000, "held": []})
+
+    return ask
+
+
+CASES = (
+    Case("list", "finished tasks", 200_000, 0.1, listing),
+    Case("due", "retries of a locked task", 20_000, 0.5, due),
+    Case("sweep", "open tasks, 8 processes", 70_000, 3.0, sweeping),
+    Case("idle", "processes", 100, 1.0, idling),
+)
