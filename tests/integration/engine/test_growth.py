@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -209,4 +210,27 @@ def test_tasks_of_a_state_are_found_without_reading_those_that_are_complete(
     many = look()
 
     assert many.pages <= few.pages + 5, (few.pages_of, many.pages_of)
+    assert many.rows <= few.rows + 5, many.heaviest
+
+
+def test_who_sleeps_is_found_without_reading_those_that_have_stopped(lone_lab: Lab) -> None:
+    """Each command that runs a task leaves one for a day, and every submission asks."""
+    lab = lone_lab
+
+    def wake() -> Work:
+        return work_of(lab.one, lambda: lab.one.value("select tasker.wake_v1(array['here'])"))
+
+    def come_and_go(times: int) -> None:
+        for _ in range(times):
+            visitor = {"worker": str(uuid4()), "lease_ms": 1000, "host": "x", "pid": 1, "concurrency": 1}
+            lab.one.core("worker", {**visitor, "action": "start", "namespaces": ["here"]})
+            lab.one.core("worker", {**visitor, "action": "stop"})
+        lab.one.execute("vacuum tasker.workers")
+
+    come_and_go(SMALL)
+    few = wake()
+    come_and_go(3 * SMALL)
+    many = wake()
+
+    assert many.pages <= few.pages + 1, (few.pages_of, many.pages_of)
     assert many.rows <= few.rows + 5, many.heaviest

@@ -4,6 +4,8 @@
 create or replace function tasker.wake_v1(p_namespaces text[]) returns int
 language plpgsql
 set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set jit to off
 as $$
 begin
   return (select count(pg_notify('tasker_work', '@' || n.name)) from unnest(p_namespaces) as n (name)

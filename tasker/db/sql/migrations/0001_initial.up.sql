@@ -337,6 +337,7 @@ create table tasker.workers (
   draining_at  timestamptz,
   stopped_at   timestamptz
 ) with (fillfactor = 50);
+create index workers_present on tasker.workers (worker_uuid) where stopped_at is null;   -- wake_v1: not those of a day
 
 -- The names of the handlers that a worker has loaded. A resolver of its own may find more.
 create table tasker.worker_callables (
