@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -74,6 +74,9 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+FORMATTERS: Mapping[str, Callable[[], logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}
+
+
 def log_to_stderr(level: int, form: str) -> None:
     """Write the records of this process from that level on, unless somebody has set up logging already.
 
@@ -81,9 +84,16 @@ def log_to_stderr(level: int, form: str) -> None:
     """
     handler = logging.StreamHandler()
     handler.addFilter(StepFilter())
-    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    handler.setFormatter(FORMATTERS[form]())
     logging.basicConfig(level=level, handlers=[handler])
     logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def write_as(form: str) -> None:
+    """From here on what `log_to_stderr` has set up writes in this form."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, TextFormatter | JsonFormatter):
+            handler.setFormatter(FORMATTERS[form]())
 
 
 def log_as_parent(environ: Mapping[str, str] = os.environ) -> None:

@@ -72,6 +72,12 @@ def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: in
     log_format.log_to_stderr(level, environ.get(log_format.FORMAT_VARIABLE, "text"))
 
 
+def log_as_configured(chosen: Configured, environ: MutableMapping[str, str] = os.environ) -> None:
+    """In the form that the configuration says, where neither option nor variable does; child processes, too."""
+    form = environ[log_format.FORMAT_VARIABLE] = environ.get(log_format.FORMAT_VARIABLE) or chosen.log_format
+    log_format.write_as(form)
+
+
 class _Plain(logging.Handler):
     """The message alone, on standard error as it is at that moment: a live view puts it above itself."""
 

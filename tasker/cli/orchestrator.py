@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from tasker.cli.fleet_options import LOG_FORMAT, configuration, log_to_stderr, no_config_option
+from tasker.cli.fleet_options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
 from tasker.cli.options import Database, database_options
 
 
@@ -29,5 +29,6 @@ def orchestrator(database: Database, no_config: bool) -> None:
 
     log_to_stderr()
     read = partial(configuration, "orchestration", database, no_config)
-    service = Service(configuration=read(), data_dir=database.data_dir, reread=read)
+    log_as_configured(chosen := read())
+    service = Service(configuration=chosen, data_dir=database.data_dir, reread=read)
     run(serve_orchestrator, service, lambda line: click.echo(line, err=True))

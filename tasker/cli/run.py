@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tasker.__main__ import INTERRUPTED
-from tasker.cli.fleet_options import LOG_FORMAT, log_level, log_to_stderr, tell_of_own_database
+from tasker.cli.fleet_options import LOG_FORMAT, log_as_configured, log_level, log_to_stderr, tell_of_own_database
 from tasker.cli.next_commands import next_text
 from tasker.cli.options import PRIORITY, database_options
 from tasker.cli.render_values import echo, screen_width
@@ -165,6 +165,7 @@ def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None])
         logging.getLogger(shown).addHandler(logging.NullHandler())
     if log_level() is not None or os.environ.get(FORMAT_VARIABLE):
         log_to_stderr(default=logging.WARNING)
+        log_as_configured(prepared.configuration)
     else:
         tell_of_own_database()
 

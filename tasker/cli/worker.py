@@ -19,7 +19,7 @@ import click
 from tasker.app.configured import UNCONFIGURED
 from tasker.app.stopping import stopping_signals
 from tasker.cli.children import KILL_SECONDS, RESTART_SECONDS, TIED, end_with_parent, start_child, wait_for_end
-from tasker.cli.fleet_options import LOG_FORMAT, configuration, log_to_stderr, no_config_option
+from tasker.cli.fleet_options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
 from tasker.cli.options import Database, database_options
 from tasker.errors import TaskerError
 
@@ -102,8 +102,9 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
         result_path=options["result_path"],
         lease_ms=None if options["lease"] is None else round(options["lease"] * 1000),
     )
+    log_as_configured(chosen := read())
     service = Service(
-        configuration=read(),
+        configuration=chosen,
         reread=read,
         data_dir=database.data_dir,
         workflows=options["workflows"],

@@ -11,7 +11,7 @@ from tasker.settings.event_systems import OrchestrationSystems, WorkerSystems
 from tasker.settings.formats import CallablePattern
 from tasker.settings.growing import BatchProcessing, DeadLetters, DecisionPoints
 from tasker.settings.queues import Queues
-from tasker.settings.running import Backoff, Execution, Sweep, TaskTemplates
+from tasker.settings.running import Backoff, Execution, Log, Sweep, TaskTemplates
 from tasker.settings.storage import Cache, Database
 from tasker.settings.table import Table, choice, flag, several, table, text, whole
 
@@ -25,6 +25,7 @@ class Common(Table):
     database: Database = table(Database)
     execution: Execution = table(Execution)
     failure_storm: FailureStorm = table(FailureStorm)
+    log: Log = table(Log)
     mpsc_channels: CommonChannels = table(CommonChannels)
     queues: Queues = table(Queues)
     sweep: Sweep = table(Sweep)

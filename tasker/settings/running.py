@@ -1,4 +1,4 @@
-"""`common.backoff`, `common.execution`, `common.sweep`, `common.task_templates`: how tasks run."""
+"""`common.backoff`, `common.execution`, `common.log`, `common.sweep`, `common.task_templates`: how tasks run."""
 
 from __future__ import annotations
 
@@ -45,6 +45,14 @@ class Execution(Table):
     )
     context_limit_bytes: int = whole(4_194_304, 1024, 67_108_864, "Largest context of a task, as JSON.")
     result_limit_bytes: int = whole(4_194_304, 1024, 67_108_864, "Largest result of a step, as JSON.")
+
+
+class Log(Table):
+    """What processes write to standard error."""
+
+    format: Literal["text", "json"] = choice(
+        "text", "Lines of text, or each a JSON object.", variable="TASKER_LOG_FORMAT"
+    )
 
 
 class Sweep(Table):

@@ -91,6 +91,19 @@ def test_in_json_every_line_is_an_object_with_the_ids_of_the_step_that_wrote_it(
     assert all("took_ms=" in line["message"] for line in completed)
 
 
+def test_a_configuration_sets_the_form_and_the_option_counts_above_it(database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "complete.toml"
+    file.write_text('[common.log]\nformat = "json"\n')
+    environ = {"TASKER_CONFIG_PATH": str(file), "TASKER_LOG_LEVEL": "INFO"}
+
+    configured = run(tmp_path, database_url, **environ)
+    (found,) = [line for line in configured.splitlines() if "hello process" in line]
+    assert json.loads(found)["step"] == "in_a_process", "in a child process, too"
+
+    chosen = run(tmp_path, database_url, "--log-format", "text", **environ)
+    assert " INFO my_project hello loop task=" in chosen
+
+
 def test_in_text_the_ids_stand_behind_the_message(database_url: str, tmp_path: Path) -> None:
     text = run(tmp_path, database_url, TASKER_LOG_LEVEL="INFO")
     (line,) = [line for line in text.splitlines() if "hello loop" in line]

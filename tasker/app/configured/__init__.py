@@ -41,6 +41,7 @@ VALUE_VARIABLES = (
     "RABBITMQ_URL",
     "TASKER_DEPLOYMENT_MODE",
     "TASKER_ENV",
+    "TASKER_LOG_FORMAT",
     "TASKER_MESSAGING_BACKEND",
     "TASKER_REDIS_URL",
     "WORKER_NAMESPACES",
@@ -72,6 +73,8 @@ class Configured:
     """What a worker serves whose command line names no namespace; empty: those of its templates."""
     search_paths: tuple[str, ...] = DEFAULT_SEARCH_PATHS
     """Where a worker finds templates whose command line names none."""
+    log_format: str = "text"
+    """How lines of the log are written: `text` or `json`."""
     shutdown_seconds: float = 30.0
     """How long an orderly stop of a worker or orchestrator may take."""
     backend_settings: Mapping[str, BackendSettings] = field(default_factory=dict)
@@ -117,6 +120,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         namespaces=settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces,
         importable=settings.worker.handlers.allow,
         search_paths=settings.common.task_templates.search_paths,
+        log_format=common.log.format,
         shutdown_seconds=settings.orchestration.shutdown_timeout_ms / 1000,
         sweeps=sweep_settings(settings),
         context_limit_bytes=common.execution.context_limit_bytes,

@@ -6,10 +6,12 @@ import logging
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from tasker.cli.fleet_options import log_level
+from tasker.app.configured import UNCONFIGURED
+from tasker.cli.fleet_options import log_as_configured, log_level
 from tasker.errors import UsageError
 
 SPEAK = """
@@ -48,3 +50,14 @@ def test_every_process_refuses_it_before_it_does_anything(command: str, tmp_path
     assert refused.returncode == 2
     assert "TASKER_LOG_LEVEL is 'LOUD'" in refused.stderr
     assert "DEBUG, INFO, WARNING, ERROR" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "configured", "form"), [(None, "json", "json"), ("", "json", "json"), ("text", "json", "text")]
+)
+def test_the_form_is_that_of_the_variable_else_of_the_configuration(
+    variable: str | None, configured: str, form: str
+) -> None:
+    environ = {} if variable is None else {"TASKER_LOG_FORMAT": variable}
+    log_as_configured(replace(UNCONFIGURED, log_format=configured), environ)
+    assert environ == {"TASKER_LOG_FORMAT": form}, "child processes write the same"

@@ -198,6 +198,7 @@ OWN = {
     "common.database.listen_url",
     "common.database.statement_timeout_ms",
     "common.execution.context_limit_bytes",
+    "common.log.format",
     "common.execution.enqueue_window",
     "common.execution.on_blocked",
     "common.execution.result_limit_bytes",

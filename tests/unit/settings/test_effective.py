@@ -62,6 +62,7 @@ LEAVES: dict[str, Leaf] = {
     "namespaces": (f"{WORKER}.metadata.fallback_poller.supported_namespaces", tuple),
     "importable": ("worker.handlers.allow", tuple),
     "search_paths": ("common.task_templates.search_paths", tuple),
+    "log_format": same("common.log.format"),
     "shutdown_seconds": times("orchestration.shutdown_timeout_ms", 0.001),
     "database.statement_timeout_ms": same("common.database.statement_timeout_ms"),
     "database.connect_wait_seconds": same("common.database.connect_wait_seconds"),
