@@ -68,10 +68,24 @@ def nobody_serves(handler: str, namespace: str | None = None) -> str:
 
 def held_by_pause(pause: Mapping[str, Any]) -> str:
     """Which pause holds a step back, since when, by whom and why."""
-    path = "/".join(filter(None, (pause["namespace"], pause["template"], pause["step"])))
-    target = f"task {pause['task']}" if pause["task"] else path
+    kind, name = _paused_thing(pause)
+    target = f"{kind} {name}" if kind in ("task", "queue") else name
     reason = f": {one_line(pause['reason'])}" if pause["reason"] else ""
     return f"held by the pause of {target} since {date_time(pause['paused_at'])} by {pause['actor']}{reason}"
+
+
+def end_of_pause(pause: Mapping[str, Any]) -> str:
+    """The command that ends a pause."""
+    kind, name = _paused_thing(pause)
+    return f"tasker resume {name}" if kind == "namespace" else f"tasker resume --{kind} {name}"
+
+
+def _paused_thing(pause: Mapping[str, Any]) -> tuple[str, str]:
+    """What is paused: its kind, and its name as the command takes it."""
+    kind = next(each for each in ("queue", "task", "step", "template", "namespace") if pause.get(each))
+    if kind in ("queue", "task"):
+        return kind, str(pause[kind])
+    return kind, "/".join(filter(None, (pause["namespace"], pause["template"], pause["step"])))
 
 
 def echo(text: str = "", *, to: TextIO | None = None) -> None:

@@ -34,7 +34,10 @@ class StepProgress:
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """A task at the moment `at` (the database's clock) with the steps that were asked for, in topological order."""
+    """A task at the moment `at` (the database's clock) with the steps that were asked for, in topological order.
+
+    `pauses` are those that hold some of it now: namespace, template, step, task or queue, actor, reason, paused_at.
+    """
 
     status: str
     finished: bool
@@ -43,6 +46,7 @@ class TaskProgress:
     failed: int
     at: datetime
     steps: Sequence[StepProgress]
+    pauses: Sequence[Mapping[str, Any]] = ()
 
 
 def task_progress(row: Mapping[str, Any]) -> TaskProgress:

@@ -38,7 +38,8 @@ class Tasks:
 
     async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress:
         """The task, and those of its steps that changed since then or run right now. Raises `TaskNotFound`."""
-        rows = await self._query("progress", task=checked(task_uuid), since=since)
+        results_queue = self._engine.messaging.names.step_results
+        rows = await self._query("progress", task=checked(task_uuid), since=since, results_queue=results_queue)
         if not rows:
             raise not_found(task_uuid)
         return task_progress(rows[0][0])

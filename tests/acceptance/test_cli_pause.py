@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
+import psycopg
 import pytest
 
 from tasker.app import App
@@ -172,3 +173,36 @@ def test_a_resume_that_names_nothing_known_is_refused_with_where_to_look(
     assert message in wrong.output
     assert "tasker template list" in wrong.output.partition("Hint:")[2]
     assert "linear was not paused" in known.output
+
+
+@pytest.mark.parametrize(
+    "target", [("linear",), ("--template", TEMPLATE), ("--step", f"{TEMPLATE}/mathematical_add"), ("--task",)]
+)
+def test_who_watches_a_task_that_is_held_is_told_by_what_and_how_it_goes_on(
+    target: tuple[str, ...], database_url: str
+) -> None:
+    run_json(LINEAR, database=database_url)
+    task = asyncio.run(_held(database_url))
+    named = (*target, task) if target == ("--task",) else target
+    invoke("pause", *named, "--reason", "wrong prices", database=database_url)
+
+    watched = invoke("task", "watch", task, "--timeout", "0.2", database=database_url)
+
+    (line,) = [line for line in watched.stdout.splitlines() if "held by the pause" in line]
+    assert "wrong prices" in line
+    assert line.endswith(f"to go on: tasker resume {' '.join(named)}")
+    invoke("resume", *named, database=database_url)
+    watched = invoke("task", "watch", task, "--timeout", "0.2", "--format", "json", database=database_url)
+    assert json.loads(watched.stdout.splitlines()[-1])["pauses"] == []
+
+
+def test_a_paused_queue_holds_the_tasks_whose_results_wait_in_it(database_url: str) -> None:
+    task = asyncio.run(_held(database_url))
+    invoke("pause", "--queue", RESULTS, "--reason", "a bad release", database=database_url)
+    watch = ("task", "watch", task, "--timeout", "0.2")
+    assert "held by" not in invoke(*watch, database=database_url).stdout
+
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        admin.execute("update tasker.workflow_steps set state = 'enqueued_for_orchestration' where state = 'enqueued'")
+
+    assert f"to go on: tasker resume --queue {RESULTS}" in invoke(*watch, database=database_url).stdout

@@ -13,7 +13,7 @@ from tasker.services.progress import StepProgress
 if TYPE_CHECKING:
     from tasker.cli.live.feed import Feed
 
-TASK_FIELDS = ("status", "finished", "total", "done", "failed", "at")
+TASK_FIELDS = ("status", "finished", "total", "done", "failed", "pauses", "at")
 
 
 class JsonLines:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 import click
 
 from tasker.cli.live.feed import Feed
-from tasker.cli.render_values import attempt_text, clock_time, countdown, duration, nobody_serves, one_line, state_text
+from tasker.cli.render_values import (
+    attempt_text,
+    clock_time,
+    countdown,
+    duration,
+    end_of_pause,
+    held_by_pause,
+    nobody_serves,
+    one_line,
+    state_text,
+)
 from tasker.services.progress import StepProgress
 
 SILENT = frozenset({"pending", "enqueued", "enqueued_for_orchestration", "enqueued_as_error_for_orchestration"})
@@ -27,6 +38,7 @@ class PlainView:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._shown: dict[str, StepProgress] = {}
+        self._pauses: Sequence[Mapping[str, Any]] = ()
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
         """Write what is new, in the order of time."""
@@ -34,6 +46,17 @@ class PlainView:
             if (step.unserved or step.state not in SILENT) and _is_news(step, self._shown.get(step.name)):
                 self._shown[step.name] = step
                 self._write(line(step))
+        self._tell_pauses(feed)
+
+    def _tell_pauses(self, feed: Feed) -> None:
+        """Those that hold the task, when they are others than before."""
+        assert feed.task is not None
+        before, self._pauses = self._pauses, feed.task.pauses
+        for pause in self._pauses:
+            if pause not in before:
+                self._write(f"{held_by_pause(pause)}; to go on: {end_of_pause(pause)}")
+        if before and not self._pauses and not feed.task.finished:
+            self._write("no pause holds it any more")
 
     def say(self, text: str) -> None:
         """Write the text as a line of its own."""

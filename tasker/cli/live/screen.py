@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, Group
@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from tasker.cli.live.rows import ABSENT, Row, Tree
-from tasker.cli.render_values import COLOURS, SYMBOLS, duration
+from tasker.cli.render_values import COLOURS, SYMBOLS, duration, end_of_pause, held_by_pause
 from tasker.services.progress import StepProgress
 
 if TYPE_CHECKING:
@@ -52,11 +52,12 @@ class Screen:
         assert feed.task is not None
         finished = feed.task.finished
         # The last picture stays and may scroll; one that is redrawn must fit the screen.
-        height = 10_000 if finished else max(3, self._console.height - OTHER_LINES)
+        pauses = pause_lines(feed.task.pauses)
+        height = 10_000 if finished else max(3, self._console.height - OTHER_LINES - len(pauses))
         rows = self._tree.rows(feed.steps, feed.now(), finished=finished, height=height)
         if finished:
             self._live.vertical_overflow = "visible"
-        self._picture = picture(rows, self._console.width, spare=height - len(rows))
+        self._picture = Group(picture(rows, self._console.width, spare=height - len(rows)), *pauses)
         self._counts = f"{feed.task.done}/{feed.task.total} steps · {feed.task.status}"
         self._draw()
 
@@ -75,6 +76,12 @@ class Screen:
         text = f"{self._counts} · {elapsed} · {self._advice}"
         self._live.start()
         self._live.update(Group(self._picture, Text(text, "dim", no_wrap=True, overflow="ellipsis")), refresh=True)
+
+
+def pause_lines(pauses: Sequence[Mapping[str, Any]]) -> list[Text]:
+    """What holds the task, and how it goes on: two lines for each pause."""
+    texts = [text for each in pauses for text in (held_by_pause(each), f"  to go on: {end_of_pause(each)}")]
+    return [Text(text, "yellow", no_wrap=True, overflow="ellipsis") for text in texts]
 
 
 def picture(rows: Sequence[Row], width: int, spare: int = 0) -> Group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
@@ -43,9 +44,9 @@ def step(name: str, state: str, *, template_step: str | None = None, at: float =
 class Known(Feed):
     """A feed that knows these steps."""
 
-    def __init__(self, *steps: StepProgress, finished: bool = False) -> None:
+    def __init__(self, *steps: StepProgress, finished: bool = False, pauses: Sequence[Mapping[str, Any]] = ()) -> None:
         self.steps = {step.name: step for step in steps}
-        self.task = TaskProgress("steps_in_process", finished, len(steps), 0, 0, NOON, steps)
+        self.task = TaskProgress("steps_in_process", finished, len(steps), 0, 0, NOON, steps, pauses)
 
     def now(self) -> datetime:
         return after(10)
@@ -173,6 +174,42 @@ def test_the_screen_shows_the_tree_and_gives_it_back_without_the_footer(plan: Pl
 
     assert "begin" in out.getvalue()
     assert "stopping" not in out.getvalue()
+
+
+def paused(**target: str) -> dict[str, Any]:
+    nothing = dict.fromkeys(("namespace", "template", "step", "task", "queue"))
+    return {**nothing, **target, "actor": "ops", "reason": "wrong prices", "paused_at": NOON}
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "command"),
+    [
+        ({"namespace": "shop"}, "shop", "shop"),
+        ({"namespace": "shop", "template": "order"}, "shop/order", "--template shop/order"),
+        ({"namespace": "shop", "template": "order", "step": "pay"}, "shop/order/pay", "--step shop/order/pay"),
+        ({"namespace": "shop", "task": "01a1"}, "task 01a1", "--task 01a1"),
+        ({"queue": "results"}, "queue results", "--queue results"),
+    ],
+)
+def test_both_views_say_what_pause_holds_the_task_and_how_it_ends(
+    target: dict[str, str], said: str, command: str, plan: Plan
+) -> None:
+    held = Known(step("begin", "enqueued"), pauses=[paused(**target)])
+    written: list[str] = []
+    view = PlainView(written.append)
+    for feed in (held, held, Known(step("begin", "enqueued"))):
+        view.show(feed, [])
+    out = StringIO()
+    screen = Screen(out, plan, "Ctrl-C ends")
+    screen.show(held, [])
+    screen.close()
+
+    line, over = written
+    assert line.startswith(f"held by the pause of {said} since ")
+    assert line.endswith(f"by ops: wrong prices; to go on: tasker resume {command}")
+    assert over == "no pause holds it any more"
+    assert f"held by the pause of {said} since " in out.getvalue()
+    assert f"to go on: tasker resume {command}" in out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,21 @@ cross join lateral (
 where t.task_uuid = %(task)s
 
 -- name: progress
--- For a live view: a task, and those of its steps that changed since a moment (null: all) or run right now, as one JSON
--- document. Whoever asks again gives a moment some seconds before `at`: a transaction may be committed late.
+-- For a live view: a task, the pauses that hold it now, and those of its steps that changed since a moment (null: all) or
+-- run right now, as one JSON document. Whoever asks again gives a moment some seconds before `at`: a transaction may be
+-- committed late.
 select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.total, 'done', t.done, 'failed', t.failed,
-  'at', tasker.now(), 'steps', (
+  'at', tasker.now(), 'pauses', case when t.complete or not exists (select from tasker.pauses) then '[]' else (
+    select coalesce(jsonb_agg(jsonb_build_object('namespace', case when p.queue is null then ns.name end, 'template', p.template,
+      'step', p.step, 'task', p.task_uuid, 'queue', p.queue, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
+      order by p.pause_id), '[]')
+    from tasker.pauses p where p.pause_id in (
+        select f.pause_id from (select distinct s.template_id, s.ordinal from tasker.workflow_steps s
+          where s.task_uuid = t.task_uuid and (s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0))) s
+        cross join lateral tasker.pauses_of(t.namespace_id, s.template_id, s.ordinal, t.task_uuid) f)
+      or p.queue = %(results_queue)s and exists (select from tasker.workflow_steps s where s.task_uuid = t.task_uuid
+        and s.state in ('enqueued_for_orchestration', 'enqueued_as_error_for_orchestration'))) end,
+  'steps', (
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
