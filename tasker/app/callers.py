@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tasker.app.bootstrap import Ground
 from tasker.app.configured import Configured
+from tasker.app.repairing import Repairs
 from tasker.app.system import SystemClock, new_task_uuid
 from tasker.db.connection import Connection
 from tasker.db.pool import Pool
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.pressure import DepthLimits
+from tasker.orchestration.sweep import SweepSettings
 from tasker.resilience.guard import Guard
 from tasker.services.checks import Checks
 from tasker.services.client_views import ClientViews
@@ -27,7 +29,13 @@ class Callers:
     """The use cases, joined. `breaker` is the one around the database."""
 
     def __init__(
-        self, ground: Ground, settings: WorkerSettings, configuration: Configured, limits: DepthLimits, breaker: Guard
+        self,
+        ground: Ground,
+        settings: WorkerSettings,
+        sweeps: SweepSettings,
+        configuration: Configured,
+        limits: DepthLimits,
+        breaker: Guard,
     ) -> None:
         pool = Pool(lambda: Connection(ground.url, name="tasker app"), configuration.database.pool)
         self.connection = GuardedConnection(pool, breaker)
@@ -36,6 +44,7 @@ class Callers:
         self.plans = PlanStore(self.connection, configuration.retry)
         self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
         self.workers, self.checks = Workers(self.connection), Checks(self.engine)
+        self.repairs = Repairs(self.engine, self.plans, sweeps)
         self.admission = Admission(self.engine, SystemClock(), limits)
         self.submitter = Submitter(
             self.engine,

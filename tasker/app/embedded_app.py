@@ -98,10 +98,12 @@ class App:
             database=self._configuration.database,
         )
         await self._ground.open()
-        made = Callers(self._ground, self._settings, self._configuration, self._depth_limits, self.breakers.database)
+        limits, breaker = self._depth_limits, self.breakers.database
+        made = Callers(self._ground, self._settings, self._sweeps, self._configuration, limits, breaker)
         self._connection, self._engine = made.connection, made.engine
         self.tasks, self.views, self.plans = made.tasks, made.views, made.plans
         self.steps, self.pauses, self.workers, self.checks = made.steps, made.pauses, made.workers, made.checks
+        self.repairs = made.repairs
         self._submitter, self.admission = made.submitter, made.admission
         self.registry: HandlerRegistry = self._registry or load_handlers(self._sources, self._configuration.importable)
         self._targets = TargetPlans(self.registry, self.plans)

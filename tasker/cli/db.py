@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from tasker.db.database import describe_url, ensure_database
 from tasker.db.embedded import DEFAULT_DATA_DIR, EmbeddedServer
 
 if TYPE_CHECKING:
+    from tasker.app import App
     from tasker.app.configured import Configured
     from tasker.services.checks import Finding
 
@@ -63,19 +65,28 @@ def status(database: Database, form: str) -> None:
 
 
 @db.command()
+@click.option("--repair", is_flag=True, help="Sweep once before, and say what that has repaired.")
 @FORMAT
 @database_options
-def check(database: Database, form: str) -> None:
+def check(database: Database, form: str, repair: bool) -> None:
     """Check the rows against the engine's promises, and messages and workers against the rows.
 
-    For after a failover that lost commits, or a restored backup. Changes nothing, and reads everything: run it seldom.
-    What sweeps repair is told as such. Exit code 1 when something is broken that nothing repairs.
+    For after a failover that lost commits, or a restored backup. Reads everything: run it seldom. Without --repair it
+    changes nothing; with it, it does what the next sweep of any process would do, and counts that in tasker.repairs.
+    What is left for sweeps is told as such. Exit code 1 when something is broken that nothing repairs.
     """
-    found = connected(database, lambda app: app.checks.run())
+
+    async def act(app: App) -> tuple[Counter[str] | None, list[Finding]]:
+        repaired = await app.repairs.run() if repair else None
+        return repaired, await app.checks.run()
+
+    repaired, found = connected(database, act)
     if form == "json":
-        click.echo(json.dumps([{**asdict(each), "is_broken": each.is_broken} for each in found], indent=2))
+        findings = [{**asdict(each), "is_broken": each.is_broken} for each in found]
+        told = findings if repaired is None else {"repaired": repaired, "findings": findings}
+        click.echo(json.dumps(told, indent=2))
     else:
-        for line in _check_lines(found):
+        for line in (*_repair_lines(repaired), *_check_lines(found)):
             click.echo(line)
         click.echo("something is broken" if any(each.is_broken for each in found) else "nothing is broken")
     if any(each.is_broken for each in found):
@@ -121,6 +132,13 @@ def _print_status(where: str, found: migrate.Status) -> None:
         click.echo("Run `tasker db upgrade` with the same options.")
     if found.superseded:
         click.echo("A newer release of Tasker wrote what is superseded; it stays, and this version works with it.")
+
+
+def _repair_lines(repaired: Counter[str] | None) -> Iterator[str]:
+    if repaired is not None:
+        yield from (f"{count:>7}  repaired: {kind}" for kind, count in sorted(repaired.items()))
+        if not repaired:
+            yield "nothing to repair"
 
 
 def _check_lines(findings: list[Finding]) -> Iterator[str]:

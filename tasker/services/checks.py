@@ -13,6 +13,15 @@ WAITED_SECONDS = 30.0
 EXAMPLES = 3
 SWEEP = "the next sweep of any process"
 NOBODY = "nobody: look at it, and report it"
+MENDED = frozenset(
+    {
+        "ready, not held and not enqueued",
+        "held as paused, and no pause holds it",
+        "held, and not ready",
+        "counter of enqueued steps differs",
+    }
+)
+"""Broken promises that a sweep repairs, some of them once a minute (`tasker.mend_v1`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class Checks:
     async def _violations(self) -> list[Finding]:
         rows = await self._engine.connection.execute(query("checks", "violations"))
         by_rule = ((rule, [f"{row[1]} {row[2]}" for row in group]) for rule, group in groupby(rows, lambda row: row[0]))
-        return [_finding(str(rule), found, NOBODY) for rule, found in by_rule]
+        return [_finding(str(rule), found, SWEEP if rule in MENDED else NOBODY) for rule, found in by_rule]
 
     async def _without_message(self) -> list[Finding]:
         rows = await self._engine.connection.execute(query("checks", "enqueued"), {"seconds": WAITED_SECONDS})

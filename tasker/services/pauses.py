@@ -71,7 +71,7 @@ class Pauses:
     """The use cases around pauses. What runs goes on; whatever else of the target is or becomes ready is held.
 
     Of an orchestration queue nobody takes messages; what was taken before is dealt with. Processes hear of it by
-    notification, without notifications within the interval of sweeps.
+    notification, without notifications within two intervals of sweeps.
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -89,6 +89,29 @@ def test_a_check_tells_what_sweeps_repair_and_what_nobody_does(database_url: str
     assert broken.output.endswith("something is broken\n")
 
 
+def test_a_check_repairs_what_a_sweep_would_and_counts_and_tells_it(database_url: str) -> None:
+    where = ("--database-url", database_url)
+    submitted(LINEAR, database_url)
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        hour_ago = "now() - interval '1 hour'"
+        admin.execute(f"update tasker.workflow_steps set updated_at = {hour_ago}, hinted_at = {hour_ago}")
+        admin.execute("delete from pgmq.q_worker_linear_queue")
+        admin.execute("update tasker.enqueue_counters set enqueued = enqueued + 3")
+        dry = json.loads(db("check", *where, "--format", "json").output)
+        (before,) = admin.execute("select count(*) from tasker.repairs").fetchone() or ()
+        repaired = json.loads(db("check", *where, "--repair", "--format", "json").output)
+        counted = dict(admin.execute("select kind, repaired from tasker.repairs").fetchall())
+        again = db("check", *where, "--repair")
+        (messages,) = admin.execute("select count(*) from pgmq.q_worker_linear_queue").fetchone() or ()
+
+    drift = {"counter of enqueued steps differs", "enqueued in linear, without a message"}
+    assert {(each["what"], each["is_broken"]) for each in dry} == {(what, False) for what in drift}
+    assert before == 0, "without the option nothing is changed"
+    assert repaired["repaired"] == counted == {"hint_lost": 1, "enqueued_miscounted": 1}
+    assert (repaired["findings"], messages) == ([], 1)
+    assert (again.exit_code, again.output) == (0, "nothing to repair\nnothing is broken\n")
+
+
 def submitted(workflow: Path, url: str) -> str:
     async def submit() -> str:
         async with App(url, handlers=[workflow], work=False) as app:

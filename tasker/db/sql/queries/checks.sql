@@ -1,7 +1,7 @@
 -- What `tasker db check` reads. It changes nothing, and reads everything: run it seldom.
 
 -- name: violations
--- Broken invariants, which nothing repairs by itself.
+-- Broken invariants; of a few a sweep repairs what breaks them.
 select v.rule, v.subject::text, v.detail from tasker.violations_v1('{}') v order by v.rule, v.subject
 
 -- name: enqueued

@@ -1,0 +1,33 @@
+"""What a sweep repairs, at the word of a person instead of after an interval."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+from tasker.app.system import new_uuid
+from tasker.orchestration.results import Processor
+from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.services.engine import Engine
+from tasker.services.exchange import Caller
+from tasker.services.plans import PlanStore
+
+
+class Repairs:
+    """Sweeps once, with the same functions, guards and counters as every process that sweeps."""
+
+    def __init__(self, engine: Engine, plans: PlanStore, settings: SweepSettings) -> None:
+        self._engine = engine
+        every_namespace = replace(settings, mend_ms=0)
+        self._sweeper = Sweeper(engine, Processor(engine, random), plans, random, every_namespace)
+
+    async def run(self) -> Counter[str]:
+        """Repair what does not fit; how much of each kind, as `tasker.repairs` counts it.
+
+        Raises `DatabaseError`; what was repaired until then stays so.
+        """
+        repaired, advanced = await self._sweeper.sweep(Caller(new_uuid()))
+        if advanced.sent:
+            await self._engine.connection.execute("select tasker.wake_v1(%s)", (sorted(advanced.sent),))
+        return +repaired
