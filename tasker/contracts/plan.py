@@ -192,6 +192,11 @@ class Plan:
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, UTF-8 as is."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
+        """Kept, since registering needs it more than once."""
         return json.dumps(_fields(self), default=_fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @cached_property

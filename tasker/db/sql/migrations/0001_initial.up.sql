@@ -91,8 +91,9 @@ create table tasker.template_steps (
   primary key (template_id, ordinal)
 );
 
+-- Made from `parents` of template_steps, so checking each row's template once more would only cost time.
 create table tasker.template_edges (
-  template_id  int not null references tasker.templates,
+  template_id  int not null,
   from_ordinal int not null,
   to_ordinal   int not null,
   primary key (template_id, from_ordinal, to_ordinal)
