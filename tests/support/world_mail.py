@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tasker.contracts.messaging import QueuedMessage, QueueStats
+from tasker.contracts.messaging import Capabilities, QueuedMessage, QueueStats
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
 from tasker.messaging import MessagingService, load_backend
@@ -35,6 +35,7 @@ class Mailbox:
     def __init__(self) -> None:
         self.backend: object = object()
         self.names = QueueNames()
+        self.capabilities = Capabilities()
         self.hints: list[Entry] = []
         self.results: list[Entry] = []
         self.sent: list[Entry] = []

@@ -45,6 +45,15 @@ class WatchedEngine(Engine):
         self._record(function, json.loads(args) if isinstance(args, str) else args, answer)
         return answer
 
+    async def submit(self, args: str) -> Answer:
+        if not self.transactional:
+            return await super().submit(args)  # which is a `call`
+        self.mail.sent = []
+        answer = await super().submit(args)
+        await self.mail.look(self.connection)
+        self._record("submit", json.loads(args), answer)
+        return answer
+
     async def claim(self, args: dict[str, Any]) -> Answer:
         self.mail.sent, before = [], list(self.mail.hints)
         answer = await super().claim(args)
