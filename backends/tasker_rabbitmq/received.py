@@ -9,14 +9,14 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from aiormq import Channel
 from aiormq.abc import AbstractChannel, DeliveredMessage
 
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
-from tasker_rabbitmq.sending import READS
+from tasker_rabbitmq.sending import READS, publish
 
 HELD_LIMIT = 100_000
 """Messages held at most; beyond it receiving is refused."""
@@ -24,6 +24,8 @@ SILENCE_SECONDS = 5.0
 """After so long without a pushed message the queue is looked at: the push of a broker may have come to a halt."""
 FREE_RETURNS = 5
 """A message that was received more often is not given back at once but with a growing delay (E-17)."""
+FREE_PUSHES = 3
+"""A message that the broker has sent ahead so often, and that nobody took, goes back as a copy that counts no more."""
 LINGER_SECONDS = 0.5
 """How long a pushed message may lie here before those that nobody asks for go back for others."""
 
@@ -202,4 +204,16 @@ class Feed:
             if channel is not None and not channel.is_closed and self._tag in channel.consumers:
                 await channel.basic_cancel(self._tag, timeout=REPLY_SECONDS)
             while len(self.waiting) > keep:
-                await self.waiting.pop().give_back(self._link)
+                await self._untaken(self.waiting.pop())
+
+    async def _untaken(self, receipt: Receipt) -> None:
+        """Back to the queue. The broker counts what it has sent ahead as a delivery, though nobody has received it."""
+        if receipt.reads <= FREE_PUSHES or receipt.void:
+            await receipt.give_back(self._link)
+            return
+        copy, sent_at = [(receipt.message_id, receipt.body)], receipt.sent_at or datetime.now(UTC)
+        try:
+            await publish(self._link, self._name, copy, sent_at, receipt.reads - 1)
+        except KeyError:  # the queue is gone, and the message with it
+            return
+        await receipt.acknowledge(self._link)

@@ -213,3 +213,27 @@ async def test_stats_allow_for_what_other_consumers_hold_until_the_queue_was_fou
         await rival.send_message("q", b"{}")
         assert (await rig.backend.queue_stats("q")).unseen == 0, "also when nothing is pushed to it"
     await rival.close()
+
+
+async def test_what_is_sent_ahead_to_processes_that_do_not_ask_for_it_hardly_counts_as_received(rig: Rig) -> None:
+    """A message is given up after five receptions; processes that start while its queue is paused ask for nothing."""
+    await rig.backend.create_queue("q")
+    await rig.backend.send_messages("q", [b"1"])
+    async with asyncio.timeout(60):
+        for _ in range(8):
+            process = rig.another()
+            await process.open()
+            async with aclosing(process.subscribe_many(["q"])) as news:
+                await anext(news)
+                feed = process._feeds["q"]
+                while not feed.waiting:
+                    await asyncio.sleep(0.02)
+            await process.close()
+
+        while not (received := await rig.backend.receive_messages("q", 1, 30)):
+            await asyncio.sleep(0.02)
+    (message,) = received
+    assert message.payload == b"1"
+    assert message.read_count <= 4
+    assert await rig.backend.ack_message("q", message.message_id)
+    assert (await rig.backend.queue_stats("q")).depth == 0
