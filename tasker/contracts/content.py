@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, fields, replace
 from functools import cache
 from typing import Any
 
@@ -26,7 +26,7 @@ def content_hash(plan: Plan) -> str:
 
     Whatever has its default is left out, so that a key which a release adds changes no template that lacks it.
     """
-    text = json.dumps(_written(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(plan, default=_written, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -42,17 +42,11 @@ def _inheriting(step: StepPlan, defaults: RetryPolicy) -> StepPlan:
     return replace(step, retry=replace(step.retry, **{name: getattr(defaults, name) for name in step.inherits}))
 
 
-def _written(value: Any) -> Any:
-    if isinstance(value, StepPlan):
-        return {**_fields(value), "retry": _policy(value)}
-    if is_dataclass(value):
-        return _fields(value)
-    return [_written(item) for item in value] if isinstance(value, tuple) else value
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    kept = _kept(value.__class__)
-    return {name: _written(found) for name, default in kept if (found := getattr(value, name)) != default}
+def _written(part: Any) -> dict[str, Any]:
+    """The fields of a part of the plan in which it differs from the defaults."""
+    kept = _kept(part.__class__)
+    values = {name: found for name, default in kept if (found := getattr(part, name)) != default}
+    return {**values, "retry": _policy(part)} if isinstance(part, StepPlan) else values
 
 
 @cache
