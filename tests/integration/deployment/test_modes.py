@@ -81,8 +81,9 @@ async def test_tasks_run_on_the_memory_backend_in_every_mode(database_url: str, 
 
 async def test_without_any_poll_work_is_announced(database_url: str) -> None:
     never = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=NEVER_MS)
-    async with working(database_url, settings(EVENTS, never)) as app, submitting(database_url) as program:
-        await eventually(lambda: hears(app), "it hears")
+    blind = SweepSettings(hint_grace_ms=NEVER_MS)  # or a sweep would wake the worker in the end
+    async with working(database_url, settings(EVENTS, never), sweeps=blind) as app, submitting(database_url) as program:
+        await eventually(lambda: hears(app) and rests(app), "it hears, and the worker rests")
         await runs(program, 5)
         statistics = events_of(app).statistics()
     assert statistics.found_by_polling == 0
