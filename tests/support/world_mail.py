@@ -105,7 +105,8 @@ class Mailbox:
         ]
 
     async def receive_step_results(self, limit: int, visibility: float) -> list[QueuedMessage]:
-        return [self._deliver(self.results, result, **result) for result in self._chosen[:limit]]
+        taken, self._chosen = self._chosen[:limit], self._chosen[limit:]
+        return [self._deliver(self.results, result, **result) for result in taken]
 
     async def ack_messages(self, messages: Sequence[QueuedMessage]) -> None:
         for message in messages:
