@@ -24,15 +24,9 @@ import psycopg
 from tasker.db.embedded import watch
 from tests.support.waiting import until
 
-SETTINGS = {
-    "listen_addresses": "",
-    "fsync": "off",
-    "full_page_writes": "off",
-    "max_connections": "200",
-    "max_wal_size": "2GB",
-    "checkpoint_timeout": "15min",
-    "timezone": "UTC",
-}
+THROWN_AWAY = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "2GB", "checkpoint_timeout": "15min"}
+"""For a server whose data need not survive the machine."""
+SETTINGS = {**THROWN_AWAY, "listen_addresses": "", "max_connections": "200", "timezone": "UTC"}
 
 
 def programs() -> Path | None:
