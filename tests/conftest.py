@@ -10,7 +10,7 @@ import itertools
 import os
 import shutil
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -162,6 +162,11 @@ def log_variables() -> Iterator[None]:
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
+def _carried_elsewhere(parameters: Mapping[str, object]) -> bool:
+    """Whether a broker carries the hints: it knows nothing of the version of PostgreSQL."""
+    return parameters.get("backend", "pgmq") != "pgmq"
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """On the second server `make test` runs what tests the SQL, `make test-servers` the rest, `make test-chaos` real
@@ -172,5 +177,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if "acceptance" in item.path.parts and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.long)
-        elif not any(f"/tests/{part}" in item.path.as_posix() for part in VARYING):
+        elif not any(f"/tests/{part}" in item.path.as_posix() for part in VARYING) or _carried_elsewhere(parameters):
             item.add_marker(pytest.mark.servers)
