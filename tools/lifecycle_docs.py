@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tasker.contracts.plan import Plan
-from tasker.lifecycle import paths, step_machine, task_machine
-from tasker.lifecycle.diagrams import markdown, mermaid, transition_table, walk
-from tasker.lifecycle.step_machine import STEP, StepState
-from tasker.lifecycle.task_machine import TASK, TaskState
+from tasker.lifecycle.machines import paths
+from tasker.lifecycle.machines import step as step_machine
+from tasker.lifecycle.machines import task as task_machine
+from tasker.lifecycle.machines.diagrams import markdown, mermaid, transition_table, walk
+from tasker.lifecycle.machines.step import STEP, StepState
+from tasker.lifecycle.machines.task import TASK, TaskState
 from tests.unit.lifecycle.convergence_cases import TABLES, Case
 
 DOCS = Path(__file__).parents[1] / "docs"

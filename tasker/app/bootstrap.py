@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.app.faults import with_faults
-from tasker.app.server_guard import keep_running
-from tasker.app.system import SystemClock
 from tasker.contracts.messaging import Backend, BackendSettings, TransactionalBackend
 from tasker.db.channel import DatabaseChannel
 from tasker.db.database import with_statement_timeout
@@ -20,6 +17,9 @@ from tasker.errors import UsageError
 from tasker.messaging.queues import QueueNames
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
+from tasker.process.faults import with_faults
+from tasker.process.server_guard import keep_running
+from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
 
 if TYPE_CHECKING:

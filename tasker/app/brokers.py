@@ -11,7 +11,7 @@ from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
 from tasker.services.broker_migration import Migration
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 
 
 @asynccontextmanager

@@ -5,19 +5,19 @@ from __future__ import annotations
 from tasker.app.bootstrap import Ground
 from tasker.app.configured import Configured
 from tasker.app.repairing import Repairs
-from tasker.app.system import SystemClock, new_task_uuid
 from tasker.db.connection import Connection
 from tasker.db.pool import Pool
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.orchestration.sweep import SweepSettings
+from tasker.process.system import SystemClock, new_task_uuid
 from tasker.resilience.guard import Guard
 from tasker.services.checks import Checks
 from tasker.services.client_views import ClientViews
-from tasker.services.engine import Engine
-from tasker.services.guarded_connection import GuardedConnection
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.guarded_connection import GuardedConnection
+from tasker.services.engine.plans import PlanStore
 from tasker.services.pauses import Pauses
-from tasker.services.plans import PlanStore
 from tasker.services.pressure import Admission
 from tasker.services.steps import Steps
 from tasker.services.submission import Submitter

@@ -12,9 +12,7 @@ from tasker.app.bootstrap import Ground, prepare
 from tasker.app.callers import Callers
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
-from tasker.app.dead_workers import end_dead_leases
 from tasker.app.runtime import Runtime
-from tasker.app.system import SystemClock, new_task_uuid
 from tasker.app.target_plans import TargetPlans
 from tasker.app.waiting import Waiters
 from tasker.contracts.messaging import BackendSettings
@@ -27,9 +25,11 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
+from tasker.process.dead_workers import end_dead_leases
+from tasker.process.system import SystemClock, new_task_uuid
 from tasker.resilience.registry import Breakers
+from tasker.services.authoring.handlers import load_handlers, require_handlers
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
-from tasker.services.handlers import load_handlers, require_handlers
 from tasker.services.pauses import Target
 from tasker.services.reports import TaskReport
 from tasker.services.submission import Request, Submitted

@@ -6,12 +6,6 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
-from tasker.app.event_system import EventSystem
-from tasker.app.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
-from tasker.app.health import process_health
-from tasker.app.parts import Parts
-from tasker.app.presence import Presence, Registration
-from tasker.app.system import SystemClock, new_task_uuid, new_uuid
 from tasker.contracts.plan import RetryPolicy
 from tasker.db.connection import Connection
 from tasker.db.listening import Notification
@@ -27,10 +21,16 @@ from tasker.orchestration.requests import TaskRequests
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.orchestration.upkeep import Upkeep
+from tasker.process.health import process_health
+from tasker.process.heartbeat import Presence, Registration
+from tasker.process.listening.event_system import EventSystem
+from tasker.process.listening.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
+from tasker.process.supervisor import Parts
+from tasker.process.system import SystemClock, new_task_uuid, new_uuid
 from tasker.resilience.registry import Breakers
-from tasker.services.engine import Answer, Engine
-from tasker.services.exchange import Advanced, Caller
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.plans import PlanStore
 from tasker.services.pressure import Admission
 from tasker.services.submission import CONTEXT_LIMIT_BYTES, Drafts
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 from tasker.app.configured import Configured
-from tasker.app.stopping import stopping_signals
 from tasker.errors import ConfigurationError
+from tasker.process.stopping import stopping_signals
 from tasker.settings.live import is_live
 
 _log = logging.getLogger("tasker.configuration")
@@ -50,7 +50,7 @@ class Reloading:
 
 
 def _changes(before: Configured, after: Configured) -> Iterator[str]:
-    from tasker.services.configuration import differences
+    from tasker.services.configuration.loading import differences
 
     if before.settings and after.settings:
         yield from (path for path, _, _ in differences(before.settings, after.settings))

@@ -6,12 +6,12 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from tasker.app.system import new_uuid
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
-from tasker.services.engine import Engine
-from tasker.services.exchange import Caller
-from tasker.services.plans import PlanStore
+from tasker.process.system import new_uuid
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Caller
+from tasker.services.engine.plans import PlanStore
 
 
 class Repairs:

@@ -7,16 +7,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.faults import with_faults
-from tasker.app.system import new_task_uuid
 from tasker.contracts.messaging import BackendSettings, Capabilities
 from tasker.db.channel import DatabaseChannel
 from tasker.errors import UsageError
 from tasker.lifecycle.storable import encode
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
+from tasker.process.faults import with_faults
+from tasker.process.system import new_task_uuid
+from tasker.services.authoring.targets import registered_name
 from tasker.services.submission import Request
-from tasker.services.targets import registered_name
 from tasker.services.task_requests import TaskRequest
 from tasker.services.tasks import checked
 

@@ -8,15 +8,6 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 
-from tasker.app.event_system import EventSystem
-from tasker.app.following import PAUSES_CHANNEL, WORKER_CHANNELS, notifications, result_news, step_news
-from tasker.app.health import process_health
-from tasker.app.leasing import give_up, keep_lease
-from tasker.app.parts import Part, Parts
-from tasker.app.presence import Registration, tell
-from tasker.app.releasing import give_back, release_held
-from tasker.app.stopping import GIVE_BACK_SECONDS
-from tasker.app.system import SystemClock, new_uuid
 from tasker.db.connection import Connection
 from tasker.db.listening import Notification
 from tasker.execution.attempt.placing import Waits
@@ -38,10 +29,19 @@ from tasker.orchestration.queue_pauses import PausableInbox, QueuePauses
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.orchestration.upkeep import Upkeep
+from tasker.process.health import process_health
+from tasker.process.heartbeat import Registration, tell
+from tasker.process.leasing import give_up, keep_lease
+from tasker.process.listening.event_system import EventSystem
+from tasker.process.listening.following import PAUSES_CHANNEL, WORKER_CHANNELS, notifications, result_news, step_news
+from tasker.process.releasing import give_back, release_held
+from tasker.process.stopping import GIVE_BACK_SECONDS
+from tasker.process.supervisor import Part, Parts
+from tasker.process.system import SystemClock, new_uuid
 from tasker.resilience.registry import Breakers
-from tasker.services.engine import Answer, Engine
-from tasker.services.exchange import Advanced
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.exchange import Advanced
+from tasker.services.engine.plans import PlanStore
 
 FENCED = "fenced"
 """Reason for which nothing is claimed: the lease was lost."""

@@ -11,10 +11,10 @@ from tasker.contracts.plan import Plan
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
 from tasker.messaging.queues import check_namespace
-from tasker.services.handlers import add_handlers_beside, require_handlers
-from tasker.services.plans import PlanStore
-from tasker.services.template_search import search
-from tasker.services.templates import load_workflows
+from tasker.services.authoring.handlers import add_handlers_beside, require_handlers
+from tasker.services.authoring.template_search import search
+from tasker.services.authoring.templates import load_workflows
+from tasker.services.engine.plans import PlanStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,21 @@ from typing import Any, Protocol
 
 from tasker.app.awaited_broker import open_broker
 from tasker.app.bootstrap import Ground, prepare
-from tasker.app.capacity import ORCHESTRATOR, PROCESSES_VARIABLE, WORKER, purposes_of, tell_capacity
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.interpreter_watch import interpreter_watched
 from tasker.app.orchestrator import Orchestrator
 from tasker.app.reloading import Hangups, Reloading
 from tasker.app.runtime import Runtime
 from tasker.app.served import register_served
-from tasker.app.stopping import Stop, grace_of, interrupted_at_once, tell_short_grace
-from tasker.app.system import SystemClock
 from tasker.db.awaited import Patient, with_servers
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
+from tasker.process.capacity import ORCHESTRATOR, PROCESSES_VARIABLE, WORKER, purposes_of, tell_capacity
+from tasker.process.interpreter_watch import interpreter_watched
+from tasker.process.stopping import Stop, grace_of, interrupted_at_once, tell_short_grace
+from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
-from tasker.services.handlers import load_handlers
-from tasker.services.plans import PlanStore
+from tasker.services.authoring.handlers import load_handlers
+from tasker.services.engine.plans import PlanStore
 
 _log = logging.getLogger("tasker.process")
 

@@ -14,8 +14,8 @@ from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS
 from tasker.services.client_views import ClientViews
+from tasker.services.engine.plans import PlanStore
 from tasker.services.pauses import Pauses
-from tasker.services.plans import PlanStore
 from tasker.services.steps import Steps
 from tasker.services.submission import Submitted
 from tasker.services.tasks import Tasks

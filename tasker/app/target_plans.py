@@ -9,10 +9,10 @@ from typing import NamedTuple
 from tasker.contracts.plan import Plan
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
-from tasker.services.handlers import Workflow, add_handlers_beside
-from tasker.services.plans import PlanStore
-from tasker.services.targets import choose_workflow, registered_name
-from tasker.services.templates import find_templates, load_workflows
+from tasker.services.authoring.handlers import Workflow, add_handlers_beside
+from tasker.services.authoring.targets import choose_workflow, registered_name
+from tasker.services.authoring.templates import find_templates, load_workflows
+from tasker.services.engine.plans import PlanStore
 
 
 class Compiled(NamedTuple):

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from tasker.app.bootstrap import DEFAULT_BACKEND
-from tasker.app.system import new_task_uuid
 from tasker.contracts.messaging import Backend
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, caller_transaction, in_caller_transaction
 from tasker.errors import UsageError
 from tasker.messaging.registry import load_backend
+from tasker.process.system import new_task_uuid
+from tasker.services.authoring.handlers import Workflow
+from tasker.services.authoring.targets import choose_workflow, registered_name
+from tasker.services.authoring.templates import load_workflows
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, registered_plan
-from tasker.services.handlers import Workflow
 from tasker.services.submission import Drafts, Request, Submitted
-from tasker.services.targets import choose_workflow, registered_name
-from tasker.services.templates import load_workflows
 
 
 def submit_in(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from tasker.db.queries import query
 from tasker.errors import DatabaseError
-from tasker.services.guarded_connection import is_outage
+from tasker.services.engine.guarded_connection import is_outage
 from tasker.services.tasks import not_found
 
 T = TypeVar("T")

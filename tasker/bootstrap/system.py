@@ -15,8 +15,8 @@ from tasker.errors import WorkerNotInitializedError
 from tasker.event_bridge import EventBridge
 from tasker.execution.attempt.observed import ObservedRunner
 from tasker.handler import HandlerRegistry
-from tasker.services.handlers import add_handlers_beside
-from tasker.services.templates import find_templates, load_workflows
+from tasker.services.authoring.handlers import add_handlers_beside
+from tasker.services.authoring.templates import find_templates, load_workflows
 from tasker.template_discovery import TemplatePath
 from tasker.types import BootstrapConfig, BootstrapResult, WorkerState
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import configured_for, require_database
-from tasker.cli.fleet_options import no_config_option
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
-from tasker.cli.render_values import counted, duration, echo
+from tasker.cli.render.values import counted, duration, echo
+from tasker.cli.worker.options import no_config_option
 from tasker.errors import DatabaseError, MessagingError, UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _show(report: BrokerReport, form: str) -> None:
 
 
 def _text(report: BrokerReport) -> str:
-    from tasker.cli.render_table import table
+    from tasker.cli.render.table import table
 
     able = ", ".join(name for name, has in report.capabilities.items() if has) or "nothing special"
     users = ", ".join(f"{number} on {name or 'an unknown one'}" for name, number in report.processes.items()) or "none"

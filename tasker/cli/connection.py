@@ -14,7 +14,7 @@ import click
 
 from tasker.cli.main import WANTS_JSON
 from tasker.cli.options import Database
-from tasker.cli.render_values import echo
+from tasker.cli.render.values import echo
 from tasker.errors import UsageError
 
 if TYPE_CHECKING:

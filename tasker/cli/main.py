@@ -19,18 +19,18 @@ from tasker.cli.guessing import GuessingGroup
 from tasker.errors import DuplicateTask, InputInvalid, ResolutionError, TaskerError, TemplateError, UsageError
 
 COMMANDS = {
-    "run": ("tasker.cli.run:run", "Run a workflow and show its progress."),
-    "template": ("tasker.cli.template:template", "Validate, draw and describe templates."),
-    "task": ("tasker.cli.task:task", "Submit, watch, list, show, mend and cancel tasks."),
+    "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
+    "template": ("tasker.cli.template.command:template", "Validate, draw and describe templates."),
+    "task": ("tasker.cli.task.command:task", "Submit, watch, list, show, mend and cancel tasks."),
     "pause": ("tasker.cli.pause:pause", "Let nothing more of a namespace, template, step or task start."),
     "resume": ("tasker.cli.pause:resume", "End a pause."),
-    "dev": ("tasker.cli.dev:dev", "Serve workflows and start again when their files change."),
-    "worker": ("tasker.cli.worker_registry:worker", "Run steps until stopped; list who is at work."),
-    "orchestrator": ("tasker.cli.orchestrator:orchestrator", "Move tasks on until stopped; runs no steps."),
+    "dev": ("tasker.cli.worker.dev:dev", "Serve workflows and start again when their files change."),
+    "worker": ("tasker.cli.worker.command:worker", "Run steps until stopped; list who is at work."),
+    "orchestrator": ("tasker.cli.worker.orchestrator:orchestrator", "Move tasks on until stopped; runs no steps."),
     "broker": ("tasker.cli.broker:broker", "Look at the messaging provider, and move to another one."),
-    "config": ("tasker.cli.config:config", "Make, check, show and explain the configuration."),
+    "config": ("tasker.cli.config.command:config", "Make, check, show and explain the configuration."),
     "db": ("tasker.cli.db:db", "Create and upgrade the database schema."),
-    "new": ("tasker.cli.new:new", "Start a workflow: template, handlers and a test."),
+    "new": ("tasker.cli.template.new:new", "Start a workflow: template, handlers and a test."),
     "completion": ("tasker.cli.completion:completion", "Print the script that completes commands in your shell."),
 }
 """Each command's place and its line in the help, which is shown without importing it."""
@@ -101,7 +101,7 @@ def _asks_for_json(typed: Sequence[str]) -> bool:
 def _write_error(error: TaskerError) -> None:
     import sys
 
-    from tasker.cli.run_json import error_object, write_json
+    from tasker.cli.run.json_output import error_object, write_json
 
     write_json(sys.stdout, error_object(error))
 

@@ -9,8 +9,8 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, connected, print_as
 from tasker.cli.options import Database, database_options
-from tasker.cli.render_values import echo
-from tasker.cli.task_lookup import find_task
+from tasker.cli.render.values import echo
+from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
     from tasker.app import App
@@ -98,7 +98,7 @@ async def _target(app: App, namespace: str | None, **rest: str | None) -> Target
 
 
 def _list_text(found: dict[str, list[dict[str, Any]]]) -> str:
-    from tasker.cli.render_table import table
+    from tasker.cli.render.table import table
 
     if not found["pauses"]:
         return "nothing is paused"

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
-from tasker.services.engine import Answer, Engine
-from tasker.services.hearing import Hearing, Rest
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.hearing import Hearing, Rest
 
 BACKOFF_SECONDS = 0.2
 

@@ -16,7 +16,7 @@ from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import Fill
 from tasker.resilience.guard import SlowCalls
-from tasker.services.exchange import Advanced, Result, ResultSink
+from tasker.services.engine.exchange import Advanced, Result, ResultSink
 
 Release = Callable[[list[GivenBack]], Awaitable[None]]
 BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)

@@ -9,7 +9,7 @@ from tasker.contracts.execution import Claim
 from tasker.contracts.plan import StepPlan
 from tasker.execution.attempt.values import Checkpoint
 from tasker.execution.settings import WorkerSettings
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 
 
 class FencedWrites:

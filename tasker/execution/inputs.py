@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.plan import Plan, StepPlan
-from tasker.services.exchange import Result
+from tasker.services.engine.exchange import Result
 
 CACHED_TASKS = 4096
 

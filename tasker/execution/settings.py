@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.lifecycle.storable import MAX_BYTES
-from tasker.services.engine import DEFAULT_RULES, Rules
+from tasker.services.engine.calls import DEFAULT_RULES, Rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,9 @@ from tasker.execution.held import GivenBack, Running
 from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
-from tasker.services.engine import Answer, Engine
-from tasker.services.exchange import Caller, Result
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.exchange import Caller, Result
+from tasker.services.engine.plans import PlanStore
 from tasker.step_handler.outcome import exception_metadata
 
 _log = logging.getLogger("tasker.execution")

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Literal
 
-from tasker.lifecycle.task_machine import TASK, TERMINAL, TaskEvent, TaskState
+from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskEvent, TaskState
 
 OnBlocked = Literal["give_up", "wait"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
+from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.retry import is_eligible
-from tasker.lifecycle.step_machine import StepState
 
 ELIGIBLE = frozenset({StepState.PENDING, StepState.WAITING_FOR_RETRY})
 """The states from which a step becomes ready; `error` is permanent and not among them (F-28)."""

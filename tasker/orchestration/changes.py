@@ -11,7 +11,7 @@ from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.contracts.plan import StepPlan
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.lifecycle.storable import NotStorable, encode
-from tasker.services.graph import Growth
+from tasker.services.engine.graph import Growth
 
 DETAIL_LIMIT = 100_000
 """Characters that are kept of a failure that cannot be stored as it is."""

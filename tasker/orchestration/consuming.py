@@ -10,8 +10,8 @@ from typing import Protocol
 from tasker.contracts.clock import Random
 from tasker.db.pace import growing_pause
 from tasker.errors import DatabaseError, MessagingError
-from tasker.services.exchange import Advanced, Caller
-from tasker.services.hearing import Hearing, Rest
+from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.hearing import Hearing, Rest
 
 FAILED_SECONDS = 0.5
 LONGEST_FAILED_SECONDS = 10.0

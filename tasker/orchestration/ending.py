@@ -16,10 +16,10 @@ from tasker.orchestration.changes import Change, simple_change, with_growth
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
-from tasker.services.engine import Answer, Engine
-from tasker.services.exchange import Advanced, Caller
-from tasker.services.graph import plan_growth
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.graph import plan_growth
+from tasker.services.engine.plans import PlanStore
 
 Row = Mapping[str, Any]
 UNUSABLE = "result_unusable"

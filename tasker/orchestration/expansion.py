@@ -10,8 +10,8 @@ from tasker.contracts.execution import Failure, Outcome
 from tasker.contracts.plan import EXPANDING, Plan
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import Change, change_of, with_growth
-from tasker.services.engine import Engine
-from tasker.services.graph import plan_growth
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.graph import plan_growth
 
 _log = logging.getLogger("tasker.decisions")
 

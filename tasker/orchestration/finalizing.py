@@ -11,8 +11,8 @@ from tasker.db.queries import query
 from tasker.errors import DatabaseError, TaskerError, TaskNotFound
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
-from tasker.services.engine import Engine
-from tasker.services.exchange import Advanced, Caller
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Advanced, Caller
 from tasker.services.task_requests import finalization_of
 
 _log = logging.getLogger("tasker.orchestration")

@@ -24,9 +24,9 @@ from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import Receptions, apart, came_too_often
 from tasker.orchestration.results import Processor, not_storable
 from tasker.resilience.outage import level_of
-from tasker.services.engine import UNKNOWN_STEP, Engine, log_unknown
-from tasker.services.exchange import Advanced, Caller, Result
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import UNKNOWN_STEP, Engine, log_unknown
+from tasker.services.engine.exchange import Advanced, Caller, Result
+from tasker.services.engine.plans import PlanStore
 
 LATER_SECONDS = 2.0
 """When the message of a step that could not be ended comes again; sooner than a sweep calls it lost."""

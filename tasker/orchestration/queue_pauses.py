@@ -9,8 +9,8 @@ from typing import Any
 
 from tasker.errors import DatabaseError
 from tasker.orchestration.consuming import Inbox
-from tasker.services.engine import Engine
-from tasker.services.exchange import Advanced, Caller
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Advanced, Caller
 
 
 class QueuePauses:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from tasker.contracts.messaging import QueuedMessage
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 
 MOST_RECEPTIONS = 5
 """A message that came so often and was never dealt with has ended, or stopped, each process that took it."""

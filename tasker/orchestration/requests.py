@@ -17,9 +17,9 @@ from tasker.db.queries import query
 from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
-from tasker.services.engine import Answer, Engine
-from tasker.services.exchange import Advanced, Caller
-from tasker.services.plans import PlanStore, Registered
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.pressure import Admission
 from tasker.services.submission import Draft, Drafts
 from tasker.services.task_requests import TaskRequest

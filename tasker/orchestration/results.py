@@ -15,8 +15,8 @@ from tasker.errors import LockTimeout
 from tasker.orchestration.changes import Change, change_of, items_text
 from tasker.orchestration.expansion import expands, plan_expansion
 from tasker.orchestration.halving import halved
-from tasker.services.engine import Answer, Engine
-from tasker.services.exchange import Advanced, Caller, Result
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.exchange import Advanced, Caller, Result
 
 _log = logging.getLogger("tasker.orchestration")
 

@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from dataclasses import dataclass
 
-from tasker.services.engine import Args, Engine
+from tasker.services.engine.calls import Args, Engine
 
 _log = logging.getLogger("tasker.orchestration")
 

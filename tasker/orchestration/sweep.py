@@ -24,9 +24,9 @@ from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.orchestration.storms import StormSettings, StormWatch
 from tasker.resilience.outage import level_of
-from tasker.services.engine import Engine
-from tasker.services.exchange import Advanced, Caller
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.plans import PlanStore
 
 Found = Mapping[str, Any]
 _log = logging.getLogger("tasker.orchestration")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tasker.contracts.clock import Clock, Random
-from tasker.services.engine import Answer, Engine
+from tasker.services.engine.calls import Answer, Engine
 
 KEPT_TURNS = 12
 """So often a process has the turn before it lets another one have it: a sweep looks several times before it believes,

@@ -17,8 +17,8 @@ from tasker.orchestration.changes import simple_change
 from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.resilience.guard import Guard
-from tasker.services.engine import Answer, Engine
-from tasker.services.exchange import Advanced, Caller
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.exchange import Advanced, Caller
 
 HESITATION_SECONDS = 0.02
 """The first pause when retries are due in tasks that others hold; it doubles until there is progress."""

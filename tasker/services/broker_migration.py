@@ -16,7 +16,7 @@ from tasker.db.queries import query
 from tasker.errors import MessagingError, UsageError
 from tasker.messaging.service import MessagingService
 from tasker.services.brokers import LiveProcess, live_processes, namespaces
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 
 SLICE = 500
 """Open tasks per query, hints per call, messages per look."""

@@ -10,7 +10,7 @@ from tasker.contracts.messaging import Backend, TransactionalBackend
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, call_in, guarded
 from tasker.errors import DuplicateTask, UsageError
-from tasker.services.plans import registration, stored_plan
+from tasker.services.engine.plans import registration, stored_plan
 from tasker.services.submission import Drafts, Request, Submitted, submitted
 
 LOCK_TIMEOUT_SECONDS = 5.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tasker.db.queries import query
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 
 WAITED_SECONDS = 30.0
 """Enqueued for longer than this a step should have a message: sweeps look after some seconds."""

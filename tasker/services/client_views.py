@@ -15,8 +15,8 @@ from tasker.lifecycle.evaluate import (
     health_status,
     recommended_action,
 )
-from tasker.lifecycle.step_machine import StepState
-from tasker.services.engine import Engine
+from tasker.lifecycle.machines.step import StepState
+from tasker.services.engine.calls import Engine
 from tasker.services.tasks import checked
 
 View = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
 from tasker.messaging.queues import namespace_of
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 from tasker.services.tasks import checked
 from tasker.template.diagnostics import did_you_mean, listed
 

@@ -14,7 +14,7 @@ from tasker.contracts.limits import MAX_COUNT
 from tasker.contracts.plan import Plan
 from tasker.errors import Overloaded
 from tasker.lifecycle.pressure import DepthLimits, DrainRate, Level
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 
 LOOK_SECONDS = 1.0
 """A look counts for so long, together with what was added since, while there is room."""

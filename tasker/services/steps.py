@@ -10,9 +10,9 @@ from tasker.contracts.plan import EXPANDING
 from tasker.db.queries import query
 from tasker.errors import StateMachineError, StepNotFound
 from tasker.lifecycle.storable import encode
-from tasker.services.engine import Engine
-from tasker.services.graph import plan_growth
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.graph import plan_growth
+from tasker.services.engine.plans import PlanStore
 from tasker.services.tasks import checked, not_found
 
 MAX_REPLANS = 20

@@ -14,10 +14,10 @@ from tasker.errors import DuplicateTask, InputInvalid, UsageError
 from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
-from tasker.services.engine import Engine
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.plans import PlanStore
 from tasker.services.pressure import Admission
-from tasker.template.schema_check import check_input
+from tasker.template.schema.check import check_input
 
 CONTEXT_LIMIT_BYTES = 4 * 1024 * 1024
 ON_DUPLICATE = ("refuse", "return")

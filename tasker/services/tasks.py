@@ -9,7 +9,7 @@ from uuid import UUID
 
 from tasker.db.queries import query
 from tasker.errors import StateMachineError, TaskNotFound, UsageError
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 from tasker.services.progress import TaskProgress, task_progress
 from tasker.services.reports import TaskReport, task_report
 

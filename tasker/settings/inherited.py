@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.settings.breakers import PRESETS
 from tasker.settings.layering import deep_merge, nested
 from tasker.settings.model import Settings
-from tasker.settings.table import Table
+from tasker.settings.tables.base import Table
+from tasker.settings.tables.breakers import PRESETS
 
 BREAKERS = "common.circuit_breakers"
 WORKER = "worker.event_systems.worker"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasker.settings.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
-from tasker.settings.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
-from tasker.settings.channels import CommonChannels, WorkerChannels
-from tasker.settings.event_systems import OrchestrationSystems, WorkerSystems
-from tasker.settings.formats import CallablePattern
-from tasker.settings.growing import BatchProcessing, DeadLetters, DecisionPoints
-from tasker.settings.queues import Queues
-from tasker.settings.running import Backoff, Execution, Log, Sweep, TaskTemplates
-from tasker.settings.storage import Cache, Database
-from tasker.settings.table import Table, choice, flag, several, table, text, whole
+from tasker.settings.tables.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
+from tasker.settings.tables.base import Table, choice, flag, several, table, text, whole
+from tasker.settings.tables.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
+from tasker.settings.tables.channels import CommonChannels, WorkerChannels
+from tasker.settings.tables.event_systems import OrchestrationSystems, WorkerSystems
+from tasker.settings.tables.formats import CallablePattern
+from tasker.settings.tables.growing import BatchProcessing, DeadLetters, DecisionPoints
+from tasker.settings.tables.queues import Queues
+from tasker.settings.tables.running import Backoff, Execution, Log, Sweep, TaskTemplates
+from tasker.settings.tables.storage import Cache, Database
 
 
 class Common(Table):

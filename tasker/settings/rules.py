@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasker.settings.api import OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.layering import find
 from tasker.settings.model import Settings
 from tasker.settings.problems import Problem
+from tasker.settings.tables.api import OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 
 _ORDERED = (
     ("common.database.pool.min_connections", "common.database.pool.max_connections"),

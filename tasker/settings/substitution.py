@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.settings.problems import Problem
-from tasker.settings.table import Substituted
+from tasker.settings.tables.base import Substituted
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}", re.ASCII)
 Lookup = Callable[[str], str | None]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tasker.template.diagnostics import Diagnostic
     from tasker.template.render import render_text, to_json
     from tasker.template.sarif import to_sarif
-    from tasker.template.schema_check import Problem, check_input, check_result
+    from tasker.template.schema.check import Problem, check_input, check_result
 
 _PLACES = {
     "CompileResult": "compile",

@@ -15,12 +15,12 @@ from tasker.template.diagnostics import Diagnostic, Place, Report
 from tasker.template.drafts import StepDraft, make_drafts
 from tasker.template.graph import build_graph
 from tasker.template.model import TEMPLATE
-from tasker.template.nodes import Node
 from tasker.template.overrides import check_overrides, overrides, settings
 from tasker.template.reading import Reading
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
-from tasker.template.source import Document, read_documents
+from tasker.template.yaml.nodes import Node
+from tasker.template.yaml.source import Document, read_documents
 
 
 @dataclass(frozen=True)

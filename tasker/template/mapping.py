@@ -9,9 +9,9 @@ from typing import Any
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.foreign import Ways, instead
 from tasker.template.idle import Idle
-from tasker.template.nodes import Entry, Node
 from tasker.template.reading import Path, Reading
 from tasker.template.shapes import INVALID, ListOf, MapOf, Shape, wrong_type
+from tasker.template.yaml.nodes import Entry, Node
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import yaml
 
 from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
 from tasker.contracts.retry_profiles import RETRY_PROFILES
-from tasker.template import scalars
 from tasker.template.retry import INHERITED
+from tasker.template.yaml import scalars
 
 
 def normalized_yaml(plan: Plan) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from tasker.template.diagnostics import Diagnostic
-from tasker.template.lines import line_of
+from tasker.template.yaml.lines import line_of
 
 
 def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> str:

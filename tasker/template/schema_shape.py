@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.template.nodes import Node
 from tasker.template.reading import Path, Reading
-from tasker.template.schema_check import schema_problems
+from tasker.template.schema.check import schema_problems
 from tasker.template.shapes import wrong_type
+from tasker.template.yaml.nodes import Node
 
 
 @dataclass(frozen=True)

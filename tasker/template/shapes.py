@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tasker.template.diagnostics import did_you_mean, listed
-from tasker.template.nodes import Node, describe
 from tasker.template.reading import Path, Reading
+from tasker.template.yaml.nodes import Node, describe
 
 INVALID = object()
 """What reading returns when the value cannot be used; the reason has been reported."""

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 import tasker
+from tasker.services.authoring.templates import load_plans
 from tasker.services.submission import Request
-from tasker.services.templates import load_plans
 from tests.support.command_line import write_workflow
 from tests.support.fleet import Fleet
 from tests.support.oracle import Oracle

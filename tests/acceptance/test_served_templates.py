@@ -10,8 +10,8 @@ from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.served import register_served
 from tasker.db.connection import Connection
 from tasker.errors import HandlerNotFound, InvalidQueueName, UsageError
-from tasker.services.handlers import load_handlers
-from tasker.services.plans import PlanStore
+from tasker.services.authoring.handlers import load_handlers
+from tasker.services.engine.plans import PlanStore
 
 TEMPLATE = """
 name: found

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 
 import psycopg
 
-from tasker.app.system import new_task_uuid
 from tasker.db.connection import Connection
 from tasker.db.embedded import EmbeddedServer
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.services.engine import Engine
-from tasker.services.plans import PlanStore
+from tasker.process.system import new_task_uuid
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.plans import PlanStore
 from tasker.services.submission import Request, Submitter
 from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.shapes import SHAPES

@@ -11,8 +11,8 @@ import click
 import pytest
 import yaml
 
-from tasker.app.capacity import ORCHESTRATOR, WORKER
 from tasker.cli.main import cli
+from tasker.process.capacity import ORCHESTRATOR, WORKER
 from tasker.settings.catalogue import by_path
 from tests.docs.snippets import read_ini, snippets
 

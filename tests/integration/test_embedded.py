@@ -16,11 +16,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from tasker.app import server_guard
 from tasker.db.database import ensure_database
 from tasker.db.embedded import EmbeddedServer, cluster, locks, watch
 from tasker.db.embedded import server as server_module
 from tasker.errors import DatabaseUnavailable
+from tasker.process import server_guard
 from tests.conftest import Server
 
 USE_UNTIL_TOLD = """

@@ -19,9 +19,9 @@ from tasker.messaging import MessagingService
 from tasker.messaging.registry import load_backend
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
-from tasker.services.engine import Engine
-from tasker.services.exchange import Caller
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Caller
+from tasker.services.engine.plans import PlanStore
 from tests.integration.test_hints_after_the_commit import PLAN, QUEUE
 from tests.support import brokers
 

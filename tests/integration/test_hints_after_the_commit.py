@@ -17,7 +17,7 @@ from tasker.contracts.messaging import QueueStats
 from tasker.db.connection import Connection
 from tasker.errors import DatabaseUnavailable, InvalidQueueName, MessagingError
 from tasker.messaging import MessagingService
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 from tasker.template import compile_text
 from tasker_memory import create
 from tests.support.brokers import free_port

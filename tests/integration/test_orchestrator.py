@@ -15,15 +15,15 @@ import pytest
 from tasker.app import TaskRequester
 from tasker.app.bootstrap import prepare
 from tasker.app.orchestrator import Orchestrator
-from tasker.app.system import new_task_uuid
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, DeploymentMode
 from tasker.lifecycle.storable import NotStorable
 from tasker.orchestration.sweep import SweepSettings
-from tasker.services.engine import DEFAULT_RULES, Rules
-from tasker.services.plans import PlanStore
+from tasker.process.system import new_task_uuid
+from tasker.services.engine.calls import DEFAULT_RULES, Rules
+from tasker.services.engine.plans import PlanStore
 from tasker.services.workers import Workers
 from tests.support import brokers
 from tests.support.command_line import invoke

@@ -11,7 +11,7 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.db.connection import Connection
 from tasker.errors import PlanUnreadable
 from tasker.handler import HandlerRegistry
-from tasker.services.plans import PlanStore
+from tasker.services.engine.plans import PlanStore
 from tasker.template import compile_text
 
 TEMPLATE = """

@@ -17,10 +17,10 @@ from uuid import uuid4
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from tasker.app.system import new_task_uuid
 from tasker.contracts.plan import Plan
-from tasker.lifecycle.step_machine import STEP, StepState
-from tasker.lifecycle.task_machine import TASK, TaskState
+from tasker.lifecycle.machines.step import STEP, StepState
+from tasker.lifecycle.machines.task import TASK, TaskState
+from tasker.process.system import new_task_uuid
 from tests.support.random_plans import Spec, build_plan
 
 Answer = dict[str, Any]

@@ -15,8 +15,8 @@ from typing import Any
 
 import tasker
 from tasker.contracts.plan import Plan
+from tasker.services.authoring.templates import load_plans
 from tasker.services.submission import Request
-from tasker.services.templates import load_plans
 from tests.acceptance.workflow_case import Case
 from tests.acceptance.workflow_cases import CASES, FOLDERS
 from tests.support.fleet import ROOT

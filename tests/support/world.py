@@ -22,9 +22,9 @@ from tasker.orchestration.changes import simple_change
 from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
-from tasker.services.engine import Answer
-from tasker.services.exchange import Caller, Result
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Answer
+from tasker.services.engine.exchange import Caller, Result
+from tasker.services.engine.plans import PlanStore
 from tasker.services.steps import Steps
 from tasker.services.submission import Request, Submitter
 from tasker.services.tasks import Tasks

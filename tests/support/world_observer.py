@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.plan import Plan
-from tasker.services.engine import Answer
+from tasker.services.engine.calls import Answer
 from tests.support.model import Model
 from tests.support.model_parts import QUEUED, Hands, Key, Pause, Step
 from tests.support.world_parts import Call

@@ -10,8 +10,8 @@ from typing import Any
 
 from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.db.connection import Connection
-from tasker.services.engine import Answer, Engine
-from tasker.services.exchange import Result
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.exchange import Result
 from tests.support.model_parts import Ending, Key, Step
 from tests.support.world_mail import LOOK_SECONDS, PATIENCE, Mailbox
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.app.health import process_health
 from tasker.lifecycle.breaker import Health as BreakersHealth
 from tasker.lifecycle.deployment import Health, HealthStatus
+from tasker.process.health import process_health
 
 FINE, CLOSED = Health(), BreakersHealth("healthy", "3 circuit breakers: 3 closed")
 OPEN, HALF = BreakersHealth("unhealthy", "payments is open"), BreakersHealth("degraded", "payments is half-open")

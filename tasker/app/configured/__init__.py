@@ -28,8 +28,8 @@ from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweep import SweepSettings
 from tasker.resilience.registry import BreakerPolicies
+from tasker.services.authoring.template_search import DEFAULT_SEARCH_PATHS
 from tasker.services.submission import CONTEXT_LIMIT_BYTES
-from tasker.services.template_search import DEFAULT_SEARCH_PATHS
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
@@ -95,7 +95,7 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
     names = (*FILE_VARIABLES, *VALUE_VARIABLES, *(f"{name}_FILE" for name in ("DATABASE_URL", *VALUE_VARIABLES)))
     if context == "complete" and not any(environ.get(name) for name in names):
         return UNCONFIGURED
-    from tasker.services.configuration import load
+    from tasker.services.configuration.loading import load
 
     found = load(context, environ)
     made = configured(found.settings, found.backends)

@@ -8,7 +8,7 @@ from tasker.app.configured.resilience import storm_settings
 from tasker.contracts.plan import RetryPolicy
 from tasker.lifecycle.choices import Limits
 from tasker.orchestration.sweep import SweepSettings
-from tasker.services.engine import Rules
+from tasker.services.engine.calls import Rules
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings
 
 if TYPE_CHECKING:
-    from tasker.settings.event_systems import Health
     from tasker.settings.model import Settings
+    from tasker.settings.tables.event_systems import Health
 
 
 def worker_events(settings: Settings) -> EventSettings:

@@ -10,8 +10,8 @@ from tasker.orchestration.storms import StormSettings
 from tasker.resilience.registry import BreakerPolicies
 
 if TYPE_CHECKING:
-    from tasker.settings.breakers import ReadinessThresholds, Thresholds
     from tasker.settings.model import Settings
+    from tasker.settings.tables.breakers import ReadinessThresholds, Thresholds
 
 SINGLE_PROCESS_DEPTH = DepthLimits(100_000, 200_000)
 """One process that submits and works: the database holds what waits, and nobody else is kept from working."""

@@ -40,6 +40,6 @@ def view_on(stream: TextIO, plan: Plan, advice: str = "Ctrl-C stops, the task ca
 
         return Screen(stream, plan, advice)
     from tasker.cli.live.plain import PlainView
-    from tasker.cli.render_values import echo
+    from tasker.cli.render.values import echo
 
     return PlainView(lambda text: echo(text, to=stream))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tasker.cli.live.feed import Feed
-from tasker.cli.render_values import (
+from tasker.cli.render.values import (
     attempt_text,
     clock_time,
     countdown,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tasker.cli.render_values import URGENCY, attempt_text, countdown, counted, duration, nobody_serves, one_line
+from tasker.cli.render.values import URGENCY, attempt_text, countdown, counted, duration, nobody_serves, one_line
 from tasker.services.progress import StepProgress
 from tasker.template.draw.tree import TreeRow, tree_rows
 

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from tasker.cli.live.rows import ABSENT, Row, Tree
-from tasker.cli.render_values import COLOURS, SYMBOLS, duration, end_of_pause, held_by_pause
+from tasker.cli.render.values import COLOURS, SYMBOLS, duration, end_of_pause, held_by_pause
 from tasker.services.progress import StepProgress
 
 if TYPE_CHECKING:

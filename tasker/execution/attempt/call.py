@@ -6,7 +6,7 @@ import asyncio
 import os
 
 from tasker.contracts.running import running
-from tasker.execution.attempt.copies import end_copy
+from tasker.execution.attempt.modes.copies import end_copy
 from tasker.execution.attempt.outcome import raised, settle, yielded
 from tasker.execution.attempt.values import Attempt, Ending
 from tasker.registry.invocation import ResolvedHandler

@@ -138,7 +138,7 @@ def _check_metadata(metadata: dict[str, Any]) -> None:
 
 
 def _against_schema(value: Any, step: StepPlan, handler: str) -> Failure | None:
-    from tasker.template.schema_check import check_result
+    from tasker.template.schema.check import check_result
 
     problems = check_result(step.result_schema or {}, value)
     if not problems:

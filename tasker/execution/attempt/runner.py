@@ -13,13 +13,13 @@ from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import breakers as handler_breakers
 from tasker.execution.attempt import log
-from tasker.execution.attempt.async_mode import run_async
-from tasker.execution.attempt.copies import guard_loop
+from tasker.execution.attempt.modes.copies import guard_loop
+from tasker.execution.attempt.modes.in_thread import ThreadMode
+from tasker.execution.attempt.modes.on_loop import run_async
 from tasker.execution.attempt.outcome import has_not_run, mode_mismatch, put_aside
 from tasker.execution.attempt.placing import Places, Waits
 from tasker.execution.attempt.progress import Progress
 from tasker.execution.attempt.saving import save
-from tasker.execution.attempt.thread_mode import ThreadMode
 from tasker.execution.attempt.values import (
     Attempt,
     AttemptEnd,
@@ -34,7 +34,7 @@ from tasker.execution.attempt.values import (
 from tasker.registry.invocation import ResolvedHandler, resolve_for
 
 if TYPE_CHECKING:
-    from tasker.execution.attempt.process_mode import ProcessMode
+    from tasker.execution.attempt.modes.in_process import ProcessMode
     from tasker.handler import HandlerRegistry
     from tasker.resilience.registry import Breakers
 
@@ -193,7 +193,7 @@ class AttemptRunner:
 
     async def _in_process(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         if self._processes is None:
-            from tasker.execution.attempt.process_mode import ProcessMode
+            from tasker.execution.attempt.modes.in_process import ProcessMode
 
             self._processes = ProcessMode(self._process_count, self._stop_grace, self._waits)
         return await self._processes.run(attempt, handler, limit)

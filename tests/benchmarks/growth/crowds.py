@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from tasker.app.system import SystemClock
 from tasker.db.connection import Connection
 from tasker.db.queries import query
 from tasker.messaging.registry import load_backend
@@ -16,9 +15,10 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.turns import Turns
-from tasker.services.engine import Engine
-from tasker.services.exchange import Caller
-from tasker.services.plans import PlanStore
+from tasker.process.system import SystemClock
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Caller
+from tasker.services.engine.plans import PlanStore
 from tests.benchmarks.growth.case import Case
 from tests.support.engine_fixture import Lab, Session, retry
 from tests.support.random_plans import Spec

@@ -14,12 +14,12 @@ from click.testing import Result
 from tasker.app.configured import configured, from_environment
 from tasker.errors import MessagingError
 from tasker.messaging import load_backend
-from tasker.services.configuration import ConfigurationInvalid, assemble
-from tasker.services.configuration_sources import Layer, read_layer
+from tasker.services.configuration.loading import ConfigurationInvalid, assemble
+from tasker.services.configuration.sources import Layer, read_layer
 from tasker.settings.check import check
 from tasker.settings.layering import nested
-from tasker.settings.queues import Nats, RabbitMq, Redis
-from tasker.settings.table import Table
+from tasker.settings.tables.base import Table
+from tasker.settings.tables.queues import Nats, RabbitMq, Redis
 from tasker_nats.settings import NatsSettings
 from tasker_rabbitmq.settings import RabbitmqSettings
 from tasker_redis.settings import RedisSettings

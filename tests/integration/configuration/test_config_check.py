@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tasker.cli.main import cli
-from tasker.services.configuration import load
-from tasker.services.configuration_sources import CONTEXTS, ENVIRONMENTS
+from tasker.services.configuration.loading import load
+from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS
 from tasker.services.scaffold.starter_configuration import write_configuration
 from tests.support.providers import Providers
 

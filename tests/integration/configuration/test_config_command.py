@@ -12,7 +12,7 @@ from click.testing import Result
 
 from tasker.cli.main import cli
 from tasker.messaging.registry import installed_backends
-from tasker.services.configuration_sources import CONTEXTS
+from tasker.services.configuration.sources import CONTEXTS
 
 URL = "postgresql://tasker:hunter2@db/tasker_production"
 CONNECTIONS = "common.database.pool.max_connections"

@@ -13,8 +13,8 @@ import pytest
 from tasker.app.configured import UNCONFIGURED, configured, from_environment
 from tasker.contracts.plan import RetryPolicy
 from tasker.errors import ConfigurationError
-from tasker.services.configuration import ConfigurationInvalid, assemble, from_sources, generate, load
-from tasker.services.configuration_sources import CONTEXTS, ENVIRONMENTS, Layer, read_layer
+from tasker.services.configuration.loading import ConfigurationInvalid, assemble, from_sources, generate, load
+from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, Layer, read_layer
 from tasker.settings.layering import find, nested
 
 ROOT = Path(__file__).parents[3]

@@ -16,7 +16,7 @@ import tasker
 from tasker.app.configured import Configured, configured
 from tasker.contracts.content import with_defaults
 from tasker.contracts.plan import Plan, RetryPolicy
-from tasker.services.templates import load_plans
+from tasker.services.authoring.templates import load_plans
 from tasker.settings.check import check
 from tasker.settings.layering import nested
 from tasker.settings.single_process import SINGLE_PROCESS

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tasker.app.configured import UNCONFIGURED, Configured, configured
-from tasker.services.configuration import generate
-from tasker.services.configuration_sources import ROOTS, read_layer
+from tasker.services.configuration.loading import generate
+from tasker.services.configuration.sources import ROOTS, read_layer
 from tasker.settings.catalogue import Parameter
 from tasker.settings.check import check
 from tasker.settings.layering import nested

@@ -12,12 +12,12 @@ import psycopg
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.app.event_system import EventSystem
 from tasker.app.runtime import Runtime
 from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings
+from tasker.process.listening.event_system import EventSystem
 from tasker.template import compile_text
 
 QUICK = EventSettings(

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.app.listener import Listener, Source
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import MessagingError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings
+from tasker.process.listening.listener import Listener, Source
 from tasker.resilience.guard import Guard
 from tasker.resilience.registry import BreakerPolicies
 from tests.integration.deployment.ears import (

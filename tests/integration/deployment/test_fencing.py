@@ -16,7 +16,7 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.errors import DatabaseUnavailable
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
-from tasker.services.exchange import Advanced, Caller, Result
+from tasker.services.engine.exchange import Advanced, Caller, Result
 from tests.integration.deployment.ears import eventually, plan, runs, runtime_of, settings
 
 

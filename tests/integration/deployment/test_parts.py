@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tasker.app import parts as supervision
 from tasker.app.bootstrap import prepare
 from tasker.app.orchestrator import Orchestrator
-from tasker.app.parts import Parts
 from tasker.errors import BackendUnavailable
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
+from tasker.process import supervisor as supervision
+from tasker.process.supervisor import Parts
 from tests.integration.deployment.ears import (
     NEVER_MS,
     events_of,

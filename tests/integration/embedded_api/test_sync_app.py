@@ -17,13 +17,13 @@ import pytest
 import tasker
 from tasker.app.embedded_app import App
 from tasker.app.sync_app import SyncApp, SyncPauses, SyncPlans, SyncSteps, SyncTasks, SyncViews
-from tasker.app.system import new_task_uuid
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseError, DuplicateTask, UsageError
 from tasker.handler import HandlerRegistry
+from tasker.process.system import new_task_uuid
 from tasker.services.client_views import ClientViews
+from tasker.services.engine.plans import PlanStore
 from tasker.services.pauses import Pauses
-from tasker.services.plans import PlanStore
 from tasker.services.steps import Steps
 from tasker.services.submission import Request
 from tasker.services.tasks import Tasks

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tasker.lifecycle.step_machine import StepState
-from tasker.lifecycle.task_machine import TaskState
+from tasker.lifecycle.machines.step import StepState
+from tasker.lifecycle.machines.task import TaskState
 from tests.support.engine_fixture import Lab
 
 HOT = ("tasks", "workflow_steps")

@@ -10,11 +10,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from tasker.lifecycle import paths
 from tasker.lifecycle.evaluate import StepCounts, evaluate_task, path_to
-from tasker.lifecycle.machine import Machine
-from tasker.lifecycle.step_machine import STEP, StepState
-from tasker.lifecycle.task_machine import TASK, TERMINAL, TaskState
+from tasker.lifecycle.machines import paths
+from tasker.lifecycle.machines.machine import Machine
+from tasker.lifecycle.machines.step import STEP, StepState
+from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskState
 from tests.support.engine_fixture import Lab
 
 KINDS: dict[str, list[paths.StepPath]] = {

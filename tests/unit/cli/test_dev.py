@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tasker.cli import dev
-from tasker.cli.children import RESTART_SECONDS
+from tasker.cli.worker import dev
+from tasker.cli.worker.children import RESTART_SECONDS
 
 KILLED_AT_ONCE = "import os; os.kill(os.getpid(), 9)"
 REFUSED_AT_ONCE = "raise SystemExit(2)"

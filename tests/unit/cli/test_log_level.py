@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 
 from tasker.app.configured import UNCONFIGURED
-from tasker.cli.fleet_options import log_as_configured, log_level
+from tasker.cli.worker.options import log_as_configured, log_level
 from tasker.errors import UsageError
 
 SPEAK = """
 import logging
-from tasker.cli.fleet_options import log_to_stderr
+from tasker.cli.worker.options import log_to_stderr
 log_to_stderr()
 for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
     logging.getLogger("tasker.process").log(level, "heard")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.cli.run_order import RunOrder, prepare_order
+from tasker.cli.run.order import RunOrder, prepare_order
 from tests.support.command_line import invoke
 
 FILES = ["handlers.py", "input.json", "test_hello.py", "workflow.yaml"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.cli.run_input import TaskInput, read_input
+from tasker.cli.run.input import TaskInput, read_input
 from tasker.errors import UsageError
 
 

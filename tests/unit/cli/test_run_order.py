@@ -11,10 +11,10 @@ from click.testing import Result
 
 from tasker.cli.main import cli
 from tasker.cli.options import Database
-from tasker.cli.run_order import RunOrder, existing_path, kept_sources, prepare_order
+from tasker.cli.run.order import RunOrder, existing_path, kept_sources, prepare_order
 from tasker.errors import HandlerNotFound, InputInvalid, UsageError
-from tasker.services.targets import choose_workflow
-from tasker.services.templates import load_workflows
+from tasker.services.authoring.targets import choose_workflow
+from tasker.services.authoring.templates import load_workflows
 from tests.support.command_line import invoke, write_workflow
 
 TEMPLATE = """

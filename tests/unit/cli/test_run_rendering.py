@@ -10,10 +10,10 @@ import click
 import pytest
 
 from tasker import contracts
-from tasker.cli.render import failure_text, outcome_text
-from tasker.cli.render_table import table
-from tasker.cli.render_values import counted, duration, one_line, pretty_json, state_text
-from tasker.lifecycle.step_machine import StepState
+from tasker.cli.render.outcome import failure_text, outcome_text
+from tasker.cli.render.table import table
+from tasker.cli.render.values import counted, duration, one_line, pretty_json, state_text
+from tasker.lifecycle.machines.step import StepState
 from tasker.services.reports import StepReport, TaskReport
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

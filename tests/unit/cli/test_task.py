@@ -9,8 +9,8 @@ from typing import Any
 import click
 import pytest
 
-from tasker.cli.render_task_list import list_text
-from tasker.cli.render_tasks import history_text
+from tasker.cli.render.task import history_text
+from tasker.cli.render.task_list import list_text
 from tests.support.command_line import invoke
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

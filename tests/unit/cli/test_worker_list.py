@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from tasker.cli.worker_registry import list_text
+from tasker.cli.worker.command import list_text
 
 ROW = {
     "worker": "01a1fad7", "kind": "worker", "name": None, "host": "here", "pid": 7, "version": "1.0", "state": "live",

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tasker.errors import PermanentError
+from tasker.execution.attempt.modes.wire import answer, frame
 from tasker.execution.attempt.values import Success
-from tasker.execution.attempt.wire import answer, frame
 from tasker.step_handler import StepHandler, checkpoint_yield, step_handler
 from tasker.types import StepContext, StepHandlerResult
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Cancelled, Finished, Lost, async_mode
+from tasker.execution.attempt import Cancelled, Finished, Lost
+from tasker.execution.attempt.modes import on_loop as async_mode
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import Bench, failure_of

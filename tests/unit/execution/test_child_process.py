@@ -24,8 +24,8 @@ asyncio.run(main())
 
 UNREAD = """
 import asyncio, select
-from tasker.execution.attempt.child_process import ChildProcess
-from tasker.execution.attempt.wire import call_id, frame, request
+from tasker.execution.attempt.modes.child_process import ChildProcess
+from tasker.execution.attempt.modes.wire import call_id, frame, request
 from tasker.registry.invocation import resolve_for
 from tests.unit.execution import child_handlers
 from tests.unit.execution.bench import make_bench

@@ -18,8 +18,8 @@ from tasker.execution.claiming import Claimer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.worker import Worker
 from tasker.messaging.service import MessagingService
-from tasker.services.engine import Engine
-from tasker.services.hearing import Look
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.hearing import Look
 from tasker_memory.backend import MemoryBackend
 from tests.unit.execution.bench import PATIENCE, FakeClock
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tasker.app.system import SystemClock
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable
 from tasker.execution import collecting
@@ -19,8 +18,9 @@ from tasker.execution.settings import WorkerSettings
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import BufferLimits
+from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.exchange import Advanced, Caller, Result
+from tasker.services.engine.exchange import Advanced, Caller, Result
 from tests.unit.execution.bench import PATIENCE
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tasker.app.system import SystemClock
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable, LockTimeout
@@ -19,8 +18,9 @@ from tasker.execution.held import GivenBack, Running
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
+from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.exchange import Advanced, Caller, Result
+from tasker.services.engine.exchange import Advanced, Caller, Result
 from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from tasker.execution.attempt import AttemptEnd, Finished
-from tasker.execution.attempt.memory import resident_mb
+from tasker.execution.attempt.modes.memory import resident_mb
 from tests.unit.execution import child_handlers
 from tests.unit.execution.bench import Bench, failure_of
 

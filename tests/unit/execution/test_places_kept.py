@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tasker.execution.attempt import Finished, Released, Waits
-from tasker.execution.attempt.child_process import ChildProcess
+from tasker.execution.attempt.modes.child_process import ChildProcess
 from tasker.execution.attempt.placing import Places
 from tasker.execution.attempt.slots import Slots
 from tasker.step_handler import StepHandler

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tasker.services import hearing
-from tasker.services.hearing import SHORTEST_SECONDS, Look, Rest
+from tasker.services.engine import hearing
+from tasker.services.engine.hearing import SHORTEST_SECONDS, Look, Rest
 
 
 class Polls:

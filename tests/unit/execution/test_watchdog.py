@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tasker.app.system import SystemClock
 from tasker.execution.watchdog import LoopWatchdog
+from tasker.process.system import SystemClock
 from tests.support.waiting import until
 
 

@@ -10,9 +10,9 @@ import pytest
 from tasker.contracts.plan import Plan
 from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound
 from tasker.handler import HandlerRegistry
-from tasker.services.handlers import Workflow, add_handlers_beside, load_handlers, require_handlers
-from tasker.services.templates import check_handlers, load_path, load_plans, load_workflows
-from tasker.template.schema_keys import listed_properties
+from tasker.services.authoring.handlers import Workflow, add_handlers_beside, load_handlers, require_handlers
+from tasker.services.authoring.templates import check_handlers, load_path, load_plans, load_workflows
+from tasker.template.schema.keys import listed_properties
 from tests.support.command_line import invoke
 
 HEAD = "from pydantic import BaseModel\nfrom tasker.step_handler.functional import *\n"

@@ -14,7 +14,7 @@ from tasker.contracts.plan import Plan
 from tasker.errors import HandlerLoadError, HandlerNotFound, MethodNotFound
 from tasker.handler import HandlerRegistry
 from tasker.registry import resolve_for
-from tasker.services.handlers import (
+from tasker.services.authoring.handlers import (
     Workflow,
     add_handlers,
     add_handlers_beside,

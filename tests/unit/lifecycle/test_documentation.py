@@ -11,10 +11,10 @@ import pytest
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.batches import parse_batches, worker_inputs
 from tasker.lifecycle.decisions import parse_decision
-from tasker.lifecycle.diagrams import mermaid
-from tasker.lifecycle.step_machine import STEP, TERMINAL, StepState
+from tasker.lifecycle.machines.diagrams import mermaid
+from tasker.lifecycle.machines.step import STEP, TERMINAL, StepState
 from tasker.registry.invocation import resolve_for
-from tasker.services.handler_fit import misfits
+from tasker.services.authoring.handler_fit import misfits
 from tasker.template import compile_text
 from tools.lifecycle_docs import DOCS, FILES, PARTS, current
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.lifecycle import paths
 from tasker.lifecycle.evaluate import (
     StepCounts,
     completion_percentage,
@@ -15,7 +14,8 @@ from tasker.lifecycle.evaluate import (
     health_status,
     recommended_action,
 )
-from tasker.lifecycle.task_machine import TASK, TERMINAL, TaskState
+from tasker.lifecycle.machines import paths
+from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskState
 
 S = TaskState
 FINISHED = (S.COMPLETE, S.CANCELLED, S.RESOLVED_MANUALLY)

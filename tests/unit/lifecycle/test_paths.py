@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle import paths
-from tasker.lifecycle.machine import Machine
-from tasker.lifecycle.step_machine import STEP, StepState
-from tasker.lifecycle.task_machine import TASK, TaskState
+from tasker.lifecycle.machines import paths
+from tasker.lifecycle.machines.machine import Machine
+from tasker.lifecycle.machines.step import STEP, StepState
+from tasker.lifecycle.machines.task import TASK, TaskState
 
 
 def _paths() -> Iterator[tuple[str, tuple[Any, ...]]]:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.readiness import BlockingReason, blocking_reason
-from tasker.lifecycle.step_machine import StepState
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAST, FUTURE = NOW - timedelta(seconds=1), NOW + timedelta(seconds=1)

@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from tasker.errors import IllegalTransition
-from tasker.lifecycle import step_machine
-from tasker.lifecycle.step_machine import STEP, StepEvent, StepState, transition
+from tasker.lifecycle.machines import step as step_machine
+from tasker.lifecycle.machines.step import STEP, StepEvent, StepState, transition
 
 LEGAL = """
 pending                              Enqueue                         enqueued

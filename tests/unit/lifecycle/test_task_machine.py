@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from tasker.errors import IllegalTransition
-from tasker.lifecycle import task_machine
-from tasker.lifecycle.task_machine import TASK, TaskEvent, TaskState, transition
+from tasker.lifecycle.machines import task as task_machine
+from tasker.lifecycle.machines.task import TASK, TaskEvent, TaskState, transition
 
 LEGAL = """
 pending                   Start                 initializing

@@ -11,8 +11,8 @@ import pytest
 
 from tasker.errors import DatabaseUnavailable
 from tasker.orchestration.consuming import QueueActor
-from tasker.services.exchange import Advanced, Caller
-from tasker.services.hearing import Look
+from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.hearing import Look
 
 
 class Announced:

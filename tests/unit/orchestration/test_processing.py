@@ -19,8 +19,8 @@ from tasker.orchestration import results as processing
 from tasker.orchestration.changes import Change
 from tasker.orchestration.finalizing import Finalizations
 from tasker.orchestration.results import Processor
-from tasker.services.engine import Engine, Rules
-from tasker.services.exchange import Caller, Result
+from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.exchange import Caller, Result
 from tasker_memory.backend import MemoryBackend
 from tests.support.random_plans import DECISION, Spec, build_plan
 from tests.unit.execution.bench import FakeClock

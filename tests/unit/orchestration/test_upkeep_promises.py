@@ -11,7 +11,7 @@ import pytest
 from tasker.orchestration.changes import Change
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import Breakers
-from tasker.services.exchange import Advanced, Caller
+from tasker.services.engine.exchange import Advanced, Caller
 from tests.unit.execution.bench import FakeClock
 
 LOST = {"s": "00000000-0000-7000-8000-000000000001", "k": 7, "t": "00000000-0000-7000-8000-000000000002"}

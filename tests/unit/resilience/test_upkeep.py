@@ -13,7 +13,7 @@ from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.exchange import Advanced
+from tasker.services.engine.exchange import Advanced
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
 

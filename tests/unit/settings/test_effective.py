@@ -13,8 +13,8 @@ import tasker_nats.settings
 import tasker_rabbitmq.settings
 import tasker_redis.settings
 from tasker.app.configured import UNCONFIGURED, Configured, from_environment
-from tasker.cli.config_options import chosen
-from tasker.cli.config_view import explained
+from tasker.cli.config.options import chosen
+from tasker.cli.config.view import explained
 from tasker.contracts.plan import RetryPolicy
 from tasker.settings.redaction import REDACTED
 

@@ -26,7 +26,7 @@ from tasker.messaging.queues import QueueNames
 from tasker.orchestration.storms import StormSettings
 from tasker.orchestration.sweep import SweepSettings
 from tasker.resilience.registry import BreakerPolicies
-from tasker.services.engine import Rules
+from tasker.services.engine.calls import Rules
 from tasker.settings.catalogue import Parameter, by_path, parameters
 from tasker.settings.check import check
 from tasker.settings.layering import deep_merge, nested

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasker.contracts.plan import Plan
-from tasker.services.templates import load_plans
+from tasker.services.authoring.templates import load_plans
 from tests.acceptance.workflow_case import WORKFLOWS, Case
 from tests.acceptance.workflow_cases import CASES
 from tests.support.judging import Found, complaints

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasker.errors import TemplateError, UsageError
-from tasker.services.templates import check_handlers, find_templates, load_path, load_plans
+from tasker.services.authoring.templates import check_handlers, find_templates, load_path, load_plans
 from tests.unit.template.support import codes, place, step
 
 HANDLERS = """

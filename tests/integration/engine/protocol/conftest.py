@@ -18,9 +18,9 @@ from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
-from tasker.services.engine import Engine
-from tasker.services.exchange import Caller, Result
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Caller, Result
+from tasker.services.engine.plans import PlanStore
 from tests.support.engine_fixture import Item, Lab
 
 AT_ONCE = SweepSettings(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0, mend_ms=0)

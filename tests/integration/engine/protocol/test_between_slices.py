@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from tasker.app.system import SystemClock
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.upkeep import Upkeep
+from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
-from tasker.services.engine import Answer, Engine
-from tasker.services.exchange import Caller
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.exchange import Caller
+from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.integration.engine.protocol.test_wakeups import heard, listener, mark
 

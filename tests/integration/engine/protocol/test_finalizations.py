@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.app.system import new_task_uuid
+from tasker.process.system import new_task_uuid
 from tests.integration.engine.protocol.test_task_requests import Desk, desk
 
 __all__ = ["desk"]

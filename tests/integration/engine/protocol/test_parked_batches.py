@@ -16,8 +16,8 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.parking import LATER_SECONDS, ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper
-from tasker.services.engine import Engine, Rules
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
 from tests.support.engine_fixture import Item, Lab, ok
 from tests.support.random_plans import Spec, StepType, create_steps

@@ -19,9 +19,9 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration import ending
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
-from tasker.services.engine import Engine, Rules
-from tasker.services.exchange import Caller
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.exchange import Caller
+from tasker.services.engine.plans import PlanStore
 from tests.support.engine_fixture import Lab, ok
 from tests.support.random_plans import DECISION, Spec
 

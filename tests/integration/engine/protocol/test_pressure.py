@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.app.system import new_task_uuid
 from tasker.errors import Overloaded
 from tasker.lifecycle.pressure import DepthLimits, Level
-from tasker.services.plans import PlanStore
+from tasker.process.system import new_task_uuid
+from tasker.services.engine.plans import PlanStore
 from tasker.services.pressure import Admission
 from tasker.services.submission import Request, Submitter
 from tests.integration.engine.protocol.conftest import Orchestra

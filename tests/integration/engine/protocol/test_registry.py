@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasker.orchestration.sweep import Sweeper
-from tasker.services.plans import PlanStore
+from tasker.services.engine.plans import PlanStore
 from tasker.services.workers import Workers
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.support.engine_fixture import Item, Lab, Session, change

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.app.releasing import give_back
 from tasker.contracts.execution import Failure, Verdict
 from tasker.execution.held import GivenBack
+from tasker.process.releasing import give_back
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import ok
 from tests.support.random_plans import RetryPolicy, Spec, StepType, create_steps
@@ -214,7 +214,7 @@ def _run(orchestra: Orchestra, result: object) -> object:
 
     from tasker.db.connection import Connection
     from tasker.orchestration.results import Processor
-    from tasker.services.engine import Engine
+    from tasker.services.engine.calls import Engine
 
     async def process() -> object:
         connection = Connection(orchestra.lab.url)

@@ -9,7 +9,7 @@ import pytest
 
 from tasker.orchestration.storms import StormSettings, StormWatch
 from tasker.orchestration.sweep import Sweeper, SweepSettings
-from tasker.services.plans import PlanStore
+from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.engine_fixture import FAILURE, Lab
 

@@ -15,10 +15,10 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.app.system import new_task_uuid
 from tasker.contracts.plan import Plan
 from tasker.db import migrate
 from tasker.messaging import load_backend
+from tasker.process.system import new_task_uuid
 from tests.integration.engine.protocol.test_wakeups import heard, listener, mark
 from tests.support.engine_fixture import Lab, Session
 from tests.support.private_postgres import private_server

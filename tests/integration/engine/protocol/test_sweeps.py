@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tasker.orchestration.sweep import Sweeper
-from tasker.services.plans import PlanStore
+from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.support.engine_fixture import Lab, change, fail, ok, retry
 from tests.support.random_plans import RetryPolicy, Spec

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tasker.app.system import new_task_uuid
 from tasker.contracts.clock import Clock
 from tasker.contracts.plan import Plan
 from tasker.db.channel import DatabaseChannel
@@ -20,9 +19,10 @@ from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.finalizing import Finalizations
 from tasker.orchestration.requests import PUT_OFF_SECONDS, TaskRequests
-from tasker.services.engine import Engine, Rules
-from tasker.services.exchange import Caller
-from tasker.services.plans import PlanStore
+from tasker.process.system import new_task_uuid
+from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.exchange import Caller
+from tasker.services.engine.plans import PlanStore
 from tasker.services.pressure import Admission
 from tasker.services.submission import Draft, Drafts
 from tests.support.engine_fixture import Lab

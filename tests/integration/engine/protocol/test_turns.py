@@ -13,7 +13,7 @@ from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.turns import KEPT_TURNS, Turns
-from tasker.services.engine import Engine
+from tasker.services.engine.calls import Engine
 from tests.support.engine_fixture import Lab
 
 SECONDS = 5.0

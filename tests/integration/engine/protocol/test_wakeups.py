@@ -17,10 +17,10 @@ from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper
-from tasker.services.engine import Engine
-from tasker.services.exchange import Caller
-from tasker.services.hearing import Look
-from tasker.services.plans import PlanStore
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Caller
+from tasker.services.engine.hearing import Look
+from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE
 from tests.support.engine_fixture import Lab, Session
 from tests.support.random_plans import Spec

@@ -1,0 +1,1 @@
+"""`tasker config`: a module for each of its commands."""

@@ -1,0 +1,122 @@
+"""`tasker config validate`: what is wrong with a configuration, what is probably not meant, what can be reached."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.config import view
+from tasker.cli.config.options import (
+    FILE,
+    FORMAT,
+    context_option,
+    environment_of,
+    names_a_file,
+    said_environment,
+    source_options,
+)
+from tasker.services.configuration.loading import (
+    PATH_VARIABLE,
+    Configuration,
+    ConfigurationInvalid,
+    assemble,
+    conventional_files,
+    from_sources,
+    run_time_file,
+)
+from tasker.services.configuration.sources import CONTEXTS, SOURCE_DIR, read_layer
+from tasker.services.configuration.warnings import fruitless_patterns, made_for, made_for_others, stray_files
+
+if TYPE_CHECKING:
+    from tasker.app.connectivity import Reached
+
+Target = tuple[str, Path | None]
+"""A context, and the merged file to read for it; None: the folders."""
+
+
+@click.command()
+@context_option(None)
+@source_options
+@click.option("--file", "file", type=FILE, help="Check this merged file instead.")
+@click.option("--check-connectivity", is_flag=True, help="Also connect to the database and to the messaging backend.")
+@FORMAT
+def validate(
+    context: str | None,
+    environment: str | None,
+    source_dir: Path | None,
+    file: Path | None,
+    check_connectivity: bool,
+    form: str,
+) -> None:
+    """Check what a process would read here: the file that TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT names, else folders.
+
+    Of the folders every context of the environment is checked, or one. Exit code 1 when something is wrong; every
+    problem is shown.
+    """
+    targets = _targets(context, environment, source_dir, file)
+    results = [_result(each, environment_of(environment), source_dir or SOURCE_DIR) for each in targets]
+    good = [each for each in results if isinstance(each, Configuration)]
+    found = [text for each in good for text in _warnings(each, said_environment(environment))]
+    if any(read is None for _, read in targets):
+        found += stray_files(source_dir or SOURCE_DIR)
+    warnings = list(dict.fromkeys(found))
+    tried = _tried(good) if check_connectivity and len(good) == len(results) else []
+    if form == "json":
+        click.echo(view.as_json(results, warnings, tried if check_connectivity else None))
+    else:
+        click.echo(view.as_text(results, [str(found) for _, found in targets if found], tried))
+        for warning in warnings:
+            click.echo(f"Warning: {warning}", err=True)
+    if len(good) < len(results) or any(each.reason for each in tried):
+        raise click.exceptions.Exit(1)
+
+
+def _targets(context: str | None, environment: str | None, source_dir: Path | None, file: Path | None) -> list[Target]:
+    if file is None and names_a_file(environment, source_dir):
+        if not os.environ.get(PATH_VARIABLE):
+            return _by_convention(context, environment_of(environment))
+        file = run_time_file(context or "complete", environment_of(environment), os.environ)
+    if file:
+        return [(context or _made_for(file), file)]
+    return [(each, None) for each in ([context] if context else CONTEXTS)]
+
+
+def _made_for(file: Path) -> str:
+    """The context that the header of a generated file names; `complete` when there is no such context."""
+    found = made_for(read_layer(file).text).get("Context")
+    return found if found in CONTEXTS else "complete"
+
+
+def _by_convention(context: str | None, environment: str) -> list[Target]:
+    """Those files below TASKER_CONFIG_ROOT that are there. Raises `ConfigurationError` when there is none."""
+    contexts = [context] if context else conventional_files(environment, os.environ) or ["complete"]
+    return [(each, run_time_file(each, environment, os.environ)) for each in contexts]
+
+
+def _result(target: Target, environment: str, source_dir: Path) -> Configuration | ConfigurationInvalid:
+    context, file = target
+    try:
+        if file:
+            return assemble(context, environment, [read_layer(file)], os.environ)
+        return from_sources(context, environment, source_dir)
+    except ConfigurationInvalid as error:
+        return error
+
+
+def _warnings(found: Configuration, environment: str | None) -> Iterator[str]:
+    yield from made_for_others(found.layers, found.context, environment)
+    yield from fruitless_patterns(found)
+
+
+def _tried(configurations: list[Configuration]) -> list[Reached]:
+    """What each of them names, once."""
+    from tasker.app.configured import configured
+    from tasker.app.connectivity import connectivity
+
+    found = [configured(each.settings, each.backends) for each in configurations]
+    different = {(each.database_url, each.worker.events.listen_url, each.backend): each for each in found}
+    return list(dict.fromkeys(reached for each in different.values() for reached in connectivity(each)))

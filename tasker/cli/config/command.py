@@ -1,0 +1,197 @@
+"""`tasker config`: make, check, show and explain the configuration. Needs no database."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from tasker.cli.config import view
+from tasker.cli.config.check import validate
+from tasker.cli.config.init import init
+from tasker.cli.config.options import (
+    FILE,
+    FOLDER,
+    FORMAT,
+    chosen,
+    context_option,
+    environment_of,
+    said_environment,
+    source_options,
+)
+from tasker.cli.guessing import GuessingGroup
+from tasker.errors import ConfigurationError, UsageError
+from tasker.services.configuration.backend_tables import TABLE as BACKENDS
+from tasker.services.configuration.loading import (
+    Configuration,
+    ConfigurationInvalid,
+    all_differences,
+    comparable,
+    generate,
+)
+from tasker.services.configuration.sources import SOURCE_DIR, read_layer, source_layers
+from tasker.services.configuration.warnings import made_for_others, stray_files
+from tasker.settings.catalogue import by_path, tables
+from tasker.settings.problems import Problem
+
+
+def complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The parameters that begin so; while there are many, the tables of the next level."""
+    found = [path for path in by_path() if path.startswith(incomplete)]
+    if len(found) > 40:
+        depth = incomplete.count(".") + 1
+        found = sorted({".".join(path.split(".")[:depth]) for path in found})
+    return [CompletionItem(path) for path in found]
+
+
+KEY = click.argument("key", required=False, shell_complete=complete_key)
+
+
+@click.group(cls=GuessingGroup)
+def config() -> None:
+    """Make, check, show and explain the configuration."""
+
+
+config.add_command(init)
+config.add_command(validate)
+
+
+@config.command("generate")
+@context_option("complete")
+@source_options
+@click.option("--output", metavar="PATH", help="The file to write; - is standard output.")
+def generate_command(context: str, environment: str | None, source_dir: Path | None, output: str | None) -> None:
+    """Write the merged file that a process reads (TASKER_CONFIG_PATH).
+
+    ${...} placeholders stay as they are, so the file holds no secret and may be committed.
+    """
+    name, folder = environment_of(environment), source_dir or SOURCE_DIR
+    text = generate(context, name, folder, os.environ, datetime.now(UTC))
+    for warning in stray_files(folder):
+        click.echo(f"Warning: {warning}", err=True)
+    if output == "-":
+        click.echo(text, nl=False)
+        return
+    file = Path(output) if output else folder / "generated" / f"{context}-{name}.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    click.echo(f"wrote {file}")
+
+
+@config.command()
+@KEY
+@context_option("complete")
+@source_options
+@click.option("--file", "file", type=FILE, help="Show this merged file.")
+@click.option("--format", "form", type=click.Choice(["toml", "json"]), default="toml", show_default=True)
+def show(
+    key: str | None, context: str, environment: str | None, source_dir: Path | None, file: Path | None, form: str
+) -> None:
+    """Print the values in effect, of KEY or of everything, defaults included. Secrets are left out."""
+    found = chosen(context, environment, source_dir, file)
+    others = tuple(f"{BACKENDS}.{name}" for name in found.backends)
+    known = key if key in others or not key else _known(key)
+    click.echo(view.shown(found, known, form), nl=False)
+
+
+@config.command()
+@KEY
+@click.option("--parameter", metavar="KEY", shell_complete=complete_key, help="The same as KEY.")
+@context_option("complete")
+@source_options
+@click.option("--file", "file", type=FILE, help="Look into this merged file.")
+@FORMAT
+def explain(
+    key: str | None,
+    parameter: str | None,
+    context: str,
+    environment: str | None,
+    source_dir: Path | None,
+    file: Path | None,
+    form: str,
+) -> None:
+    """Tell what KEY means, what it may be, what it is, and which file or variable says so."""
+    path = _known(key or parameter or "")
+    found, problem = _chosen_or_none(path, context, environment, source_dir, file)
+    explained = view.explained(path, found, problem)
+    click.echo(json.dumps(explained, indent=2) if form == "json" else view.explanation_text(explained))
+
+
+@config.command()
+@click.argument("one")
+@click.argument("other")
+@context_option("complete")
+@click.option("--source-dir", type=FOLDER, default=SOURCE_DIR, show_default=True)
+@FORMAT
+def diff(one: str, other: str, context: str, source_dir: Path, form: str) -> None:
+    """Compare two environments or merged files, value by value.
+
+    Exit code 1 when they differ, 2 when one of them cannot be read or has problems.
+    """
+    try:
+        left, right = (_named(name, context, source_dir) for name in (one, other))
+    except ConfigurationError as error:
+        raise UsageError(error.message, hint=error.hint) from error
+    found = [view.difference(*each) for each in all_differences(left, right)]
+    if form == "json":
+        click.echo(json.dumps(found, indent=2))
+    else:
+        for each in found:
+            click.echo(f"{each['path']}: {each['one']} -> {each['other']}")
+    if found:
+        raise click.exceptions.Exit(1)
+
+
+@config.command()
+@click.option("--output", metavar="PATH", type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
+def docs(output: Path | None) -> None:
+    """Print the reference of all parameters as Markdown."""
+    from tasker.settings.reference import reference
+
+    if output is None:
+        click.echo(reference(), nl=False)
+    else:
+        output.write_text(reference(), encoding="utf-8")
+        click.echo(f"wrote {output}")
+
+
+def _chosen_or_none(
+    path: str, context: str, environment: str | None, source_dir: Path | None, file: Path | None
+) -> tuple[Configuration | None, Problem | None]:
+    """The configuration, with its warnings told, and the problem of `path`; None, and why, when there is none.
+
+    Problems elsewhere are told and hide nothing: they are not what was asked for.
+    """
+    problem = None
+    try:
+        found = chosen(context, environment, source_dir, file)
+    except ConfigurationInvalid as error:
+        count = len(error.problems)
+        reason = f"The configuration has {count} problem{'s' if count > 1 else ''}, see `tasker config validate`"
+        click.echo(f"{reason}; no process starts with it.", err=True)
+        found, problem = error.usable, error.concerning(path)
+    except ConfigurationError as error:
+        click.echo(f"{error.message}; no value is shown." + (f"\nHint: {error.hint}" if error.hint else ""), err=True)
+        return None, None
+    for warning in made_for_others(found.layers, context, said_environment(environment)):
+        click.echo(f"Warning: {warning}", err=True)
+    return found, problem
+
+
+def _named(name: str, context: str, source_dir: Path) -> Configuration:
+    if Path(name).is_file():
+        return comparable(context, environment_of(None), [read_layer(Path(name))])
+    return comparable(context, name, source_layers(context, name, source_dir))
+
+
+def _known(key: str) -> str:
+    """The path of a parameter or table. Raises `UsageError` with what it could have been."""
+    if key in by_path() or key in tables():
+        return key
+    if not key:
+        raise UsageError("no key is given", hint="for example: tasker config explain common.queues.backend")
+    raise UsageError(f"there is no setting {key!r}", hint=view.nearest(key))

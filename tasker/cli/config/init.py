@@ -1,0 +1,50 @@
+"""`tasker config init`: the files to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tasker.cli.config.options import FOLDER
+from tasker.services.configuration.sources import SOURCE_DIR
+from tasker.services.scaffold.starter_configuration import write_configuration
+from tasker.settings.substitution import variables_in
+
+
+@click.command()
+@click.option("--source-dir", type=FOLDER, default=SOURCE_DIR, show_default=True, help="Where to write them.")
+def init(source_dir: Path) -> None:
+    """Write commented files to begin with: base, and what differs in development, test and production.
+
+    Nothing is ever overwritten.
+    """
+    for file in write_configuration(source_dir):
+        click.echo(f"wrote {file}")
+    option = "" if source_dir == SOURCE_DIR else f" --source-dir {source_dir}"
+    generated = source_dir / "generated"
+    click.echo(
+        f"""Next:
+  1. Edit {source_dir / "base" / "common.toml"} (database, messaging) and worker.toml beside it (concurrency, lease);
+     what differs by environment is in {source_dir / "environments"}. What a setting means: tasker config explain KEY
+  2. Check it:              tasker config validate{option}
+  3. Write what a process reads, for each context and environment that you run:
+                            tasker config generate --context worker --environment production{option}
+                            tasker config generate --context orchestration --environment production{option}
+  4. Set for each process:  TASKER_CONFIG_PATH={generated / "worker-production.toml"} (an orchestrator its own)
+                            TASKER_ENV=production
+                            DATABASE_URL=postgresql://USER:PASSWORD@HOST/DATABASE{_variables(source_dir)}
+  5. Create the schema:     tasker db upgrade
+  6. Start:                 tasker worker, tasker orchestrator"""
+    )
+
+
+def _variables(source_dir: Path) -> str:
+    """Further variables that production's files need."""
+    texts = [file.read_text("utf-8") for file in (source_dir / "environments" / "production").glob("*.toml")]
+    names = {name for text in texts for line in text.splitlines() for name, default in _needed(line) if default is None}
+    return "".join(f"\n                            {name}=..." for name in sorted(names - {"DATABASE_URL"}))
+
+
+def _needed(line: str) -> list[tuple[str, str | None]]:
+    return variables_in(line.partition("#")[0])

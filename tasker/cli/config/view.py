@@ -1,0 +1,183 @@
+"""How the commands of `tasker config` say things."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from difflib import get_close_matches
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from tasker.services.configuration.loading import Configuration, ConfigurationInvalid
+from tasker.services.configuration.sources import ROOTS
+from tasker.services.configuration.warnings import overruled_variables
+from tasker.settings.catalogue import Parameter, by_path, tables
+from tasker.settings.layering import covering, nested
+from tasker.settings.live import is_live
+from tasker.settings.problems import Problem, render
+from tasker.settings.redaction import REDACTED, is_secret, redacted, without_password
+from tasker.settings.refused import REFUSED
+from tasker.settings.toml_text import toml_text, toml_value
+
+if TYPE_CHECKING:
+    from tasker.app.connectivity import Reached
+
+Result = Configuration | ConfigurationInvalid
+
+
+def as_text(results: Sequence[Result], files: Sequence[str] = (), tried: Sequence[Reached] = ()) -> str:
+    """What `validate` found: every problem once, or the summaries and what was reached. `files` were read."""
+    problems = _problems(results)
+    origin = f" from {', '.join(files)}" if files else ""
+    if problems:
+        count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+        return f"{render(problems)}\n\nConfiguration{origin} is not valid: {count}"
+    good = [each for each in results if isinstance(each, Configuration)]
+    head = [f"✓ Configuration loaded{origin}", "✓ Validation passed", "Configuration is valid!"]
+    lines = [f"✗ {each.what}: {each.reason}" if each.reason else f"✓ Connected to {each.what}" for each in tried]
+    return "\n".join([*head, *map(_summary, good), *([""] if lines else []), *lines])
+
+
+def as_json(results: Sequence[Result], warnings: Sequence[str] = (), tried: Sequence[Reached] | None = None) -> str:
+    """The same as one JSON object; `connectivity` only when it was tried."""
+    problems = [problem.to_dict() for problem in _problems(results)]
+    reached = {} if tried is None else {"connectivity": [asdict(each) for each in tried]}
+    found = {"valid": not problems, "problems": problems, "warnings": list(warnings), **reached}
+    return json.dumps(found, indent=2)
+
+
+def _problems(results: Sequence[Result]) -> list[Any]:
+    found = [problem for each in results if isinstance(each, ConfigurationInvalid) for problem in each.problems]
+    return list({str(problem): problem for problem in found}.values())
+
+
+def _summary(found: Configuration) -> str:
+    common = found.settings.common
+    own = tuple(
+        f"{root}.mpsc_channels." for root in {"common", *(ROOTS if found.context == "complete" else [found.context])}
+    )
+    channels = sum(1 for path in by_path() if path.startswith(own) and path.endswith("_buffer_size"))
+    breakers = len(type(common.circuit_breakers.component_configs).model_fields)
+    rows = {
+        "Context": found.context,
+        "Environment": found.environment,
+        "Database": without_password(common.database.url) or "embedded",
+        "Messaging": common.queues.backend,
+        "Database pool": f"{common.database.pool.max_connections} connections",
+        "Circuit breakers": f"{breakers} configurations",
+        **_own_rows(found),
+        "Channels": str(channels),
+    }
+    return "\n" + "\n".join(f"  {f'{name}:':<18} {value}" for name, value in rows.items())
+
+
+def _own_rows(found: Configuration) -> dict[str, str]:
+    orchestration, worker = found.settings.orchestration, found.settings.worker
+    if found.context == "common":
+        return {}
+    if found.context == "worker":
+        return {"Deployment mode": worker.event_systems.worker.deployment_mode}
+    return {"Deployment mode": orchestration.event_systems.orchestration.deployment_mode}
+
+
+def shown(found: Configuration, key: str | None, form: str) -> str:
+    """The values in effect as TOML or JSON, secrets replaced."""
+    values, hidden = redacted(found.values())
+    if form == "json":
+        part = _part(values, key) if key else values
+        metadata = {"context": found.context, "redacted_fields": hidden}
+        return (
+            json.dumps({"environment": found.environment, "values": part, "metadata": metadata}, indent=2, default=str)
+            + "\n"
+        )
+    return toml_text(nested({key: _part(values, key)}) if key else values)
+
+
+def _part(values: Any, key: str) -> Any:
+    for name in key.split("."):
+        values = values[name]
+    return values
+
+
+def explained(path: str, found: Configuration | None, problem: Problem | None = None) -> dict[str, Any]:
+    """Everything about a parameter or a table; `value` and `set_by` only with a configuration.
+
+    Of a parameter with a problem that, in place of them.
+    """
+    parameter = by_path().get(path)
+    if parameter is None:
+        inside = [each.path for each in by_path().values() if each.path.startswith(f"{path}.")]
+        return {"table": path, "meaning": tables()[path], "parameters": {each: _value(each, found) for each in inside}}
+    in_effect = {"value": _value(path, found), "set_by": found.origin(path)} if found else {}
+    if found and (overruled := dict(overruled_variables(found)).get(path)):
+        in_effect["note"] = overruled
+    if problem:
+        in_effect = {"problem": f"{problem.issue}. {problem.fix}", "written_in": problem.place or "-"}
+    return {"parameter": path, **in_effect, **_known(parameter)}
+
+
+def _value(path: str, found: Configuration | None) -> Any:
+    value = found.value(path) if found else by_path()[path].default
+    return REDACTED if is_secret(path.rpartition(".")[2], value) else value
+
+
+def _known(parameter: Parameter) -> dict[str, Any]:
+    default = parameter.default
+    facts = {
+        "default": default,
+        "default_of_a_single_process": parameter.single_process,
+        "type": parameter.kind,
+        "range": parameter.range,
+        "meaning": parameter.meaning,
+        "advice": parameter.advice,
+        "variables": list(parameter.variables) or None,
+        "table": parameter.table,
+        "reserved_for": parameter.reserved,
+        "takes_effect": "at SIGHUP, and at the next start" if is_live(parameter.path) else "at the next start",
+        "related": list(parameter.related) or None,
+        "example": f"[{parameter.path.rpartition('.')[0]}] {parameter.name} = {toml_value(default)}",
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def explanation_text(facts: dict[str, Any]) -> str:
+    """The facts for a person."""
+    if "table" in facts and "parameters" in facts:
+        rows = [f"  {path} = {toml_value(value)}" for path, value in facts["parameters"].items()]
+        return "\n".join([f"[{facts['table']}]  {facts['meaning']}", *rows])
+    path = facts.pop("parameter")
+    head = f"{path} = {toml_value(facts.pop('value'))}" if "value" in facts else path
+    return "\n".join([head, *(_line(name, fact) for name, fact in facts.items())])
+
+
+def _line(name: str, fact: Any) -> str:
+    words = name.replace("_", " ").capitalize()
+    label = "Default of `run`, `dev`" if name == "default_of_a_single_process" else words
+    if name.startswith("default"):
+        fact = toml_value(fact)
+    text = ", ".join(fact) if isinstance(fact, list) else str(fact)
+    return fill(f"{label}: {text}", 116, initial_indent="  ", subsequent_indent="      ", break_long_words=False)
+
+
+def difference(path: str, one: Any, other: Any) -> dict[str, Any]:
+    """A difference as plain data; of a secret only that there is one."""
+    name = path.rpartition(".")[2]
+    left, right = (_difference(name, value) for value in (one, other))
+    return {"path": path, "one": left, "other": right}
+
+
+def _difference(name: str, value: Any) -> str:
+    if value is None:
+        return "not set"
+    return toml_value(redacted({name: value})[0][name])
+
+
+def nearest(key: str) -> str:
+    """What somebody who wrote that key may have meant."""
+    if reason := covering(key, REFUSED):
+        return reason
+    known = [*by_path(), *tables()]
+    ends = [path for path in known if path.endswith(f".{key}")]
+    close = ends[:5] or get_close_matches(key, known, 3, 0.5)
+    return f"did you mean {', '.join(close)}?" if close else "`tasker config docs` lists every setting"

@@ -1,0 +1,1 @@
+"""What people see: tasks, steps, values and tables as text."""

@@ -1,0 +1,147 @@
+"""How a task ended, for a person: the outcome, the results of the final steps, the failures with every attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.render.folding import folded, folded_names, span
+from tasker.cli.render.values import (
+    clock_time,
+    counted,
+    duration,
+    names_text,
+    one_line,
+    pretty_json,
+    state_text,
+    wrapped,
+)
+from tasker.step_handler.traceback_text import exception_of, traceback_of
+
+if TYPE_CHECKING:
+    from tasker.services.reports import StepReport, TaskReport
+
+FAILURES_SHOWN = 5
+NOT_RUN = frozenset({"pending", "enqueued", "cancelled"})
+
+
+def outcome_text(report: TaskReport, width: int | None = None) -> str:
+    """The end of a finished task."""
+    results = results_text(report, report.final_results) if report.succeeded else ()
+    failures = failures_text(report.task_uuid, report.failed_steps, width=width)
+    return "\n".join([headline(report), *results, *failures, *_left_out(report)])
+
+
+def results_text(report: TaskReport, results: Mapping[str, Any], *, every: bool = False) -> Iterator[str]:
+    """Each result below the name of its step; those of a batch worker's many instances are counted unless wanted."""
+    groups = folded([report.steps[name] for name in results])
+    for group in ([report.steps[name]] for name in results) if every else groups:
+        names = [step.name for step in group]
+        if len(group) > 1:
+            yield f"{click.style(f'{span(names)}:', bold=True)} {len(group)} results, shown by task show --all"
+            continue
+        yield click.style(f"{names[0]}:", bold=True)
+        yield pretty_json(results[names[0]], indent=2)
+
+
+def failures_text(
+    task_uuid: str,
+    failed: Sequence[StepReport],
+    *,
+    traceback: bool = False,
+    every: bool = False,
+    width: int | None = None,
+) -> Iterator[str]:
+    """What went wrong in each of the steps, in the first of them where they are many, unless `every` one is wanted."""
+    shown = failed if every else failed[:FAILURES_SHOWN]
+    for step in shown:
+        yield f"\n{failure_text(step, width)}"
+        if traceback:
+            yield traceback_text(step)
+    if left := [step.name for step in failed[len(shown) :]]:
+        yield f"\nand {counted(len(left), 'step')} more: {names_text(folded_names(left))}"
+        yield f"Hint: all of them: tasker task show {task_uuid} --all"
+
+
+def headline(report: TaskReport) -> str:
+    """State, steps and time on one line."""
+    done = sum(step.state in ("complete", "resolved_manually") for step in report.steps.values())
+    time = f" in {duration(report.duration_ms)}" if report.duration_ms is not None else ""
+    text = f"{state_text(report.status)}{time}, {done} of {counted(len(report.steps), 'step')} complete"
+    return f"{text}: {report.cancel_reason}" if report.cancel_reason else text
+
+
+def failure_text(step: StepReport, width: int | None = None) -> str:
+    """A failed step: its error, its handler, and what became of each attempt; lines are parted at `width`."""
+    return "\n".join(_failure(step, width))
+
+
+def traceback_text(step: StepReport) -> str:
+    """The traceback of a step's last failure, as far as it was kept."""
+    text = traceback_of(_metadata(step))
+    return indent(text.rstrip(), "  ") if text else "  no traceback: the handler raised no exception"
+
+
+def _failure(step: StepReport, width: int | None) -> Iterator[str]:
+    error = step.error or {}
+    code = f" [{error['code']}]" if error.get("code") else ""
+    yield f"{_tries(step)} (handler {step.handler})"
+    yield wrapped(f"{error.get('type')}{code}: {error.get('message')}", 2, width)
+    if raised := exception_of(_metadata(step)):
+        yield f"  raised: {raised}"
+    if step.failures:
+        yield "  attempts:"
+        for number, item in enumerate(step.failures, 1):
+            yield from _attempt(number, item, width, str(error.get("message")))
+
+
+def _tries(step: StepReport) -> str:
+    """How often a step has failed and, where it is not over, what comes next: the attempt that runs is no failure."""
+    if step.state == "error" or not step.failures:
+        tries = f"{counted(step.attempts, 'attempt')} of {step.max_attempts}"
+        return click.style(f"{step.name} failed", fg="red", bold=True) + f" after {tries}"
+    number = step.failures[-1].get("attempt", len(step.failures))
+    name, failed = click.style(step.name, fg="yellow", bold=True), f"attempt {number} of {step.max_attempts} failed"
+    if step.state == "in_progress":
+        return f"{name}: {failed}; attempt {step.attempts} runs"
+    waits = step.state in ("waiting_for_retry", "enqueued")
+    return f"{name}: {failed}; attempt {step.attempts + 1} waits" if waits else f"{name}: {failed}"
+
+
+def _metadata(step: StepReport) -> Mapping[str, Any]:
+    """The metadata of the last failure."""
+    return (step.failures[-1].get("metadata") if step.failures else None) or {}
+
+
+def _attempt(number: int, failure: Mapping[str, Any], width: int | None, told: str) -> Iterator[str]:
+    """Number, time, worker, what went wrong, and what was decided.
+
+    Where there is little room the reason goes below them, unless it has been `told`.
+    """
+    worker = f"  worker {_short(failure['worker'])}" if failure.get("worker") else ""
+    retry = f"  (again after {duration(failure['retry_in_ms'])})" if failure.get("retry_in_ms") is not None else ""
+    final = f"  ({failure['final']})" if failure.get("final") else ""
+    what = f"{failure.get('error_type')}: {one_line(str(failure.get('message')))}"
+    begin = f"    {failure.get('attempt', number)}  {clock_time(failure.get('at'))}{worker}"
+    line = f"{begin}  {what}{retry}{final}"
+    if width is None or len(line) <= width:
+        yield line
+        return
+    yield f"{begin}{retry}{final}"
+    if str(failure.get("message")) != told:
+        yield wrapped(what, 7, width)
+
+
+def _left_out(report: TaskReport) -> Iterator[str]:
+    names = [step.name for step in report.steps.values() if step.state in NOT_RUN]
+    if names and not report.succeeded:
+        yield ""
+        yield f"not run: {names_text(folded_names(names))}"
+
+
+def _short(worker: str) -> str:
+    """The end of a worker's identifier: the beginning is a time that workers share."""
+    return worker[-8:]

@@ -1,0 +1,95 @@
+"""The steps of a task as a table that fits the screen, with the many instances of a batch worker in one row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.render.folding import folded, folded_names, span
+from tasker.cli.render.table import table
+from tasker.cli.render.values import COLOURS, SYMBOLS, URGENCY, countdown, duration, middle_cut, state_text
+
+if TYPE_CHECKING:
+    from tasker.services.reports import StepReport
+
+HEADINGS = ("step", "state", "attempts", "took", "depends on")
+NOTABLE = ("error", "waiting_for_retry")
+NOTABLE_SHOWN = 10
+SHORTEST = 12
+"""No name is cut to fewer characters; what a step depends on is to no less than its heading."""
+
+Cells = tuple[str, ...]
+
+
+def steps_text(steps: Sequence[StepReport], *, every: bool, width: int | None, now: datetime | None = None) -> str:
+    """A row for each step, or for all instances of a batch worker and then those that failed; `every`: for each.
+
+    Rows are shortened to `width` columns; None leaves them as they are.
+    """
+    now = now or datetime.now(UTC)
+    groups = [[step] for step in steps] if every else list(folded(steps))
+    rows = [row for group in groups for row in _rows(group, now)]
+    return table(HEADINGS, [_fitted(row, rows, width) for row in rows])
+
+
+def _rows(group: Sequence[StepReport], now: datetime) -> Iterator[Cells]:
+    if len(group) == 1:
+        yield _row(group[0], now)
+        return
+    yield span([step.name for step in group]), _counts(group)
+    notable = [step for step in group if step.state in NOTABLE]
+    for step in notable[:NOTABLE_SHOWN]:
+        yield (f"  {step.name}", *_row(step, now)[1:4], "")
+    if len(notable) > NOTABLE_SHOWN:
+        yield f"  and {len(notable) - NOTABLE_SHOWN} more", "--all shows each step"
+
+
+def _row(step: StepReport, now: datetime) -> Cells:
+    attempts = f"{step.attempts}/{step.max_attempts}" if step.attempts else ""
+    return step.name, state_text(step.state), attempts, _time(step, now), ", ".join(folded_names(step.depends_on))
+
+
+def _counts(group: Sequence[StepReport]) -> str:
+    """`498 complete, 2 error, up to 1.2 s` for the longest, in the colour of what asks most to be looked at."""
+    states = Counter(step.state for step in group)
+    speaker = min(states, key=URGENCY.index)
+    counts = ", ".join(f"{states[state]} {state}" for state in reversed(URGENCY) if states[state])
+    text = click.style(f"{SYMBOLS[speaker]} {counts}", fg=COLOURS.get(speaker))
+    longest = max((step.duration_ms for step in group if step.duration_ms is not None), default=None)
+    return text if longest is None else f"{text}, up to {duration(longest)}"
+
+
+def _time(step: StepReport, now: datetime) -> str:
+    due = due_at(step)
+    return f"again {countdown((due - now).total_seconds())}" if due else duration(step.duration_ms)
+
+
+def due_at(step: StepReport) -> datetime | None:
+    """When a step that waits for its next attempt is due."""
+    last = step.failures[-1] if step.failures and step.state == "waiting_for_retry" else {}
+    if last.get("retry_in_ms") is None or last.get("at") is None:
+        return None
+    return datetime.fromisoformat(last["at"]) + timedelta(milliseconds=last["retry_in_ms"])
+
+
+def _fitted(row: Cells, rows: Sequence[Cells], width: int | None) -> Cells:
+    """The row with its name, and what it depends on, cut to what the other columns leave."""
+    whole = [each for each in rows if len(each) == len(HEADINGS)]
+    if width is None or not whole:
+        return row
+    used = sum(max(len(click.unstyle(each[column])) for each in [HEADINGS, *whole]) for column in (1, 2, 3)) + 8
+    names = max(len(each[0]) for each in rows)
+    least = len(HEADINGS[-1])
+    name = max(SHORTEST, min(names, width - used - least))
+    rest = max(least, width - used - name)
+    last = _cut(row[-1], rest if len(row) == len(HEADINGS) else width - name - 2)
+    return (middle_cut(row[0], name), *row[1:-1], last)
+
+
+def _cut(cell: str, width: int) -> str:
+    text = click.unstyle(cell)
+    return cell if len(text) <= width else f"{text[: width - 1]}…"

@@ -1,0 +1,1 @@
+"""`tasker run`: one workflow, one process, from nothing to its result."""

@@ -1,0 +1,231 @@
+"""`tasker run`: one workflow, one process, from nothing to its result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from tasker.__main__ import INTERRUPTED
+from tasker.cli.next_commands import next_text
+from tasker.cli.options import PRIORITY, database_options
+from tasker.cli.render.values import echo, screen_width
+from tasker.cli.run.json_output import error_object, reserved_stdout, write_json
+from tasker.cli.run.order import Prepared, RunOrder, check_order, prepare_order, resume_of
+from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_level, log_to_stderr, tell_of_own_database
+from tasker.errors import TaskerError, UsageError
+from tasker.log_format import FORMAT_VARIABLE
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from tasker.cli.live import View
+    from tasker.cli.run.session import Begun, Ended
+
+FAILED, MISTAKE = 1, 2
+
+
+class RunCommand(click.Command):
+    """With `--json`, a mistake in the command line itself is an object on standard output as well."""
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
+        """Parse the command line."""
+        as_json = "--json" in args
+        try:
+            return super().make_context(info_name, args, *rest, **extra)
+        except click.UsageError as error:
+            if not as_json:
+                raise
+            write_json(sys.stdout, error_object(UsageError(error.format_message())))
+            raise click.exceptions.Exit(MISTAKE) from None
+
+
+def _complete_template(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The templates that PATH holds."""
+    from click.shell_completion import CompletionItem
+
+    from tasker.services.authoring.templates import load_path
+
+    # click has not parsed a command line of which the last option lacks its value
+    words = [ctx.params.get("target"), *(word for word in ctx.args if not word.startswith("-"))]
+    try:
+        plans = load_path(next(word for word in words if word)).plans
+    except (TaskerError, StopIteration):
+        return []
+    return [CompletionItem(plan.name, help=plan.description) for plan in plans if plan.name.startswith(incomplete)]
+
+
+def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+@click.command(cls=RunCommand)
+@click.argument("target", metavar="[PATH]", required=False, shell_complete=_complete_path)
+@click.option(
+    "--input",
+    "input_",
+    metavar="JSON|@FILE|-",
+    help="The task's input; - is standard input.  [default: the folder's input.json, else {}]",
+)
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable. See above.")
+@click.option("--template", metavar="NAME", shell_complete=_complete_template, help="Which one, if PATH holds several.")
+@click.option("--env", "environment", metavar="NAME", help="Apply the template's overrides of this environment.")
+@click.option(
+    "--handlers",
+    metavar="MODULE_OR_FOLDER",
+    multiple=True,
+    shell_complete=_complete_path,
+    help="More handlers, beside those in the handlers.py of the template's folder; repeatable.",
+)
+@LOG_FORMAT
+@database_options
+@click.option("--idempotency-key", metavar="K", help="Refuse to run if a task with this key exists.")
+@click.option("--strict-identity", is_flag=True, help="Let the template decide whether the same input may run again.")
+@click.option("--priority", type=PRIORITY, default=0, show_default=True, help="Higher runs sooner.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Stop then; --resume goes on."
+)
+@click.option("--concurrency", metavar="N", type=click.IntRange(min=1), help="Steps at a time.  [default: 100]")
+@click.option("--resume", metavar="TASK_UUID", help="Go on with a task that was interrupted; no PATH is needed.")
+def run(target: str | None, input_: str | None, as_json: bool, **options: Any) -> None:
+    """Run a workflow to its end and show its progress and its results.
+
+    PATH is a template file, a folder with a workflow.yaml, or namespace/name[:version] of a registered template.
+    Without a server's URL a PostgreSQL of your own is started; its data stay in .tasker/postgres. Every run is a new
+    task. Nothing is submitted unless all handlers are found and the input fits the template.
+
+    --set takes a value as JSON if it can, else as text; dots in the key lead into objects: --set customer.id=C-7,
+    --set retries=2, --set 'tags=["a", "b"]', --set 'zip="01234"'.
+
+    \b
+    Examples:
+      tasker run workflows/order_fulfillment
+      tasker run workflows/linear_math --set value=3
+      tasker run hello --input '{"name": "world"}' --json
+      generate | tasker run hello --input - --timeout 60
+      tasker run shop/checkout:1.2.0 --handlers my_shop.handlers
+      tasker run --resume 0199c1f4-8a52-7c3e-9b1d-5d3a52000000
+
+    \b
+    Exit codes:
+      0    complete
+      1    failed, cancelled, or not finished within --timeout
+      2    a mistake in the command, the template, the handlers or the input
+      130  interrupted (Ctrl-C); --resume goes on
+    """
+    order = RunOrder(target, input_, **options)
+    _tolerate_any_encoding()
+    exit_code = _run_json(order) if as_json else _run_text(order)
+    if exit_code:
+        raise click.exceptions.Exit(exit_code)
+
+
+def _run_text(order: RunOrder) -> int:
+    from tasker.cli.render.outcome import outcome_text
+
+    def on_end(ended: Ended) -> None:
+        if ended.already:
+            echo(f"task {ended.report.task_uuid} has ended; there is nothing to resume")
+        if ended.stopped is None:
+            echo(outcome_text(ended.report, screen_width()) + _next_text(ended, order))
+
+    ended = _perform(order, sys.stdout, on_end)
+    if ended.stopped:
+        echo(_stopped_text(ended, order))
+    return _exit_code(ended)
+
+
+def _run_json(order: RunOrder) -> int:
+    from tasker.cli.main import MISTAKES
+
+    with reserved_stdout() as out:
+        try:
+            ended = _perform(order, sys.stderr, lambda ended: write_json(out, _report_object(ended)))
+        except TaskerError as error:
+            write_json(out, error_object(error))
+            return MISTAKE if isinstance(error, MISTAKES) else FAILED
+        text = _stopped_text(ended, order) if ended.stopped else _next_text(ended, order)
+        if text:
+            echo(text, to=sys.stderr)
+        return _exit_code(ended)
+
+
+def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None]) -> Ended:
+    check_order(order)
+    prepared = prepare_order(order)
+    for shown in ("tasker.failures", "tasker.orchestration", "tasker.database"):  # the view shows what they tell
+        logging.getLogger(shown).addHandler(logging.NullHandler())
+    if log_level() is not None or os.environ.get(FORMAT_VARIABLE):
+        log_to_stderr(default=logging.WARNING)
+        log_as_configured(prepared.configuration)
+    else:
+        tell_of_own_database()
+
+    from tasker.cli.run.session import Hooks, run_session
+
+    hooks = Hooks(
+        on_begin=lambda begun: _announce(begun, prepared, progress),
+        on_end=on_end,
+    )
+    return asyncio.run(run_session(order, prepared, hooks))
+
+
+def _announce(begun: Begun, prepared: Prepared, stream: TextIO) -> View:
+    from tasker.cli.live import view_on
+
+    plan = begun.plan
+    echo(f"{click.style(plan.name, bold=True)} {plan.version} ({plan.namespace})  task {begun.task_uuid}", to=stream)
+    echo("resumed" if begun.resumed else f"input: {prepared.input.source}", to=stream)
+    if any(begun.beside):
+        echo(_beside_text(*begun.beside, namespace=plan.namespace), to=stream)
+    return view_on(stream, plan)
+
+
+def _beside_text(here: int, elsewhere: int, *, namespace: str) -> str:
+    parts = {f"{here} in {namespace}, worked on while this runs": here, f"{elsewhere} elsewhere, left alone": elsewhere}
+    return f"other unfinished tasks: {'; '.join(text for text, count in parts.items() if count)} (tasker task list)"
+
+
+def _next_text(ended: Ended, order: RunOrder) -> str:
+    go_on = resume_of(order, ended.report.task_uuid)
+    text = next_text(ended.report, order.database.arguments(), go_on)
+    return f"\n{text}" if text else ""
+
+
+def _stopped_text(ended: Ended, order: RunOrder) -> str:
+    why = f"Stopped after {order.timeout:g} s (--timeout)" if ended.stopped == "timeout" else "Interrupted"
+    uuid, database = ended.report.task_uuid, order.database.arguments()
+    return (
+        f"{why}; the task is not finished, nothing is lost. To go on:\n  {resume_of(order, uuid)}\n"
+        f"or to give it up:\n  tasker task cancel {uuid}{database}"
+    )
+
+
+def _report_object(ended: Ended) -> dict[str, Any]:
+    found = ended.report.to_dict()
+    if ended.stopped:
+        message = "the task is not finished; `tasker run --resume` goes on"
+        found["error"] = {"type": ended.stopped, "message": message, "code": None, "retryable": True}
+    return found
+
+
+def _exit_code(ended: Ended) -> int:
+    if ended.stopped == "interrupted":
+        return INTERRUPTED
+    return 0 if ended.report.succeeded else FAILED
+
+
+def _tolerate_any_encoding() -> None:
+    """A terminal that cannot show a symbol shows a question mark; it must not break the run."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")

@@ -1,0 +1,166 @@
+"""What `tasker run` was asked for, and everything about it that can be checked before a database is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasker.cli.connection import configured_for
+from tasker.cli.next_commands import resume_command
+from tasker.cli.options import Database
+from tasker.cli.run.input import TaskInput, read_input
+from tasker.errors import InputInvalid, UsageError
+
+if TYPE_CHECKING:
+    from tasker.app.configured import Configured
+    from tasker.contracts.plan import Plan
+    from tasker.handler import HandlerRegistry
+    from tasker.services.authoring.handlers import Workflow
+    from tasker.template.schema.check import Problem
+
+PATH_TAG, HANDLERS_TAG = "path:", "handlers:"
+"""Tags of a task that say where its handlers are, for `--resume`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """The command line. `timeout` in seconds; `resume` is the identifier of a task, whole or its beginning."""
+
+    target: str | None = None
+    input: str | None = None
+    settings: Sequence[str] = ()
+    template: str | None = None
+    environment: str | None = None
+    handlers: Sequence[str] = ()
+    database: Database = field(default_factory=Database)
+    idempotency_key: str | None = None
+    strict_identity: bool = False
+    priority: int = 0
+    timeout: float | None = None
+    concurrency: int | None = None
+    resume: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What was found: handlers, input, tags, configuration, and the plan unless it lies in the database."""
+
+    registry: HandlerRegistry
+    input: TaskInput
+    tags: Sequence[str]
+    configuration: Configured
+    plan: Plan | None
+
+
+def check_order(order: RunOrder) -> None:
+    """Raise `UsageError` for options that do not go together."""
+    if order.resume is None and order.target is None:
+        raise UsageError(
+            "nothing to run",
+            hint="give a template file, a folder with workflow.yaml, namespace/name, or --resume TASK_UUID",
+        )
+    if order.resume is not None and (order.input is not None or order.settings or order.environment is not None):
+        raise UsageError("--resume goes on with what the task has; leave out --input, --set and --env")
+    if order.strict_identity and order.idempotency_key is not None:
+        raise UsageError("--strict-identity and --idempotency-key exclude each other")
+
+
+def prepare_order(order: RunOrder) -> Prepared:
+    """Read the template, its handlers and the input, and check that they fit together.
+
+    Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`, `ConfigurationError`.
+    """
+    from tasker.services.authoring.handlers import add_handlers_beside, load_handlers, require_handlers
+
+    configuration = configured_for(order.database)
+    path = existing_path(order.target)
+    task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
+    workflow = _compiled(path, order, configuration) if path and order.resume is None else None
+    registry = load_handlers(order.handlers if order.resume is None else (), configuration.importable)
+    if workflow is not None:
+        add_handlers_beside(registry, [workflow])
+        require_handlers(registry, workflow.plan)
+        require_fitting(workflow.plan, task_input)
+    tags = _tags(workflow.folder if workflow else None, order.handlers)
+    return Prepared(registry, task_input, tags, configuration, workflow.plan if workflow else None)
+
+
+def require_fitting(plan: Plan, given: TaskInput) -> None:
+    """Raise `InputInvalid` that names each place where the input does not fit the template's `input_schema`."""
+    from tasker.template.schema.check import check_input
+
+    problems = check_input(plan, given.values)
+    if problems:
+        lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
+        raise InputInvalid(
+            f"the input does not fit {plan.namespace}/{plan.name} {plan.version} (input: {given.source})\n{lines}",
+            problems=problems,
+            hint=_text_hint(problems, given.parsed),
+        )
+
+
+def existing_path(target: str | None) -> Path | None:
+    """The target as a path; None for the name of a registered template, and without a target.
+
+    Raises `UsageError` for a path that does not exist.
+    """
+    if target is None:
+        return None
+    path = Path(target)
+    if path.exists():
+        return path
+    namespace, separator, name = target.partition("/")
+    if not (separator and namespace and name) or "/" in name or name.endswith((".yaml", ".yml")) or target[0] in "./~":
+        raise UsageError(
+            f"{target} does not exist",
+            hint="give a template file, a folder with workflow.yaml, or namespace/name[:version]",
+        )
+    return None
+
+
+def resume_of(order: RunOrder, task_uuid: str) -> str:
+    """The command that goes on with the task of this order.
+
+    What the task keeps itself (template, folder, handlers) is not repeated; what was named to resume it is.
+    """
+    named = (order.target, order.handlers) if order.resume is not None else (None, ())
+    return resume_command(task_uuid, order.database.arguments(), *named)
+
+
+def kept_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """From a task's tags: the folder of the template's handlers, and the values of `--handlers`."""
+    paths = [Path(tag.removeprefix(PATH_TAG)) for tag in tags if tag.startswith(PATH_TAG)]
+    handlers = [tag.removeprefix(HANDLERS_TAG) for tag in tags if tag.startswith(HANDLERS_TAG)]
+    return (paths[0] if paths else None), handlers
+
+
+def _compiled(path: Path, order: RunOrder, configuration: Configured) -> Workflow:
+    from tasker.services.authoring.targets import choose_workflow
+    from tasker.services.authoring.templates import load_workflows
+
+    asked = order.environment
+    workflows = load_workflows(path, asked or configuration.environment, named=asked is not None)
+    return choose_workflow(workflows, order.template, str(path))
+
+
+def _input_folder(path: Path | None) -> Path | None:
+    """The folder whose `input.json` belongs to the workflow: not that of any template file, of `workflow.yaml` only."""
+    if path is None or path.is_dir():
+        return path
+    return path.parent if path.stem == "workflow" else None
+
+
+def _tags(folder: Path | None, handlers: Sequence[str]) -> list[str]:
+    tags = [f"{PATH_TAG}{folder.resolve()}"] if folder else []
+    return tags + [f"{HANDLERS_TAG}{Path(item).resolve() if Path(item).exists() else item}" for item in handlers]
+
+
+def _text_hint(problems: Sequence[Problem], parsed: Mapping[str, str]) -> str | None:
+    places = {problem.path for problem in problems if problem.message.startswith("expected text")}
+    for key, text in parsed.items():
+        if f"$.{key}" in places:
+            return f"--set reads a value as JSON where it can; if {text} is meant as text: --set '{key}=\"{text}\"'"
+    return None

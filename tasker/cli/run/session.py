@@ -1,0 +1,181 @@
+"""Running one task: start, submit or find it, watch it to its end, and stop in good order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasker.cli.live import Feed, View
+from tasker.cli.live.showing import first_of, shown
+from tasker.cli.run.order import Prepared, RunOrder, kept_sources, require_fitting, resume_of
+from tasker.cli.run.signals import Interruption, interruption
+from tasker.cli.task.duplicates import naming_the_existing
+from tasker.cli.task.lookup import find_task
+from tasker.errors import DatabaseError, DatabaseUnavailable, HandlerNotFound, ResolutionError
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.contracts.plan import Plan
+    from tasker.handler import HandlerRegistry
+    from tasker.services.reports import TaskReport
+
+STOP_GRACE_SECONDS = 3.0
+INITIATOR = "tasker run"
+STOPPING = {
+    "interrupted": "stopping, Ctrl-C again to quit at once",
+    "timeout": "the time is up, stopping",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The task to be run, for the view."""
+
+    task_uuid: str
+    plan: Plan
+    resumed: bool = False
+    beside: tuple[int, int] = (0, 0)
+    """Other unfinished tasks of a folder's own database: in the same namespace, where this run helps, and elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the session ended: `stopped` is None when the task did, else `interrupted` or `timeout`.
+
+    `already`: the task to be resumed had ended before.
+    """
+
+    report: TaskReport
+    stopped: str | None = None
+    already: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the session tells: the task before it runs, its end before everything is closed."""
+
+    on_begin: Callable[[Begun], View]
+    on_end: Callable[[Ended], None]
+
+
+async def run_session(order: RunOrder, prepared: Prepared, hooks: Hooks) -> Ended:
+    """Run the task to its end, to `order.timeout` or to an interruption; then its steps are given back.
+
+    Raises what `App.start`, `App.submit` and `find_task` raise: then there is no task.
+    """
+    with interruption() as interrupted:
+        async with _app(order, prepared) as app:
+            ended = await _run(app, order, prepared, interrupted, hooks)
+            hooks.on_end(ended)
+            return ended
+
+
+async def _run(app: App, order: RunOrder, prepared: Prepared, interrupted: Interruption, hooks: Hooks) -> Ended:
+    if interrupted.asked.is_set():
+        raise KeyboardInterrupt  # nothing was submitted
+    if order.resume is None:
+        begun = await _with_others(app, await _submit(app, order, prepared), prepared)
+        return await _watch(app, begun, order, interrupted, hooks)
+    report = await app.tasks.report(await find_task(app.tasks, order.resume))
+    if report.finished:
+        return Ended(report, already=True)
+    begun = await _with_others(app, await _resume(app, order, report), prepared)
+    return await _watch(app, begun, order, interrupted, hooks)
+
+
+async def _with_others(app: App, begun: Begun, prepared: Prepared) -> Begun:
+    if prepared.configuration.database_url is None:
+        with suppress(DatabaseError):  # whoever watches finds out, and says how to go on
+            return replace(begun, beside=await app.tasks.open_beside(begun.task_uuid))
+    return begun
+
+
+def _app(order: RunOrder, prepared: Prepared) -> App:
+    from tasker.app import App
+
+    worker = prepared.configuration.worker
+    return App(
+        registry=prepared.registry,
+        environment=order.environment,
+        data_dir=order.database.data_dir,
+        settings=replace(worker, concurrency=order.concurrency) if order.concurrency else worker,
+        configuration=prepared.configuration,
+    )
+
+
+async def _submit(app: App, order: RunOrder, prepared: Prepared) -> Begun:
+    from tasker.process.system import new_task_uuid
+
+    plan = prepared.plan
+    if plan is None:
+        plan = await app.plan(str(order.target), template=order.template, environment=order.environment)
+        require_fitting(plan, prepared.input)
+    key = order.idempotency_key or (None if order.strict_identity else new_task_uuid())
+    with naming_the_existing(order.database):
+        submitted = await app.submit(
+            plan,
+            prepared.input.values,
+            idempotency_key=key,
+            priority=order.priority,
+            initiator=INITIATOR,
+            tags=prepared.tags,
+        )
+    return Begun(submitted.task_uuid, plan)
+
+
+async def _resume(app: App, order: RunOrder, report: TaskReport) -> Begun:
+    """Handlers come from the command line; what is missing there, from where the task was submitted."""
+    from tasker.services.authoring.templates import folder_of
+
+    path, kept_handlers = kept_sources(report.tags)
+    try:
+        plan = await app.plans.get(await app.tasks.template_id(report.task_uuid))
+        path = folder_of(plan, Path(order.target)) if order.target else path
+        _add_handlers(app.registry, plan, path, order.handlers or kept_handlers)
+        await app.plan_of(report.task_uuid)
+    except ResolutionError as error:
+        where = "" if path is None or path.exists() else f" ({path}, where it was submitted, does not exist any more)"
+        raise HandlerNotFound(
+            f"task {report.task_uuid} cannot be resumed here{where}: {error.message}",
+            hint=f"name the folder of its handlers: tasker run FOLDER --resume {report.task_uuid}",
+        ) from error
+    return Begun(report.task_uuid, plan, resumed=True)
+
+
+def _add_handlers(registry: HandlerRegistry, plan: Plan, path: Path | None, sources: Sequence[str]) -> None:
+    from tasker.services.authoring.handlers import Workflow, add_handlers, add_handlers_beside
+
+    if path is not None and path.exists():
+        add_handlers_beside(registry, [Workflow(plan, path if path.is_dir() else path.parent)])
+    add_handlers(registry, sources)
+
+
+async def _watch(app: App, begun: Begun, order: RunOrder, interrupted: Interruption, hooks: Hooks) -> Ended:
+    resume = resume_of(order, begun.task_uuid)
+    interrupted.last_words = f"Quit. To go on: {resume}"
+    try:
+        view = hooks.on_begin(begun)
+        return await _follow(app, begun, view, order.timeout, interrupted.asked)
+    except OSError as error:  # what it shows cannot be written
+        error.add_note(f"To go on, or to see how it ended: {resume}")
+        raise
+    except DatabaseError as error:
+        raise DatabaseUnavailable(
+            f"task {begun.task_uuid} is not finished: {error.message}", hint=f"when the database is back: {resume}"
+        ) from error
+
+
+async def _follow(app: App, begun: Begun, view: View, timeout: float | None, asked: asyncio.Event) -> Ended:
+    """Show the task until it ends or is to be stopped, and stop it then."""
+    async with shown(Feed(app.tasks, begun.task_uuid), view):
+        found = await first_of(app.wait(begun.task_uuid), asked, timeout)
+        if not isinstance(found, str):
+            return Ended(found)
+        view.say(STOPPING[found])
+        await app.stop_working(STOP_GRACE_SECONDS)
+    report = await app.tasks.report(begun.task_uuid)
+    return Ended(report, None if report.finished else found)

@@ -1,0 +1,1 @@
+"""`tasker task`: a module for each of its commands."""

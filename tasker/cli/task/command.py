@@ -1,0 +1,134 @@
+"""`tasker task`: submit tasks, look at them, cancel them, and mend their steps."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import screen_width
+from tasker.cli.task.lookup import find_task
+from tasker.cli.task.request import refused, request
+from tasker.cli.task.retry import retry
+from tasker.cli.task.since import since
+from tasker.cli.task.step import step
+from tasker.cli.task.submit import submit
+from tasker.cli.task.watch import watch
+from tasker.errors import UsageError
+from tasker.lifecycle.machines.task import TaskState
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.services.reports import TaskReport
+
+
+@click.group(cls=GuessingGroup)
+def task() -> None:
+    """Submit, watch, list, show, mend and cancel tasks.
+
+    A task is named by its UUID or by the beginning of it, at least eight characters.
+    """
+
+
+task.add_command(step)
+task.add_command(submit)
+task.add_command(watch)
+task.add_command(retry)
+task.add_command(request)
+task.add_command(refused)
+
+
+@task.command("list")
+@click.option("--status", type=click.Choice([state.value for state in TaskState]), help="Only tasks in this state.")
+@click.option("--namespace", metavar="NAME", help="Only tasks of this namespace.")
+@click.option("--template", metavar="NAME", help="Only tasks of this template.")
+@click.option("--since", type=since, metavar="2h|7d|DATE", help="Only tasks created since then.")
+@click.option(
+    "--tag", "tags", metavar="TEXT", multiple=True, help="Only tasks with this tag; repeatable: with all of them."
+)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many of the newest.")
+@FORMAT
+@database_options
+def list_(form: str, database: Database, **which: Any) -> None:
+    """List tasks, the newest first. On a narrow screen identifiers are cut: their beginnings do as well.
+
+    \b
+    Examples:
+      tasker task list
+      tasker task list --status error --since 2h
+      tasker task list --tag nightly --tag emea --format json
+    """
+    from tasker.cli.render.task_list import list_text
+
+    rows = connected(database, lambda app: app.tasks.list(**which))
+    print_as(form, rows, lambda found: list_text(found, screen_width()))
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--traceback", is_flag=True, help="Print the whole traceback of each step's last failure.")
+@click.option("--all", "every", is_flag=True, help="Show each instance of a batch worker, each failure, each result.")
+@FORMAT
+@database_options
+def show(task_uuid: str, traceback: bool, every: bool, form: str, database: Database) -> None:
+    """Show a task: its state, its steps, its failures, its results.
+
+    Many instances of a batch worker are one line, followed by those that failed; --all shows each of them. On a
+    terminal rows are shortened to its width. JSON always has every step in full.
+    """
+    from tasker.cli.render.task import report_object, report_text
+
+    async def read(app: App) -> TaskReport:
+        return await app.tasks.report(await find_task(app.tasks, task_uuid))
+
+    report = connected(database, read)
+    shown = partial(report_text, report, traceback=traceback, every=every, width=screen_width())
+    print_as(form, report_object(report), lambda _: shown())
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--step", "name", metavar="NAME", help="Only the transitions of this step.")
+@FORMAT
+@database_options
+def history(task_uuid: str, name: str | None, form: str, database: Database) -> None:
+    """Show every transition of a task and of its steps, with the time since the one before.
+
+    \b
+    Examples:
+      tasker task history 0199c1f4-8a52
+      tasker task history 0199c1f4-8a52 --step process_payment
+    """
+    from tasker.cli.render.task import history_text
+
+    async def read(app: App) -> list[dict[str, Any]]:
+        return await app.tasks.history(await find_task(app.tasks, task_uuid))
+
+    found = connected(database, read)
+    chosen = [row for row in found if name in (None, row["step"])]
+    if not chosen:
+        names = ", ".join(dict.fromkeys(row["step"] for row in found if row["step"]))
+        raise UsageError(f"the task has no step {name!r}", hint=f"it has: {names}")
+    print_as(form, chosen, history_text)
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
+@FORMAT
+@database_options
+def cancel(task_uuid: str, reason: str, form: str, database: Database) -> None:
+    """Cancel a task and every step of it that has not ended. Handlers that run are told to stop."""
+
+    async def act(app: App) -> dict[str, str]:
+        found = await find_task(app.tasks, task_uuid)
+        before = await app.tasks.cancel(found, reason=reason, actor=actor())
+        return {"task_uuid": found, "status": "cancelled", "previous_status": before}
+
+    done = connected(database, act)
+    print_as(form, done, lambda done: f"cancelled {done['task_uuid']}, which was {done['previous_status']}")

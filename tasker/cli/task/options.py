@@ -1,0 +1,31 @@
+"""What the commands that ask for a task share: its input and how it counts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from tasker.cli.options import PRIORITY
+
+
+def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--input` (`given`), `--set` (`settings`), `--priority` and `--idempotency-key`."""
+    options = (
+        click.option("--input", "given", metavar="JSON|@FILE|-", help="Its input; - is standard input.  [default: {}]"),
+        click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable."),
+        click.option("--priority", type=PRIORITY, default=0, show_default=True, help="Higher runs sooner."),
+        click.option("--idempotency-key", metavar="K", help="Tasks with the same key are one task."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def task_input(given: str | None, settings: tuple[str, ...]) -> dict[str, Any]:
+    """The input that these options give. Raises `UsageError`."""
+    from tasker.cli.run.input import read_input
+
+    return read_input(given, settings, folder=None, read_stdin=sys.stdin.read).values

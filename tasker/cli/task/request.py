@@ -1,0 +1,75 @@
+"""`tasker task request` and `tasker task refused`: tasks asked for through the broker."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, configured_for, connected, print_as
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import date_time, one_line
+from tasker.cli.task.options import task_input, task_options
+
+if TYPE_CHECKING:
+    from tasker.app.requesting import TaskRequester
+
+
+@click.command()
+@click.argument("target", metavar="NAMESPACE/NAME[:VERSION]")
+@task_options
+@click.option(
+    "--task", "task_uuid", metavar="UUID", help="Ask again for this task, when it is unknown what became of it."
+)
+@FORMAT
+@database_options
+def request(
+    target: str, given: str | None, settings: tuple[str, ...], form: str, database: Database, **options: Any
+) -> None:
+    """Ask an orchestrator for a task, through the broker alone, and print the identifier that it will have.
+
+    For machines that reach the broker and not the database. The template must be registered. What the orchestrator
+    refuses is shown by `tasker task refused`. The broker is that of the configuration, or of --backend.
+
+    \b
+    Example:
+      RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
+    """
+    task_uuid = asyncio.run(_ask(_requester(database), target, task_input(given, settings), options))
+    print_as(form, {"task_uuid": task_uuid, "status": "requested"}, lambda row: row["task_uuid"])
+
+
+def _requester(database: Database) -> TaskRequester:
+    from tasker.app.requesting import TaskRequester
+
+    return TaskRequester(configuration=configured_for(database))
+
+
+async def _ask(requester: TaskRequester, target: str, values: dict[str, Any], options: dict[str, Any]) -> str:
+    async with requester:
+        return await requester.request(target, values, **options)
+
+
+@click.command()
+@click.option("--queue", metavar="NAME", help="Only of this queue.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
+@FORMAT
+@database_options
+def refused(form: str, database: Database, **which: Any) -> None:
+    """List messages that could not be used, the newest first: requests for tasks, hints to steps; and the reason."""
+    print_as(form, connected(database, lambda app: app.tasks.refused(**which)), _refused_text)
+
+
+def _refused_text(rows: list[dict[str, Any]]) -> str:
+    from tasker.cli.render.table import table
+
+    if not rows:
+        return "no message was refused"
+    lines = [(date_time(row["at"]), row["queue"], one_line(row["reason"]), one_line(_message(row), 80)) for row in rows]
+    return table(("at", "queue", "reason", "message"), lines)
+
+
+def _message(row: dict[str, Any]) -> str:
+    message = row["message"] or {}
+    return str(message.get("raw", message) if isinstance(message, dict) else message)

@@ -1,0 +1,64 @@
+"""`tasker task retry`: everything that failed runs again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.next_commands import resume_command, watch_command
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import counted, names_text
+from tasker.cli.task.lookup import find_task
+
+if TYPE_CHECKING:
+    from tasker.app import App
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
+@FORMAT
+@database_options
+def retry(task_uuid: str, reason: str, form: str, database: Database) -> None:
+    """Let all failed steps of a task run again, their attempts counted from zero, so that the task goes on.
+
+    All of them are reset in one transaction. A step that was running when its worker was lost and may run only once
+    (on_worker_lost: fail) is left alone: name it to `tasker task step reset` when it is known that it may run again.
+
+    \b
+    Example:
+      tasker task retry 0199c1f4-8a52 --reason "the provider is back"
+
+    \b
+    Exit codes:
+      0  failed steps run again, or none had failed
+      1  nothing runs again: every failed step was left alone, or the task was cancelled
+    """
+
+    async def act(app: App) -> dict[str, Any]:
+        found = await find_task(app.tasks, task_uuid)
+        retried = await app.steps.retry(found, actor=actor(), reason=reason)
+        state, final = await app.tasks.state(found)
+        return {"task_uuid": found, "status": state, "finished": final, "reset": retried.reset, "left": retried.left}
+
+    done = connected(database, act)
+    print_as(form, done, lambda done: "\n".join(_told(done, database.arguments())))
+    raise SystemExit(1 if done["left"] and not done["reset"] else 0)
+
+
+def _told(done: dict[str, Any], database: str) -> list[str]:
+    task, reset, left = done["task_uuid"], done["reset"], done["left"]
+    lines = [f"{counted(len(reset), 'step')} {'runs' if len(reset) == 1 else 'run'} again: {names_text(reset)}"]
+    if not reset:
+        lines = ["nothing to retry: no step has failed; " * (not left) + f"the task is {done['status']}"]
+    for name in left:
+        lines.append(
+            f"{name} was running when its worker was lost, and may run only once (on_worker_lost: fail). If it may:"
+        )
+        lines.append(f"  tasker task step reset {task} {name}{database}")
+    if reset:
+        lines.append(f"the task is {done['status']}. To watch it, where workers serve it, or to go on with it here:")
+        lines += [f"  {watch_command(task, database)}", f"  {resume_command(task, database)}"]
+    return lines

@@ -1,0 +1,84 @@
+"""`tasker task step`: mending single steps (C-121)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.next_commands import resume_command
+from tasker.cli.options import Database, database_options
+from tasker.cli.task.lookup import find_task
+
+if TYPE_CHECKING:
+    from tasker.app import App
+
+
+@click.group(cls=GuessingGroup)
+def step() -> None:
+    """Mend a step that failed or hangs; what was done, by whom and why is kept in the history."""
+
+
+def _step_command(command: Callable[..., Any]) -> Callable[..., Any]:
+    """TASK_UUID, STEP, --reason and --format, which every command here has."""
+    with_reason = click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")(
+        FORMAT(command)
+    )
+    with_step: Callable[..., Any] = click.argument("name", metavar="STEP")(database_options(with_reason))
+    return click.argument("task_uuid", metavar="TASK_UUID")(with_step)
+
+
+@step.command()
+@_step_command
+def reset(name: str, reason: str, **which: Any) -> None:
+    """Let a step in error run again, its attempts counted from zero.
+
+    \b
+    Example:
+      tasker task step reset 0199c1f4-8a52 process_payment --reason "the provider is back"
+    """
+    _mend(name, lambda app, found: app.steps.reset(found, name, actor=actor(), reason=reason), **which)
+
+
+@step.command()
+@_step_command
+def resolve(name: str, reason: str, **which: Any) -> None:
+    """Take a step as done, without a result; what depends on it goes on."""
+    _mend(name, lambda app, found: app.steps.resolve(found, name, actor=actor(), reason=reason), **which)
+
+
+@step.command()
+@_step_command
+@click.option("--result", required=True, metavar="JSON|@FILE|-", help="The result, an object; - is standard input.")
+def complete(name: str, result: str, reason: str, **which: Any) -> None:
+    """Take a step as done with a result of your own; what depends on it goes on with that.
+
+    \b
+    Example:
+      tasker task step complete 0199c1f4-8a52 process_payment --result '{"payment_id": "P-7"}'
+    """
+    from tasker.cli.run.input import read_object
+
+    given = read_object(result, "--result", read_stdin=sys.stdin.read)
+    _mend(name, lambda app, found: app.steps.complete(found, name, given, actor=actor(), reason=reason), **which)
+
+
+def _mend(
+    name: str, act: Callable[[App, str], Awaitable[None]], *, task_uuid: str, form: str, database: Database
+) -> None:
+    async def find_and_act(app: App) -> dict[str, Any]:
+        found = await find_task(app.tasks, task_uuid)
+        await act(app, found)
+        state, final = await app.tasks.state(found)
+        return {"task_uuid": found, "status": state, "finished": final, "step": name}
+
+    print_as(form, connected(database, find_and_act), lambda done: _told(done, database.arguments()))
+
+
+def _told(done: dict[str, Any], database: str) -> str:
+    rest = "" if done["finished"] else f"; to go on: {resume_command(done['task_uuid'], database)}"
+    return f"done, the task is {done['status']}{rest}"

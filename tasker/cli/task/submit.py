@@ -1,0 +1,128 @@
+"""`tasker task submit`: a task for the workers of a fleet."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.next_commands import next_text, watch_command
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import echo, screen_width
+from tasker.cli.task.duplicates import naming_the_existing
+from tasker.cli.task.options import task_input, task_options
+from tasker.errors import UsageError
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.services.reports import TaskReport
+    from tasker.services.submission import Request, Submitted
+
+
+ON_DUPLICATE = ("refuse", "return")
+
+
+@click.command()
+@click.argument("target", metavar="NAMESPACE/NAME[:VERSION]")
+@task_options
+@click.option(
+    "--on-duplicate",
+    type=click.Choice(ON_DUPLICATE),
+    default="refuse",
+    show_default=True,
+    help="If it exists: exit with 2, or take the one that exists.",
+)
+@click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Kept with the task; repeatable.")
+@click.option("--wait", is_flag=True, help="Wait until it has ended, and show it.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="With --wait: at most.")
+@FORMAT
+@database_options
+def submit(
+    target: str,
+    database: Database,
+    form: str,
+    wait: bool,
+    timeout: float | None,
+    on_duplicate: str,
+    **options: Any,
+) -> None:
+    """Create a task of a registered template, for the workers that serve its namespace, and print its identifier.
+
+    Nothing runs in this process; `tasker run` is the command that does. `tasker template list` shows what is
+    registered: a worker registers the templates that it serves.
+
+    The template's identity strategy counts: with `strict`, the default, the same input is refused the second time
+    unless an --idempotency-key of its own tells it apart. The message names the task that exists; --on-duplicate return
+    takes it for the answer, so that a script may be run twice.
+
+    \b
+    Examples:
+      tasker task submit shop/checkout --set order=7
+      tasker task submit shop/checkout:1.2.0 --input @order.json --wait --timeout 60
+
+    \b
+    Exit codes:
+      0  submitted; with --wait: complete
+      1  not submitted (no database, too much waits already); with --wait also:
+         failed, cancelled, or not ended within --timeout
+      2  a mistake in the command or the input
+    """
+    if timeout is not None and not wait:
+        raise click.UsageError("--timeout counts with --wait only")
+    request = _request(**options)
+    with naming_the_existing(database, "to take it: --on-duplicate return"):
+        create = partial(_submit, target=target, request=request, on_duplicate=on_duplicate)
+        submitted, state = connected(database, create)
+    if wait or not submitted.created:
+        click.echo(f"{'submitted' if submitted.created else 'exists already:'} {submitted.task_uuid}", err=True)
+    if not wait:
+        row = {"task_uuid": submitted.task_uuid, "status": state, "created": submitted.created}
+        print_as(form, row, lambda row: row["task_uuid"])
+        return
+    raise SystemExit(_wait(database, submitted.task_uuid, timeout, form))
+
+
+def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Request:
+    from tasker.services.submission import Request
+
+    return Request(task_input(given, settings), initiator=actor(), source_system="tasker task submit", **options)
+
+
+async def _submit(app: App, *, target: str, request: Request, on_duplicate: str) -> tuple[Submitted, str]:
+    from tasker.services.authoring.targets import registered_name
+
+    try:
+        template = await app.plans.find(*registered_name(target))
+    except UsageError as error:
+        if not Path(target).exists():
+            raise
+        hint = f"register it first: tasker template register {target}; or run it here: tasker run {target}"
+        raise UsageError(f"{target} is a file or folder and no registered template", hint=hint) from error
+    submitted = await app.submit_request(template.plan, request, on_duplicate=on_duplicate)
+    return submitted, (await app.tasks.state(submitted.task_uuid))[0]
+
+
+def _wait(database: Database, task_uuid: str, timeout: float | None, form: str) -> int:
+    """Show the task as it ended; the exit code."""
+    from tasker.cli.render.task import report_object, report_text
+
+    async def ended(app: App) -> TaskReport:
+        return await app.wait(task_uuid, timeout=timeout)
+
+    try:
+        report = connected(database, ended)
+    except TimeoutError:
+        arguments = database.arguments()
+        click.echo(f"not ended after {timeout or 0:g} s; see: tasker task show {task_uuid}{arguments}", err=True)
+        click.echo(f"it goes on; to watch it: {watch_command(task_uuid, arguments)}", err=True)
+        row = {"task_uuid": task_uuid, "status": connected(database, lambda app: app.tasks.state(task_uuid))[0]}
+        print_as(form, row, lambda row: row["task_uuid"])
+        return 1
+    print_as(form, report_object(report), lambda _: report_text(report, width=screen_width()))
+    if text := next_text(report, database.arguments(), watch_command(task_uuid, database.arguments())):
+        echo(text, to=sys.stderr if form == "json" else None)
+    return 0 if report.status == "complete" else 1

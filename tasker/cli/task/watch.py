@@ -1,0 +1,88 @@
+"""`tasker task watch`: the live view of a task that others run."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.__main__ import INTERRUPTED
+from tasker.cli.connection import FORMAT, connected
+from tasker.cli.next_commands import next_text, watch_command
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import echo, screen_width
+from tasker.cli.run.signals import interruption
+from tasker.cli.task.lookup import find_task
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.cli.live import View
+    from tasker.contracts.plan import Plan
+    from tasker.services.reports import TaskReport
+
+ADVICE = "Ctrl-C ends the view, the task goes on"
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Watch no longer.")
+@FORMAT
+@database_options
+def watch(task_uuid: str, timeout: float | None, form: str, database: Database) -> None:
+    """Show how a task goes until it ends, whoever runs it; nothing runs in this process.
+
+    On a terminal it is the tree of `tasker run`, elsewhere one line for each change; with --format json each line is an
+    object, and the last one is the task with "finished": true. Ctrl-C ends the view and leaves the task alone.
+
+    \b
+    Examples:
+      tasker task watch 0199c1f4-8a52
+      tasker task watch $(tasker task submit shop/checkout --set order=7)
+
+    \b
+    Exit codes:
+      0    complete
+      1    failed, cancelled, or not ended within --timeout
+      130  interrupted (Ctrl-C); the task goes on
+    """
+    raise SystemExit(connected(database, lambda app: _watch(app, task_uuid, timeout, form, database.arguments())))
+
+
+async def _watch(app: App, named: str, timeout: float | None, form: str, database: str) -> int:
+    from tasker.cli.live import Feed
+    from tasker.cli.live.showing import first_of, shown
+
+    task = await find_task(app.tasks, named)
+    plan = await app.plans.get(await app.tasks.template_id(task))
+    with interruption() as interrupted:
+        interrupted.last_words = f"The task goes on. To watch it again: {watch_command(task, database)}"
+        if form == "text":
+            echo(f"{click.style(plan.name, bold=True)} {plan.version} ({plan.namespace})  task {task}")
+        async with shown(Feed(app.tasks, task), _view(form, plan)):
+            found = await first_of(app.wait(task), interrupted.asked, timeout)
+        if not isinstance(found, str):
+            return _ended(found, form, database)
+    why = "Interrupted" if found == "interrupted" else f"Not ended after {timeout:g} s"
+    echo(f"{why}; the task goes on. To watch it again:\n  {watch_command(task, database)}", to=sys.stderr)
+    return INTERRUPTED if found == "interrupted" else 1
+
+
+def _view(form: str, plan: Plan) -> View:
+    if form == "json":
+        from tasker.cli.live.json_lines import JsonLines
+
+        return JsonLines(echo)
+    from tasker.cli.live import view_on
+
+    return view_on(sys.stdout, plan, ADVICE)
+
+
+def _ended(report: TaskReport, form: str, database: str) -> int:
+    from tasker.cli.render.outcome import outcome_text
+
+    if form == "text":
+        echo(outcome_text(report, screen_width()))
+    if text := next_text(report, database, watch_command(report.task_uuid, database)):
+        echo(text, to=sys.stderr if form == "json" else None)
+    return 0 if report.succeeded else 1

@@ -1,0 +1,1 @@
+"""`tasker template` and `tasker new`: what authors of workflows use."""

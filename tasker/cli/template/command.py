@@ -1,0 +1,107 @@
+"""`tasker template`: check, draw and print templates. Needs no database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.template.registered import list_templates, register
+from tasker.services.authoring.templates import check_handlers, combined, load_path, load_plans, require_environment
+from tasker.template.codes import Severity
+from tasker.template.diagnostics import Diagnostic
+from tasker.template.draw import FORMATS
+from tasker.template.json_schema import template_schema
+from tasker.template.normalized import normalized_yaml
+from tasker.template.render import render_text, to_json
+from tasker.template.sarif import to_sarif
+
+PATH = click.Path(exists=True, path_type=Path)
+
+
+def _environment_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--env", "environment", metavar="NAME", help="Apply the overrides of this environment.")(
+        command
+    )
+
+
+@click.group(cls=GuessingGroup)
+def template() -> None:
+    """Validate, draw, describe and register templates."""
+
+
+template.add_command(list_templates)
+template.add_command(register)
+
+
+@template.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
+@_environment_option
+@click.option(
+    "--handlers",
+    metavar="MODULE_OR_FOLDER",
+    multiple=True,
+    help="Also check that every callable resolves, here or in the handlers.py beside the template; repeatable.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+def validate(paths: tuple[Path, ...], environment: str | None, handlers: tuple[str, ...], form: str) -> None:
+    """Report every problem of the templates in files and folders.
+
+    Silent, and exit code 0, when there is none. Warnings are shown and leave the exit code at 0; with an error it is 1.
+    """
+    diagnostics: list[Diagnostic] = []
+    sources: dict[str, str] = {}
+    results = [load_path(path, environment) for path in paths]
+    if all(result.ok for result in results):
+        require_environment(combined(results), environment)
+    for path, result in zip(paths, results, strict=True):
+        sources.update(result.sources)
+        diagnostics += result.diagnostics
+        diagnostics += check_handlers(result, path, handlers) if handlers else []
+    _print(list(dict.fromkeys(diagnostics)), sources, form)
+    if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
+        raise click.exceptions.Exit(1)
+
+
+@template.command()
+def schema() -> None:
+    """Print the JSON Schema of templates, which editors use to complete and check them."""
+    click.echo(json.dumps(template_schema(), indent=2))
+
+
+@template.command()
+@click.argument("path", type=PATH)
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", show_default=True)
+def graph(path: Path, form: str) -> None:
+    """Draw the steps of a template and what they wait for."""
+    click.echo("\n\n".join(FORMATS[form](plan) for plan in load_plans(path)))
+
+
+@template.command()
+@click.argument("path", type=PATH)
+@_environment_option
+def show(path: Path, environment: str | None) -> None:
+    """Print a template as Tasker reads it: canonical keys, defaults filled in, overrides applied."""
+    click.echo("---\n".join(normalized_yaml(plan) for plan in load_plans(path, environment, named=True)), nl=False)
+
+
+def _print(diagnostics: Sequence[Diagnostic], sources: dict[str, str], form: str) -> None:
+    if form == "json":
+        click.echo(to_json(diagnostics))
+    elif form == "sarif":
+        click.echo(to_sarif(diagnostics))
+    elif diagnostics:
+        click.echo(f"{render_text(diagnostics, sources)}\n\n{_summary(diagnostics)}")
+
+
+def _summary(diagnostics: Sequence[Diagnostic]) -> str:
+    errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
+    return f"{_count(errors, 'error')}, {_count(len(diagnostics) - errors, 'warning')}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -1,0 +1,66 @@
+"""`tasker template list` and `register`: the templates that a database knows by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.table import table
+from tasker.cli.render.values import date_time, echo, one_line
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.contracts.plan import Plan
+
+
+@click.command("list")
+@FORMAT
+@database_options
+def list_templates(form: str, database: Database) -> None:
+    """List the registered templates; `tasker run NAMESPACE/NAME[:VERSION]` runs one."""
+    print_as(form, connected(database, lambda app: app.plans.registered()), _text)
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option("--env", "environment", metavar="NAME", help="Apply the overrides of this environment.")
+@click.option("--force", is_flag=True, help="Replace a version that has other content; tasks in flight keep theirs.")
+@database_options
+def register(path: Path, environment: str | None, force: bool, database: Database) -> None:
+    """Register the templates of a file or folder, so that they can be run by name.
+
+    \b
+    Examples:
+      tasker template register workflows/order_fulfillment
+      tasker run fulfillment/order_fulfillment --handlers workflows/order_fulfillment --input @order.json
+    """
+    from tasker.services.authoring.templates import load_plans
+
+    plans = load_plans(path, environment, named=True)
+
+    async def store(app: App) -> list[Plan]:
+        for plan in plans:
+            await app.plans.register(plan, force=force)
+        return list(plans)
+
+    for plan in connected(database, store, create=True):
+        echo(f"registered {plan.namespace}/{plan.name}:{plan.version}")
+
+
+def _text(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return "no templates"
+    lines = [
+        (
+            f"{row['namespace']}/{row['name']}:{row['version']}",
+            str(row["steps"]),
+            date_time(row["updated_at"]),
+            one_line(row["description"] or "", 60),
+        )
+        for row in rows
+    ]
+    return table(("template", "steps", "registered", "description"), lines)

@@ -1,0 +1,109 @@
+"""`tasker dev`: everything in one place, started again when a template or a handler changes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tasker.cli.options import Database, database_options
+from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, start_child, wait_for_end
+from tasker.cli.worker.options import LOG_FORMAT
+
+SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
+LOOK_SECONDS = 0.5
+GRACE_SECONDS = 3.0
+
+
+@click.command()
+@click.argument("workflows", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[WORKFLOW]...")
+@click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
+@click.option("--concurrency", default=100, show_default=True, help="Steps that run at the same time.")
+@LOG_FORMAT
+@database_options
+def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int, database: Database) -> None:
+    """Serve these workflows, else those below config/tasks, and start again whenever one of their files changes.
+
+    Tasks in flight keep the template they were submitted with; steps that run during a restart are given back without
+    using an attempt. Submit from another terminal with `tasker run NAMESPACE/NAME`, or from your program.
+
+    \b
+    Example:
+      tasker dev workflows/order_fulfillment
+    """
+    watched = [*(workflows or _found()), *(Path(source) for source in handlers if Path(source).exists())]
+    command = [sys.executable, "-m", "tasker", "worker", *map(str, workflows), "--no-config", "--force"]
+    command += ["--concurrency", str(concurrency), "--shutdown-timeout", str(GRACE_SECONDS)]
+    command += [part for source in handlers for part in ("--handlers", source)]
+    command += ["--backend", database.backend]
+    command += ["--data-dir", str(database.data_dir)] if database.data_dir else []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    child = _Child(command, database.url)
+    try:
+        _watch(watched, child)
+    except KeyboardInterrupt:
+        child.stop()
+
+
+def _found() -> list[Path]:
+    """The folders of the templates that a worker finds by itself."""
+    from tasker.services.authoring.template_search import DEFAULT_SEARCH_PATHS, search
+
+    folders = sorted({file.parent for file in search(DEFAULT_SEARCH_PATHS)})
+    if not folders:
+        raise click.UsageError(f"name a workflow: none is found at {' or '.join(DEFAULT_SEARCH_PATHS)}")
+    return folders
+
+
+class _Child:
+    """The worker's process."""
+
+    def __init__(self, command: list[str], database_url: str | None = None) -> None:
+        self._command, self._database_url = command, database_url
+        self._process = start_child(command, database_url)
+        self._told: subprocess.Popen[bytes] | None = None
+
+    def stop(self) -> None:
+        """End it gracefully. It is told once, though Ctrl-C may come while it is being restarted."""
+        if self._told is not self._process:
+            self._told = self._process
+            self._process.send_signal(signal.SIGTERM)
+        wait_for_end(self._process, time.monotonic() + GRACE_SECONDS + KILL_SECONDS)
+        if self._process.stdin:
+            self._process.stdin.close()
+
+    def was_killed(self) -> bool:
+        """True when it ended by a signal that it did not get from here: no change of a file will bring it back."""
+        return (self._process.poll() or 0) < 0 and self._told is not self._process
+
+    def restart(self) -> None:
+        """Another one."""
+        self.stop()
+        self._process = start_child(self._command, self._database_url)
+
+
+def _watch(watched: Sequence[Path], child: _Child) -> None:
+    seen = _stamps(watched)
+    while True:
+        time.sleep(LOOK_SECONDS)
+        now = _stamps(watched)
+        if now != seen:
+            changed = sorted(path.name for path in now.keys() | seen.keys() if now.get(path) != seen.get(path))
+            seen = now
+            click.echo(f"changed: {', '.join(changed[:5])}; starting again", err=True)
+            child.restart()
+        elif child.was_killed():
+            click.echo("the worker was killed; starting another", err=True)
+            time.sleep(RESTART_SECONDS)
+            child.restart()
+
+
+def _stamps(watched: Sequence[Path]) -> dict[Path, int]:
+    """The time of each file's last change."""
+    files = (file for path in watched for file in ([path] if path.is_file() else path.rglob("*")))
+    return {file: file.stat().st_mtime_ns for file in files if file.suffix in SUFFIXES and file.is_file()}

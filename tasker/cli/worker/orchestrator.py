@@ -1,0 +1,34 @@
+"""`tasker orchestrator`: a process that moves tasks on and runs no steps."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from tasker.cli.options import Database, database_options
+from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
+
+
+@click.command()
+@LOG_FORMAT
+@no_config_option
+@database_options
+def orchestrator(database: Database, no_config: bool) -> None:
+    """End results that workers parked, promote retries, sweep, until stopped.
+
+    Needed for workers with `--result-path queued`; harmless beside others: any number of orchestrators share the work.
+    Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`), which
+    SIGHUP makes it read again.
+
+    \b
+    Example:
+      TASKER_CONFIG_PATH=orchestration-production.toml tasker orchestrator
+    """
+    from tasker.app.serving import Service, run, serve_orchestrator
+
+    log_to_stderr()
+    read = partial(configuration, "orchestration", database, no_config)
+    log_as_configured(chosen := read())
+    service = Service(configuration=chosen, data_dir=database.data_dir, reread=read)
+    run(serve_orchestrator, service, lambda line: click.echo(line, err=True))

@@ -1,0 +1,119 @@
+"""The child process: takes one attempt after another from its parent, runs the handler, answers.
+
+Started by `child_process`, in a session of its own. The main thread runs the handlers;
+a second thread reads, and ends the process, with whatever the handler started, when the parent is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from functools import cache
+from queue import SimpleQueue
+from types import FrameType
+from typing import Any
+
+from tasker.errors import HandlerLoadError
+from tasker.execution.attempt.call import call_blocking
+from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.modes.wire import HEADER, answer, attempt_from, frame
+from tasker.execution.attempt.outcome import not_in_process
+from tasker.execution.attempt.values import Ending
+from tasker.log_format import log_as_parent
+from tasker.registry.invocation import HandlerSource, ResolvedHandler
+from tasker.types.context import StepContext
+
+PR_SET_PDEATHSIG = 1
+STOPPED = 128 + signal.SIGTERM
+"""Exit status of a child that was told to stop."""
+
+
+class Child:
+    """Serves the parent at the other end of `connection` until that end is closed."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._flag = CancelFlag()
+
+    def serve(self) -> None:
+        """Run handlers until SIGTERM comes or the parent goes away; never returns otherwise."""
+        signal.signal(signal.SIGTERM, self._stop)
+        os.register_at_fork(after_in_child=self._hang_up)
+        threading.Thread(target=self._read, daemon=True).start()
+        while True:
+            message = self._requests.get()
+            ending = _run(message, self._flag)
+            if self._flag.is_set():  # the handler swallowed the SystemExit
+                sys.exit(STOPPED)
+            self._connection.sendall(frame(answer(message["call"], ending)))
+
+    def _hang_up(self) -> None:
+        """What the handler forks cannot answer, and does not keep the connection open."""
+        if (descriptor := self._connection.detach()) >= 0:  # -1 in a copy of a copy
+            os.close(descriptor)
+
+    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
+        self._flag.set()
+        sys.exit(STOPPED)  # raised inside the handler: its `finally` blocks run
+
+    def _read(self) -> None:
+        stream = self._connection.makefile("rb")
+        try:
+            while header := stream.read(HEADER.size):
+                _, length = HEADER.unpack(header)
+                self._requests.put(json.loads(stream.read(length)))
+        finally:  # a parent that is killed before it has read an answer resets the connection
+            os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def _run(message: Mapping[str, Any], flag: CancelFlag) -> Ending:
+    sys.path[:] = message["sys_path"]
+    source = HandlerSource(**message["source"])
+    try:
+        call = _entry(source)
+    except HandlerLoadError as error:
+        return not_in_process(message["name"], str(error))
+    handler = ResolvedHandler(message["kind"], call, message["name"], source)
+    return call_blocking(attempt_from(message, flag), handler)
+
+
+_load = cache(HandlerSource.load)
+"""The handler's code is run once, and one instance serves all attempts in this process."""
+
+
+def _entry(source: HandlerSource) -> Callable[[StepContext], Any]:
+    call = _load(source)
+    owner: Any = getattr(call, "__self__", None)
+    if getattr(owner, "reuse_instance", True):
+        return call
+    fresh: Callable[[StepContext], Any] = getattr(type(owner)(), source.method)
+    return fresh
+
+
+def _end_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends: no handler that keeps the interpreter's lock delays it.
+
+    Where the kernel cannot (it is Linux's), `Child` notices by itself, as soon as it gets the lock.
+    """
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os._exit(STOPPED)
+
+
+def main() -> None:
+    """Serve the parent behind the file descriptor that is the first argument; the third is its process id."""
+    _end_with_parent(int(sys.argv[3]))
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection.set_inheritable(False)
+    log_as_parent()
+    Child(connection).serve()

@@ -1,0 +1,144 @@
+"""A child process as its parent sees it: start, ask, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+from tasker.execution.attempt import log
+from tasker.execution.attempt.modes.wire import HEADER, CallId, NotAFrame, length_of_answer, parsed
+
+BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[2]);"
+    " from tasker.execution.attempt.modes.child import main; main()"
+)
+"""What the child runs: it finds modules where its parent does."""
+
+LAST_WORDS = 0.2
+"""Seconds in which what a dead child had sent is still read."""
+
+NO_ANSWER = "wrote something else than an answer to the connection to its worker"
+
+
+class ChildProcess:
+    """One running child, which works on one request at a time. `exited` is done when it has gone."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+        self._call: CallId | None = None
+        self._answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._strange = False
+        self._listening = asyncio.ensure_future(self._listen())
+        self._listening.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        self.exited = asyncio.ensure_future(process.wait())
+        self.exited.add_done_callback(self._hang_up)
+
+    @classmethod
+    async def start(cls) -> ChildProcess:
+        """Start a child in a session of its own, so that a Ctrl-C at the terminal does not reach it."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", BOOT, str(theirs.fileno()), json.dumps(sys.path), str(os.getpid())),
+                pass_fds=[theirs.fileno()],
+                stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        return cls(process, *await asyncio.open_connection(sock=ours))
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """False once the child has exited."""
+        return self._process.returncode is None
+
+    @property
+    def sound(self) -> bool:
+        """True while the child may be asked again: it lives, and has said nothing but answers to what it was asked."""
+        return self.alive and not self._strange and not self._listening.done()
+
+    async def ask(self, call: CallId, message: bytes) -> dict[str, Any]:
+        """Send a request and wait for its answer, and no other.
+
+        Raises `EOFError` or `OSError` when the child dies over it, `NotAFrame` when what it says is no answer.
+        """
+        self._call, self._answer = call, asyncio.get_running_loop().create_future()
+        self._writer.write(message)
+        either: set[asyncio.Future[Any]] = {self._answer, self._listening}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not self._answer.done():
+            self._listening.result()
+        return self._answer.result()
+
+    async def stop(self, grace: float) -> None:
+        """SIGTERM to the child and to what it started; SIGKILL when it is still there `grace` seconds later."""
+        self._signal(signal.SIGTERM)
+        try:
+            await asyncio.wait({self.exited}, timeout=grace)
+        finally:
+            self._signal(signal.SIGKILL)
+        await self._gone()
+
+    async def how_it_ended(self, grace: float) -> str:
+        """How the child came to its end, for a message. One that hung up but lives is stopped `grace` seconds later."""
+        if isinstance(self._listening.exception(), NotAFrame):
+            await self.stop(grace)
+            return NO_ANSWER
+        await asyncio.wait({self.exited}, timeout=grace)
+        if self.alive:
+            await self.stop(grace)
+            return "closed its connection"
+        await self._gone()
+        return _described(self.exited.result())
+
+    async def _listen(self) -> None:
+        """Read all that the child says, for as long as it is in the form of answers; always ends by raising."""
+        while True:
+            length = length_of_answer(await self._reader.readexactly(HEADER.size))
+            call, answer = parsed(await self._reader.readexactly(length))
+            if call == self._call and not self._answer.done():
+                self._answer.set_result(answer)
+            else:
+                self._strange = True
+                log.warning("child_process_distrusted", pid=self._process.pid, answered=call, asked=self._call)
+
+    async def _gone(self) -> None:
+        await asyncio.wait({self.exited})
+        self._writer.transport.abort()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+        await asyncio.wait({self._listening})
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.alive:
+            self._signal_group(number)
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def _hang_up(self, _: asyncio.Future[int]) -> None:
+        """What the child started ends with it. Whoever left its session may keep the connection open: end it."""
+        self._signal_group(signal.SIGKILL)
+        asyncio.get_running_loop().call_later(LAST_WORDS, self._writer.transport.abort)
+
+
+def _described(status: int) -> str:
+    if status >= 0:
+        return f"exited with status {status}"
+    hint = " (the kernel does so when memory runs out)" if -status == signal.SIGKILL else ""
+    return f"was killed by {signal.Signals(-status).name}{hint}"

@@ -1,0 +1,105 @@
+"""Handlers in child processes: for work that holds the interpreter, may crash, or must be stoppable."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import Any
+
+from tasker.execution.attempt.modes.child_process import ChildProcess
+from tasker.execution.attempt.modes.memory import exceeded, resident_mb
+from tasker.execution.attempt.modes.wire import NotAFrame, call_id, ending_from, frame, request
+from tasker.execution.attempt.outcome import crashed, not_in_process, over_memory, timed_out
+from tasker.execution.attempt.placing import Places, Waits
+from tasker.execution.attempt.values import Attempt, Ending
+from tasker.registry.invocation import ResolvedHandler
+
+HINT = "there are as many as the machine has processors: start workers on further machines"
+
+
+class ProcessMode:
+    """Runs handlers in at most `size` child processes, started when needed and used again.
+
+    Parameters: `kill_grace` is how many seconds a child has between SIGTERM and SIGKILL; `waits` says how steps wait
+    for a child.
+    """
+
+    def __init__(self, size: int, kill_grace: float, waits: Waits) -> None:
+        self.places = Places(size, "process", HINT, waits)
+        self._idle: list[ChildProcess] = []
+        self._numbers = itertools.count(1)
+        self._going: set[asyncio.Task[None]] = set()
+        self._kill_grace = kill_grace
+
+    async def run(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+        """Run a handler in a child for at most `limit` seconds; the cancel flag stops the child."""
+        if not handler.source.loadable:
+            return not_in_process(handler.name, "its code exists in this process only")
+        if not await self.places.take(attempt, limit):
+            return timed_out(limit, handler.name)
+        try:
+            return await self._in_child(attempt, handler, limit)
+        finally:
+            self.places.release()
+
+    async def close(self) -> None:
+        """Stop the idle children, and see the abandoned ones off."""
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(child.stop(self._kill_grace) for child in idle), *self._going)
+
+    async def _in_child(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+        call = call_id(attempt, next(self._numbers))
+        message = frame(request(call, attempt, handler))
+        child = await self._child(attempt.step.memory_mb)
+        if attempt.cancel.is_set():  # while the child was starting
+            self._idle.append(child)
+            return timed_out(limit, handler.name)
+        asking = asyncio.ensure_future(child.ask(call, message))
+        growing = _watched(child, attempt.step.memory_mb)
+        attempt.cancel.wake = lambda _: asking.cancel()
+        try:
+            await asyncio.wait({asking, *growing}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            asking.cancel()
+            self._abandon(child)
+            raise
+        finally:
+            attempt.cancel.wake = None
+            peaks = [each.result() for each in growing if not each.cancel()]
+        if asking.done() and not asking.cancelled():
+            return await self._answered(attempt, handler, child, asking)
+        asking.cancel()
+        await child.stop(0 if peaks else self._kill_grace)
+        for peak in peaks:
+            return over_memory(attempt.step.memory_mb or 0, peak, handler.name)
+        return timed_out(limit, handler.name, "; its process was stopped")
+
+    async def _answered(
+        self, attempt: Attempt, handler: ResolvedHandler, child: ChildProcess, asking: asyncio.Future[dict[str, Any]]
+    ) -> Ending:
+        try:
+            answer = asking.result()
+        except (EOFError, OSError, NotAFrame):
+            return crashed(await child.how_it_ended(self._kill_grace), attempt.step, handler.name)
+        self._idle.append(child)
+        return ending_from(answer)
+
+    def _abandon(self, child: ChildProcess) -> None:
+        """Kill a child that nobody can wait for here."""
+        going = asyncio.ensure_future(child.stop(0))
+        self._going.add(going)
+        going.add_done_callback(self._going.discard)
+
+    async def _child(self, memory_mb: int | None) -> ChildProcess:
+        """An idle child, or a new one; one that holds much of the limit already from earlier calls is not used."""
+        while self._idle:
+            child = self._idle.pop()
+            if child.sound and (memory_mb is None or resident_mb(child.pid) < memory_mb / 2):
+                return child
+            self._abandon(child)
+        return await ChildProcess.start()
+
+
+def _watched(child: ChildProcess, memory_mb: int | None) -> list[asyncio.Task[int]]:
+    """Done once the child holds more than it may."""
+    return [] if memory_mb is None else [asyncio.ensure_future(exceeded(child.pid, memory_mb))]

@@ -1,0 +1,1 @@
+"""The state machines of tasks and steps, and the paths through them."""

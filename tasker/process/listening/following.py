@@ -1,0 +1,91 @@
+"""Where announcements of work come from: NOTIFY, and the push of a backend whose messages are not in the database."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+
+from tasker.db.connection import Connection
+from tasker.db.listening import Notification, listen
+from tasker.db.pace import outage_of
+from tasker.lifecycle.deployment import EventSettings
+from tasker.messaging.queues import ready_channel
+from tasker.messaging.service import MessagingService
+from tasker.process.listening.listener import Source
+
+PAUSES_CHANNEL = "tasker_queues"
+"""On it, that an orchestration queue was paused or resumed."""
+ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"), PAUSES_CHANNEL)
+WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished", *ORCHESTRATOR_CHANNELS)
+
+
+def notifications(
+    messaging: MessagingService,
+    connection: Connection,
+    url: str,
+    channels: Sequence[str],
+    heard: Callable[[Notification], None],
+) -> Source:
+    """NOTIFY on these channels; `connection` sends the proofs that it arrives.
+
+    Where the backend itself announces messages, what comes here is only news of tasks.
+    """
+
+    async def prove(channel: str) -> None:
+        await connection.execute("select pg_notify(%s, '')", (channel,))
+
+    def news(settings: EventSettings) -> AsyncGenerator[Notification | None, None]:
+        return listen(
+            settings.listen_url or url,
+            channels,
+            prove,
+            proof_seconds=settings.connection_timeout_seconds,
+            check_seconds=settings.event_timeout_seconds,
+        )
+
+    return Source(
+        "notifications of the database",
+        news,
+        heard,
+        brings_work=not _pushes(messaging),
+        away=lambda: outage_of(url).is_on,
+    )
+
+
+def step_news(messaging: MessagingService, namespaces: Sequence[str], wake: Callable[[], None]) -> list[Source]:
+    """The pushes of hints of these namespaces; none where NOTIFY wakes the workers."""
+    if not _pushes(messaging):
+        return []
+    return [_pushed(messaging, name, partial(messaging.step_news, name), wake) for name in namespaces]
+
+
+def result_news(messaging: MessagingService, wake: Callable[[], None]) -> list[Source]:
+    """The push of parked results; none where NOTIFY announces them."""
+    if not _pushes(messaging):
+        return []
+    return [_pushed(messaging, "parked results", partial(messaging.news, messaging.names.step_results), wake)]
+
+
+def orchestration_news(messaging: MessagingService, wake: Callable[[], None]) -> list[Source]:
+    """The pushes of the three orchestration queues; none where NOTIFY announces them."""
+    if not _pushes(messaging):
+        return []
+    return [
+        _pushed(messaging, queue, partial(messaging.news, queue), wake) for queue in messaging.names.orchestration()
+    ]
+
+
+def _pushes(messaging: MessagingService) -> bool:
+    return messaging.capabilities.push and not messaging.capabilities.transactional
+
+
+def _pushed(
+    messaging: MessagingService, name: str, news: Callable[[], AsyncGenerator[None, None]], wake: Callable[[], None]
+) -> Source:
+    async def announced(settings: EventSettings) -> AsyncGenerator[bool, None]:
+        async with aclosing(news()) as items:
+            async for _ in items:
+                yield True
+
+    return Source(f"messages of {name}", announced, lambda _: wake(), away=messaging.is_away)

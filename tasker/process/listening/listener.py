@@ -1,0 +1,131 @@
+"""One source of announcements, kept open: the automaton of B-8 with its clock, its log and its pauses."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.contracts.clock import Random
+from tasker.errors import DatabaseError, MessagingError, TaskerError
+from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, notice
+from tasker.process.supervisor import is_cancelled
+from tasker.resilience.outage import is_outage
+
+_log = logging.getLogger("tasker.events")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where announcements come from. Its first item says that it is open and hears; None announces nothing."""
+
+    name: str
+    news: Callable[[EventSettings], AsyncGenerator[Any, None]]
+    heard: Callable[[Any], None]
+    brings_work: bool = True
+    """False where only news about tasks come: without them nothing waits in a queue unseen."""
+    away: Callable[[], bool] = lambda: False
+    """True during an outage of the server behind it, which has lines of its own in the log."""
+
+
+class Listener:
+    """Follows a source until cancelled, and opens it again whenever it is lost. While it is not `wanted` it rests.
+
+    `changed` is called at each switch: what was announced meanwhile was not heard, so everybody must look once.
+    `pause()` says how often the queue is polled now, for the log.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        settings: EventSettings,
+        random: Random,
+        *,
+        wanted: bool,
+        changed: Callable[[], None],
+        pause: Callable[[], float | None],
+    ) -> None:
+        self.source, self.state = source, ListenerState()
+        self.wanted = wanted
+        self._settings, self._random, self._changed, self._pause = settings, random, changed, pause
+        self._unchanged: asyncio.Timeout | None = None
+        self._told = False
+
+    def change(self, settings: EventSettings, wanted: bool) -> None:
+        """Go on in this way (B-9)."""
+        self._settings, self.wanted = settings, wanted
+        unchanged, self._unchanged = self._unchanged, None  # the source may take a while to close: once is enough
+        if unchanged is not None:
+            unchanged.reschedule(0)
+
+    async def run(self) -> None:
+        """Listen or rest, as it is wanted, until cancelled."""
+        while True:
+            unchanged = asyncio.timeout(None)
+            try:
+                async with unchanged:
+                    self._unchanged = unchanged
+                    await (self._listen() if self.wanted else asyncio.Event().wait())
+            except (TimeoutError, DatabaseError, MessagingError):
+                if not unchanged.expired():
+                    raise
+            finally:  # also when it crashed, and is started again
+                self._unchanged = None
+                self._hears_nothing()
+
+    def _hears_nothing(self) -> None:
+        """From here on until it listens again."""
+        heard, self.state = self.state.hears, ListenerState(fallbacks=self.state.fallbacks)
+        if heard:
+            self._changed()
+
+    async def _listen(self) -> None:
+        """Listen, connect again, listen."""
+        while True:
+            problem = TaskerError("the source ended")
+            try:
+                await self._follow()
+            except (DatabaseError, MessagingError) as error:
+                if is_cancelled():  # what its client made of being told to stop
+                    raise
+                problem = error
+            self._step(self.state.lost(), problem)
+            await asyncio.sleep(self._settings.retry_interval_seconds * (0.75 + 0.5 * self._random.random()))
+
+    async def _follow(self) -> None:
+        async with aclosing(self.source.news(self._settings)) as news:
+            async for item in news:
+                if not self.state.hears:
+                    self._step(self.state.connected())
+                if item is not None:
+                    self.source.heard(item)
+
+    def _step(self, after: ListenerState, problem: TaskerError | None = None) -> None:
+        before, self.state = self.state, after
+        kind = notice(before, after, self._settings.max_retry_attempts)
+        if kind is not Notice.NONE:
+            self._tell(kind, problem)
+        if before.hears != after.hears:
+            self._changed()
+
+    def _tell(self, kind: Notice, problem: TaskerError | None) -> None:
+        head = f"{self._settings.system_id}: {self.source.name}"
+        if problem is None:
+            level = logging.WARNING if self._told else logging.DEBUG
+            self._told = False
+            _log.log(level, "%s: %s", head, "listening" if kind is Notice.LISTENING else "listening again")
+            return
+        # a server that is away is told by itself; a listener alone that cannot connect only if it goes on
+        caused = self.source.away() or (kind is Notice.LOST and is_outage(problem))
+        level = logging.DEBUG if caused else logging.WARNING
+        self._told = self._told or not caused
+        often = f" after {self.state.failures} attempts" if kind is Notice.STILL_LOST else ""
+        _log.log(level, "%s: no notifications%s: %s", head, often, self._instead(problem))
+
+    def _instead(self, problem: TaskerError) -> str:
+        pause = self._pause()
+        polling = f": polling every {pause * 1000:.0f} ms" if self.source.brings_work and pause is not None else ""
+        return f"{' '.join(problem.message.split())}{polling}{f'; {problem.hint}' if problem.hint else ''}"

@@ -1,0 +1,1 @@
+"""Workflows in files: finding, reading and compiling templates, and fitting handlers to them."""

@@ -1,0 +1,121 @@
+"""Whether what a handler's function declares can be had where a template uses it: steps above it, and inputs.
+
+Only functions declare what they read. A class reads from its context, which nobody can know before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from tasker.contracts.plan import Plan, StepPlan, StepType
+from tasker.registry.invocation import ResolvedHandler
+from tasker.step_handler.binding import declared_dependencies, declared_inputs, where
+from tasker.step_handler.function_handler import BatchAggregatorFunction, BatchAnalyzerFunction, FunctionHandler
+from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.schema.keys import listed_properties
+
+
+class Misfit(NamedTuple):
+    """What a handler asks for and its step cannot give; `message` names the handler's file and line."""
+
+    step: str
+    message: str
+    hint: str
+
+
+def misfits(plan: Plan, step: StepPlan, found: ResolvedHandler) -> Iterator[Misfit]:
+    """Everything that the step's handler declares and cannot get in this plan."""
+    handler = getattr(found.call, "__self__", None)
+    if not isinstance(handler, FunctionHandler):
+        return
+    function = type(handler).function
+    problems = (
+        *_of_dependencies(plan, step, function),
+        *_of_inputs(plan, function),
+        *_of_batches(plan, step, handler),
+    )
+    for message, hint in problems:
+        yield Misfit(step.name, f"{where(function)} {message}", hint)
+
+
+Problem = tuple[str, str]
+"""What is wrong, and what to do."""
+
+
+def _of_dependencies(plan: Plan, step: StepPlan, function: Callable[..., Any]) -> Iterator[Problem]:
+    names = [name for name, _ in declared_dependencies(function).values()]
+    above = plan.above.of(step.name) if names else ()
+    for name in names:
+        other = plan.by_name.get(name)
+        if other is None and not _is_instance(name, plan, above):
+            message = f"reads the result of `{name}`, which is no step of {plan.namespace}/{plan.name}"
+            yield message, _near(name, above, f"the steps above `{step.name}`")
+        elif other is not None and name not in above:
+            yield f"reads the result of `{name}`, which is not above `{step.name}`", _add(name, step, above)
+        elif other is not None and other.type is StepType.BATCH_WORKER:
+            message = f"reads the result of `{name}`, a batch_worker, which has one result per batch"
+            yield message, "read them with @batch_aggregator, or context.get_all_dependency_results"
+
+
+def _is_instance(name: str, plan: Plan, above: Sequence[str]) -> bool:
+    """True for `process_001`, an instance of the batch_worker `process` above the step."""
+    pattern = plan.by_name.get(re.sub(r"_\d{3,}$", "", name))
+    return pattern is not None and pattern.type is StepType.BATCH_WORKER and pattern.name in above
+
+
+def _of_inputs(plan: Plan, function: Callable[..., Any]) -> Iterator[Problem]:
+    names = _needed_inputs(function)
+    known = _listed_inputs(plan) if names else None
+    for name in names:
+        if known is not None and name not in known:
+            message = f"reads the input `{name}`, which the input_schema of {plan.namespace}/{plan.name} does not list"
+            advice = "add it to `properties`, or write `additionalProperties: true` if there may be others"
+            yield message, did_you_mean(name, known) or advice
+
+
+@lru_cache(maxsize=256)
+def _listed_inputs(plan: Plan) -> frozenset[str] | None:
+    return listed_properties(plan.input_schema)
+
+
+def _needed_inputs(function: Callable[..., Any]) -> list[str]:
+    names, model = declared_inputs(function)
+    fields = getattr(model, "model_fields", {}).items()
+    plain = {name: field for name, field in fields if field.validation_alias is None and field.is_required()}
+    aliases = [f.validation_alias for _, f in fields if isinstance(f.validation_alias, str) and f.is_required()]
+    return [*names, *plain, *aliases]
+
+
+def _of_batches(plan: Plan, step: StepPlan, handler: FunctionHandler) -> Iterator[Problem]:
+    """An analyzer names the batch_worker below it, an aggregator the one above it and its batchable step."""
+    if isinstance(handler, BatchAnalyzerFunction):
+        below = [s.name for s in plan.steps if s.type is StepType.BATCH_WORKER and step.name in s.depends_on]
+        yield from _named("cuts batches for", handler.worker_template, below, f"batch_worker below `{step.name}`")
+    if isinstance(handler, BatchAggregatorFunction):
+        above = plan.above.of(step.name)
+        workers, batchables = (
+            [name for name in above if plan.by_name[name].type is type_]
+            for type_ in (StepType.BATCH_WORKER, StepType.BATCHABLE)
+        )
+        yield from _named("puts together", handler.worker_template, workers, f"batch_worker above `{step.name}`")
+        yield from _named("reads the analysis of", handler.analyzer, batchables, f"batchable step above `{step.name}`")
+
+
+def _named(does: str, name: str, fitting: list[str], what: str) -> Iterator[Problem]:
+    if name not in fitting:
+        yield f"{does} `{name}`, which is no {what}", _near(name, fitting, what)
+
+
+def _add(name: str, step: StepPlan, above: Sequence[str]) -> str:
+    if name == step.name:
+        return "a step cannot read its own result"
+    others = listed(above) or "none"
+    return f"add `{name}` to the dependencies of `{step.name}`, or read a step above it: {others}"
+
+
+def _near(name: str, known: Iterable[str], what: str) -> str:
+    names = sorted(known)
+    return did_you_mean(name, names) or f"{what}: {listed(names) or 'none'}"

@@ -1,0 +1,115 @@
+"""Which handlers a program has, and which its templates lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tasker.contracts.plan import Plan, StepPlan, TemplateId
+from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound, MissingCallable
+from tasker.handler import HandlerRegistry
+from tasker.registry.discovery import FoundHandler, handlers_in_package, handlers_in_path
+from tasker.registry.invocation import resolve_for
+from tasker.registry.overlooked import overlooked
+from tasker.registry.resolvers.class_lookup import EVERYTHING
+from tasker.registry.workflow_handlers import HANDLERS_FILE
+from tasker.services.authoring.handler_fit import misfits
+
+
+class Workflow(NamedTuple):
+    """A plan, and the folder whose `handlers.py`, if there is one, is for it."""
+
+    plan: Plan
+    folder: Path
+
+
+def load_handlers(sources: Sequence[str | Path], importable: Sequence[str] = EVERYTHING) -> HandlerRegistry:
+    """A new registry with the handlers of `PYTHON_HANDLER_PATH` and of `sources`, which are for every template.
+
+    A source is a file, a folder or a module's name. For one name `sources` win over the environment. Templates may
+    import what `importable` lists as well (`worker.handlers.allow`). Raises
+    `HandlerLoadError` that names file, line and exception.
+    """
+    registry = HandlerRegistry()
+    registry.allow_imports(importable)
+    registry.bootstrap_handlers()
+    add_handlers(registry, sources)
+    return registry
+
+
+def add_handlers(registry: HandlerRegistry, sources: Sequence[str | Path]) -> None:
+    """Add the handlers of these sources, for every template. Raises `HandlerLoadError`, also for a name twice."""
+    registry.add([handler for source in sources for handler in _handlers_of(source)])
+
+
+def handlers_folder(template: Path, root: Path) -> Path:
+    """The folder whose handlers are a template's: its own, else, without a `handlers.py`, the folder that was named."""
+    own = template.parent
+    return root if not (own / HANDLERS_FILE).is_file() and (root / HANDLERS_FILE).is_file() else own
+
+
+def add_handlers_beside(registry: HandlerRegistry, workflows: Iterable[Workflow]) -> None:
+    """Load the `handlers.py` of each workflow's folder, for its templates alone.
+
+    Raises `HandlerLoadError`, also for a template that lies in two folders with handlers.
+    """
+    templates: dict[Path, list[TemplateId]] = {}
+    for plan, folder in workflows:
+        templates.setdefault(folder, []).append(plan.id)
+    for folder, found in templates.items():
+        registry.add_beside(folder, found)
+
+
+def missing_callables(registry: HandlerRegistry, plan: Plan) -> list[MissingCallable]:
+    """The steps whose callable nobody resolves, as (step, callable, suggestions), in the order of the plan.
+
+    Raises `MethodNotFound` and `HandlerLoadError` for a handler that is there and cannot be used.
+    """
+    return [missing for step in plan.steps for missing in _missing(registry, step, plan.id)]
+
+
+def require_handlers(registry: HandlerRegistry, plan: Plan) -> None:
+    """Raise `HandlerNotFound` with every missing callable of the plan, if there are any, and `HandlerMismatch` for
+    handlers that read what their steps cannot have. A plan is checked once, until a handler comes or goes."""
+    if plan.hash in registry.checked:
+        return
+    missing = missing_callables(registry, plan)
+    if missing:
+        lines, names = [_line(item) for item in missing], [item.callable for item in missing]
+        raise HandlerNotFound(
+            f"{plan.id}: {len(missing)} of {len(plan.steps)} steps have no handler:\n" + "\n".join(lines),
+            missing=missing,
+            hint="; ".join([overlooked(names) or registry.known_hint(plan.id), *registry.import_hint(names)]),
+        )
+    _require_fitting(registry, plan)
+    registry.checked.add(plan.hash)
+
+
+def _require_fitting(registry: HandlerRegistry, plan: Plan) -> None:
+    found = [misfit for step in plan.steps for misfit in misfits(plan, step, resolve_for(step, registry, plan.id))]
+    if found:
+        lines = [f"  step {misfit.step!r}: {misfit.message}\n    {misfit.hint}" for misfit in found]
+        raise HandlerMismatch("a handler reads what its step cannot have:\n" + "\n".join(lines))
+
+
+def _line(item: MissingCallable) -> str:
+    near = f" (did you mean {' or '.join(map(repr, item.suggestions))}?)" if item.suggestions else ""
+    return f"  step {item.step!r}: no handler {item.callable!r}{near}"
+
+
+def _missing(registry: HandlerRegistry, step: StepPlan, template: TemplateId) -> Sequence[MissingCallable]:
+    try:
+        resolve_for(step, registry, template)
+    except HandlerNotFound as error:
+        return error.missing
+    return ()
+
+
+def _handlers_of(source: str | Path) -> list[FoundHandler]:
+    path = Path(source)
+    if path.exists():
+        return handlers_in_path(path)
+    if isinstance(source, Path) or "/" in source or source.endswith(".py"):
+        raise HandlerLoadError(f"{source} does not exist", hint="give a Python file, a folder, or a module's name")
+    return handlers_in_package(source)

@@ -1,0 +1,167 @@
+"""Templates in files: found, read, compiled, and checked against handlers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tasker.contracts.plan import Plan
+from tasker.errors import ResolutionError, TemplateError, UsageError
+from tasker.registry.invocation import resolve_for
+from tasker.registry.overlooked import overlooked
+from tasker.registry.workflow_handlers import HANDLERS_FILE
+from tasker.services.authoring.handler_fit import misfits
+from tasker.services.authoring.handlers import Workflow, add_handlers_beside, handlers_folder, load_handlers
+from tasker.template.codes import severity_of
+from tasker.template.compile import CompiledStep, CompileResult, Origins, compile_text
+from tasker.template.diagnostics import Diagnostic, did_you_mean
+from tasker.template.render import render_text
+
+WORKFLOW_FILES = ("workflow.yaml", "workflow.yml")
+SUFFIXES = (".yaml", ".yml")
+
+
+def load_path(path: str | Path, environment: str | None = None) -> CompileResult:
+    """Compile the template file, or every template of a folder (see `find_templates`), for an environment.
+
+    Problems inside the files are diagnostics. Raises
+    `UsageError` when there is nothing to read.
+    """
+    return combined([load_file(file, environment) for file in find_templates(path)])
+
+
+def load_plans(path: str | Path, environment: str | None = None, *, named: bool = False) -> tuple[Plan, ...]:
+    """The plans of `load_path`. Raises `TemplateError` with every diagnostic when a file holds an error.
+
+    `named`: somebody asked for the environment by name; then `UsageError` is raised when no template has it.
+    """
+    return tuple(workflow.plan for workflow in load_workflows(path, environment, named=named))
+
+
+def load_workflows(path: str | Path, environment: str | None = None, *, named: bool = False) -> tuple[Workflow, ...]:
+    """The same with the folders whose handlers are theirs (see `add_handlers_beside`)."""
+    result = load_path(path, environment)
+    if not result.ok:
+        raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
+    if named:
+        require_environment(result, environment)
+    return workflows_of(result, Path(path))
+
+
+def workflows_of(result: CompileResult, root: Path) -> tuple[Workflow, ...]:
+    """The plans of a result with their folders; `root` is what was compiled."""
+    files = (Path(origins[plan.steps[0].name].file) for plan, origins in zip(result.plans, result.origins, strict=True))
+    return tuple(Workflow(plan, handlers_folder(file, root)) for plan, file in zip(result.plans, files, strict=True))
+
+
+def folder_of(plan: Plan, path: Path) -> Path:
+    """The folder below `path` that has a registered template's file, where `path` is a folder without handlers."""
+    if not path.is_dir() or (path / HANDLERS_FILE).is_file():
+        return path
+    try:
+        found = workflows_of(load_path(path), path)
+    except UsageError:  # it has no templates either
+        return path
+    names = (plan.namespace, plan.name)
+    return next((folder for other, folder in found if (other.namespace, other.name) == names), path)
+
+
+def require_environment(result: CompileResult, environment: str | None) -> None:
+    """Raise `UsageError` for an environment that none of the templates has; None is no environment."""
+    if environment is None or environment in result.environments:
+        return
+    known = sorted(result.environments)
+    has = f"they have: {', '.join(known)}" if known else "they have none: leave out --env"
+    raise UsageError(
+        f"no template of {', '.join(result.sources)} has the environment {environment!r}",
+        hint=did_you_mean(environment, known) or has,
+    )
+
+
+def find_templates(path: str | Path) -> list[Path]:
+    """The file itself; of a folder its `workflow.yaml`, else its YAML files, and the same for the folders below.
+
+    Hidden folders are left out. Raises `UsageError` when the path does not exist or holds no YAML file.
+    """
+    root = Path(path)
+    if not root.exists():
+        raise UsageError(f"{root} does not exist", hint="give a template file, or a folder with a workflow.yaml")
+    files = [root] if root.is_file() else list(_files_below(root))
+    if not files:
+        raise UsageError(f"{root} holds no template", hint="a template is a file with the suffix .yaml")
+    return files
+
+
+def load_file(file: Path, environment: str | None = None) -> CompileResult:
+    """Compile one file. Raises `UsageError` when it cannot be opened."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return _not_utf8(file, content, error)
+    return compile_text(text, file=str(file), environment=environment)
+
+
+def combined(results: Sequence[CompileResult]) -> CompileResult:
+    """Several results as one, in order."""
+    return CompileResult(
+        plans=tuple(plan for result in results for plan in result.plans),
+        diagnostics=tuple(diagnostic for result in results for diagnostic in result.diagnostics),
+        sources={name: text for result in results for name, text in result.sources.items()},
+        origins=tuple(origins for result in results for origins in result.origins),
+        environments=frozenset(name for result in results for name in result.environments),
+    )
+
+
+def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Path]) -> list[Diagnostic]:
+    """A diagnostic for every step that has no handler, or one that reads what the step cannot have.
+
+    Handlers come from the `handlers.py` beside each template, from `sources`, and from installed packages. Raises
+    `HandlerLoadError` when a source cannot be imported.
+    """
+    workflows = workflows_of(result, root)
+    return [
+        diagnostic
+        for workflow, origins in zip(workflows, result.origins, strict=True)
+        for diagnostic in _check_workflow(workflow, origins, sources)
+    ]
+
+
+def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str | Path]) -> Iterator[Diagnostic]:
+    registry, plan = load_handlers(sources), workflow.plan
+    add_handlers_beside(registry, [workflow])
+    for step in plan.steps:
+        origin = origins[step.name]
+
+        def problem(code: str, message: str, hint: str | None, origin: CompiledStep = origin) -> Diagnostic:
+            return Diagnostic(code, severity_of(code), message, origin.file, *origin.callable, hint=hint)
+
+        try:
+            found = resolve_for(step, registry, plan.id)
+        except ResolutionError as error:
+            message = f"the handler of step `{step.name}` cannot be resolved: {error.message}"
+            yield problem("T035", message, overlooked([step.handler.callable]) or error.hint)
+        else:
+            yield from (problem("T037", misfit.message, misfit.hint) for misfit in misfits(plan, step, found))
+
+
+def _files_below(root: Path) -> Iterator[Path]:
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        workflow = [name for name in WORKFLOW_FILES if name in files]
+        found = workflow or sorted(name for name in files if name.endswith(SUFFIXES) and not name.startswith("."))
+        yield from (Path(folder, name) for name in found)
+
+
+def _not_utf8(file: Path, content: bytes, error: UnicodeDecodeError) -> CompileResult:
+    before = content[: error.start].decode("utf-8", "replace")
+    line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+    message = f"the byte 0x{content[error.start]:02X} is not UTF-8"
+    diagnostic = Diagnostic(
+        "T012", severity_of("T012"), message, str(file), line, column, hint="save the file as UTF-8"
+    )
+    return CompileResult((), (diagnostic,), {str(file): content.decode("utf-8", "replace")})

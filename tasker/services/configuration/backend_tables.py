@@ -1,0 +1,52 @@
+"""What the settings cannot check of `[common.queues]`: the backend's name, and the table of one without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from tasker.contracts.messaging import BackendSettings
+from tasker.errors import TaskerError
+from tasker.messaging.registry import installed_backends, load_backend
+from tasker.settings.layering import find
+from tasker.settings.problems import Problem
+from tasker.settings.tables.queues import Queues
+
+TABLE = "common.queues"
+CHOSEN = f"{TABLE}.backend"
+
+
+def backend_tables(values: Mapping[str, Any]) -> dict[str, BackendSettings]:
+    """The tables below `common.queues` whose name is that of an installed backend without a model, by that name."""
+    queues = find(values, TABLE, {})
+    unknown = {name: given for name, given in queues.items() if name not in Queues.model_fields} if queues else {}
+    installed = installed_backends() if unknown else []
+    return {name: given for name, given in unknown.items() if name in installed and isinstance(given, Mapping)}
+
+
+def backend_problems(tables: Mapping[str, BackendSettings], place_of: Callable[[str], str | None]) -> list[Problem]:
+    """What the backends' own `create` says about them. It connects to nothing."""
+    return [problem for name, given in tables.items() if (problem := _problem(name, given, place_of))]
+
+
+def choice_problems(values: Mapping[str, Any], place_of: Callable[[str], str | None]) -> list[Problem]:
+    """Whether the chosen backend is installed; its package may still lack what it needs, as `load_backend` tells."""
+    name = find(values, CHOSEN)
+    if not isinstance(name, str) or not name or name in (installed := installed_backends()):
+        return []
+    near = get_close_matches(name, installed, n=1)
+    fix = f"Did you mean {near[0]}?" if near else "Choose one of them, or install the package that brings it"
+    issue = f"No messaging backend of that name; installed: {', '.join(installed)}"
+    return [Problem(CHOSEN, name, issue, fix, place_of(CHOSEN))]
+
+
+def _problem(name: str, given: BackendSettings, place_of: Callable[[str], str | None]) -> Problem | None:
+    path = f"{TABLE}.{name}"
+    try:
+        load_backend(name, given)
+    except TaskerError as error:
+        return Problem(path, given, error.message, error.hint or "See what the backend says about it", place_of(path))
+    except (TypeError, ValueError) as error:  # of a backend that leaves the check to its types
+        return Problem(path, given, f"The backend refuses it: {error}", "See what the backend says", place_of(path))
+    return None

@@ -1,0 +1,283 @@
+"""The configuration of a process: found, merged, checked, and able to say where each value is from.
+
+At run time one merged file is read, named by `TASKER_CONFIG_PATH` or found below `TASKER_CONFIG_ROOT` (C-148). The
+commands that make and check such files read the folders `base` and `environments` instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tasker.contracts.messaging import BackendSettings
+from tasker.errors import ConfigurationError
+from tasker.services.configuration.backend_tables import (
+    CHOSEN,
+    TABLE,
+    backend_problems,
+    backend_tables,
+    choice_problems,
+)
+from tasker.services.configuration.sources import (
+    CONTEXTS,
+    SOURCE_DIR,
+    Layer,
+    Variables,
+    merged,
+    names_of,
+    read_layer,
+    single_process_layer,
+    source_layers,
+    variable_layers,
+)
+from tasker.services.configuration.warnings import made_for_others, overruled_variables
+from tasker.settings.catalogue import by_path
+from tasker.settings.check import check
+from tasker.settings.inherited import Resolved, resolved
+from tasker.settings.layering import deep_merge, find, leaves, nested, without
+from tasker.settings.model import Settings
+from tasker.settings.problems import Problem, render
+from tasker.settings.substitution import Substitution, has_unset, variables_in
+from tasker.settings.toml_text import toml_text
+
+PATH_VARIABLE, ROOT_VARIABLE, ENVIRONMENT_VARIABLE = "TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT", "TASKER_ENV"
+NEITHER_IS_SET = (
+    "Neither TASKER_CONFIG_PATH nor TASKER_CONFIG_ROOT is set.\n"
+    "For Docker/production: set TASKER_CONFIG_PATH to the merged config file.\n"
+    "For tests/development: set TASKER_CONFIG_ROOT to the config directory."
+)
+_log = logging.getLogger("tasker.configuration")
+
+
+class ConfigurationInvalid(ConfigurationError):
+    """The configuration has problems; `problems` holds all of them, `usable` is what is left without them."""
+
+    def __init__(self, problems: tuple[Problem, ...], usable: Configuration) -> None:
+        super().__init__(render(problems))
+        self.problems, self.usable = problems, usable
+
+    def concerning(self, path: str) -> Problem | None:
+        """The problem of this very setting, if it has one."""
+        return next((each for each in self.problems if each.path.partition("[")[0] == path), None)
+
+    def details(self) -> Mapping[str, Any]:
+        """The problems as plain data."""
+        return {"problems": [problem.to_dict() for problem in self.problems]}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Checked settings with where they are from. `layers` are in order, the last one on top."""
+
+    context: str
+    environment: str
+    settings: Settings
+    layers: tuple[Layer, ...]
+    variables: Variables
+    backends: Mapping[str, BackendSettings] = field(default_factory=dict)
+    """Tables of messaging backends that the settings have no model for, by the backend's name."""
+
+    written: Mapping[str, Any] = field(default_factory=dict)
+    """Texts with placeholders, by path, in place of values (see `comparable`)."""
+
+    @cached_property
+    def effective(self) -> Resolved:
+        """The settings as processes use them: what one inherits from another is filled in."""
+        return resolved(self.settings)
+
+    def origin(self, path: str) -> str:
+        """`FILE:LINE`, the environment variable, or `default`: what set the value, or the one that it inherits."""
+        if source := self.effective.taken_from.get(path):
+            return f"{self.origin(source)}, through {source}"
+        for layer in reversed(self.layers):
+            if (place := layer.place_of(path)) is not None:
+                return place + self._through(find(layer.tables, path))
+        return "default"
+
+    def values(self) -> dict[str, Any]:
+        """Everything in effect as nested values, the tables of backends without a model too."""
+        return deep_merge(self.effective.settings.model_dump(mode="json"), nested({TABLE: self.backends}))
+
+    def value(self, path: str) -> Any:
+        """The value of a parameter, or of a table as nested values."""
+        return find(self.values(), path)
+
+    def is_set(self, path: str) -> bool:
+        """True when some layer sets the parameter, be it to its default."""
+        return self.origin(path) != "default"
+
+    def _through(self, written: Any) -> str:
+        """Which variables the text of a file took its value from."""
+        texts = written if isinstance(written, list) else [written]
+        found = [name for text in texts for name, _ in variables_in(text) if self.variables(name)]
+        return "".join(f", {self.variables.described(name)}" for name in dict.fromkeys(found))
+
+
+def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration:
+    """The configuration that a process starts with. `context` is `orchestration`, `worker` or `complete`.
+
+    `complete` is for one process that does everything: it takes the defaults of a single process, and needs no file.
+    Raises `ConfigurationError` when no file is named or it cannot be read, `ConfigurationInvalid` when it has problems.
+    """
+    environment = environ.get(ENVIRONMENT_VARIABLE) or "development"
+    file = run_time_file(context, environment, environ)
+    if file is None and context != "complete":
+        generate = f"tasker config generate --context {context} --environment {environment}"
+        raise ConfigurationError(
+            NEITHER_IS_SET, hint=f"make the file with: {generate}; or start with the defaults: --no-config"
+        )
+    found = assemble(context, environment, [read_layer(file)] if file else [], environ)
+    for warning in made_for_others(found.layers, context, environ.get(ENVIRONMENT_VARIABLE)):
+        _log.warning("%s", warning)
+    for _, line in overruled_variables(found):
+        _log.info("%s", line)
+    return found
+
+
+def run_time_file(context: str, environment: str, environ: Mapping[str, str]) -> Path | None:
+    """The merged file that the environment names; None without one. Raises `ConfigurationError` when it is missing."""
+    if path := environ.get(PATH_VARIABLE):
+        _log.info("Loading %s configuration from: %s (source: %s)", context, path, PATH_VARIABLE)
+        return _existing([Path(path)], PATH_VARIABLE)
+    root = environ.get(ROOT_VARIABLE)
+    if not root:
+        return None
+    file = _existing(_places(root, context, environment), ROOT_VARIABLE)
+    _log.info("Using convention-based config path: %s (environment=%s)", file, environment)
+    _log.info("Loading %s configuration from: %s (source: %s (convention))", context, file, ROOT_VARIABLE)
+    return file
+
+
+def conventional_files(environment: str, environ: Mapping[str, str]) -> list[str]:
+    """The contexts for which there is a file below `TASKER_CONFIG_ROOT`."""
+    root = environ[ROOT_VARIABLE]
+    return [each for each in CONTEXTS if any(file.is_file() for file in _conventional(root, each, environment))]
+
+
+def _places(root: str, context: str, environment: str) -> list[Path]:
+    """Where the file may be. A single process reads those of the others too: what it needs is common to them."""
+    own = _conventional(root, context, environment)
+    if context != "complete" or any(place.is_file() for place in own):
+        return own
+    others = [place for each in ("worker", "orchestration") for place in _conventional(root, each, environment)]
+    return [place for place in others if place.is_file()] or own
+
+
+def _conventional(root: str, context: str, environment: str) -> list[Path]:
+    name = f"{context}-{environment}.toml"
+    return [Path(root, "tasker", "generated", name), Path(root, "tasker", name)]
+
+
+def _existing(places: list[Path], variable: str) -> Path:
+    for place in places:
+        if place.is_file():
+            return place
+    looked = " or ".join(map(str, places))
+    raise ConfigurationError(
+        f"the configuration file {looked} does not exist ({variable})",
+        hint="write it with: tasker config generate --context CONTEXT --environment ENVIRONMENT",
+    )
+
+
+def from_sources(
+    context: str, environment: str, source_dir: Path = SOURCE_DIR, environ: Mapping[str, str] = os.environ
+) -> Configuration:
+    """The configuration straight from `base` and `environments`, as the commands show it. Raises like `load`."""
+    return assemble(context, environment, source_layers(context, environment, source_dir), environ)
+
+
+def assemble(context: str, environment: str, files: list[Layer], environ: Mapping[str, str]) -> Configuration:
+    """Layers, placeholders, checks: defaults, variables, files, `ABOVE_FILES`. Raises `ConfigurationInvalid`."""
+    variables = Variables(environ)
+    defaults = [single_process_layer()] if context == "complete" else []
+    below, above = (variable_layers(variables, above_files=each) for each in (False, True))
+    layers = [*defaults, *below, *files, *above]
+    _log.debug("configuration layers, last one on top: %s", names_of(layers))
+    substitution = Substitution(variables)
+    values = substitution.tables(merged(layers))
+    backends = backend_tables(values)
+    usable, problems = _checked(values, backends, layers, substitution)
+    found = Configuration(context, environment, usable, tuple(layers), variables, backends)
+    if problems:
+        _log.debug("configuration refused: %d problems", len(problems))
+        raise ConfigurationInvalid(problems, found)
+    return found
+
+
+def _checked(
+    values: dict[str, Any], backends: Mapping[str, BackendSettings], layers: list[Layer], substitution: Substitution
+) -> tuple[Settings, tuple[Problem, ...]]:
+    def place_of(path: str) -> str | None:
+        return next(filter(None, (layer.place_of(path) for layer in reversed(layers))), None)
+
+    broken = frozenset(problem.path.partition("[")[0] for problem in substitution.problems)
+    whole = without(values, broken)
+    result = check(without(whole, frozenset(f"{TABLE}.{name}" for name in backends)), place_of)
+    unplaced = [Problem(p.path, p.value, p.issue, p.fix, place_of(p.path)) for p in substitution.problems]
+    own = [*choice_problems(whole, place_of), *backend_problems(backends, place_of)]
+    return result.usable, (*(p for layer in layers for p in layer.problems), *unplaced, *result.problems, *own)
+
+
+def generate(context: str, environment: str, source_dir: Path, environ: Mapping[str, str], now: datetime) -> str:
+    """The merged file of a context as text: placeholders stay as they are, so that it holds no secret (C-150, C-154).
+
+    What needs a variable that is not set here is left out of the check, and so is the backend's name: its package may
+    be installed only where the file is used. Raises like `from_sources`.
+    """
+    files = source_layers(context, environment, source_dir)
+    known, _ = _known_here(files, environ)
+    unchosen = [replace(each, tables=without(each.tables, frozenset({CHOSEN}))) for each in known]
+    assemble(context, environment, unchosen, environ)
+    return _header(context, environment, source_dir, now) + toml_text(merged(files))
+
+
+def _known_here(files: list[Layer], environ: Mapping[str, str]) -> tuple[list[Layer], dict[str, Any]]:
+    """The layers without what needs a variable that is not set here, and that as it is written, by dotted path."""
+    variables = Variables(environ)
+    unset = {path: value for path, value in leaves(merged(files)) if has_unset(value, variables)}
+    return [replace(each, tables=without(each.tables, frozenset(unset))) for each in files], unset
+
+
+def comparable(
+    context: str, environment: str, files: list[Layer], environ: Mapping[str, str] = os.environ
+) -> Configuration:
+    """For comparing, which needs no variable: what one would give that is not set here stays as it is written.
+
+    Raises `ConfigurationInvalid`.
+    """
+    known, unset = _known_here(files, environ)
+    return replace(assemble(context, environment, known, environ), written=unset)
+
+
+def _header(context: str, environment: str, source_dir: Path, now: datetime) -> str:
+    name = "*" if context == "complete" else context
+    return (
+        "# Generated by Tasker Configuration System\n"
+        f"# Context: {context}\n"
+        f"# Environment: {environment}\n"
+        f"# Generated At: {now:%Y-%m-%dT%H:%M:%SZ}\n"
+        f"# Base Config: {source_dir}/base/{name}.toml\n"
+        f"# Environment Override: {source_dir}/environments/{environment}/{name}.toml\n"
+        "#\n"
+        "# This is a merged configuration file combining base settings with\n"
+        "# environment-specific overrides. Environment values take precedence.\n\n"
+    )
+
+
+def all_differences(one: Configuration, other: Configuration) -> list[tuple[str, Any, Any]]:
+    """`differences` of the settings, and then those in the tables of messaging backends without a model."""
+    left, right = (dict(leaves(deep_merge(each.values(), nested(each.written)))) for each in (one, other))
+    found = [(path, left.get(path), right.get(path)) for path in dict.fromkeys([*left, *right])]
+    return [each for each in found if each[1] != each[2]]
+
+
+def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:
+    """(path, value in one, value in the other) of every parameter that differs, as processes use them."""
+    left, right = (dict(leaves(resolved(each).settings.model_dump(mode="json"))) for each in (one, other))
+    return ((path, left[path], right[path]) for path in by_path() if left[path] != right[path])

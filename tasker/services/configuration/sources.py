@@ -1,0 +1,178 @@
+"""Where configuration comes from: TOML files and environment variables, each a layer (C-145 .. C-150)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tasker.errors import ConfigurationError
+from tasker.settings.aliases import ALIASES, canonical
+from tasker.settings.catalogue import parameters
+from tasker.settings.layering import deep_merge, find, leaves, nested
+from tasker.settings.lines import line_of
+from tasker.settings.problems import Problem
+from tasker.settings.refused import REFUSED
+from tasker.settings.single_process import SINGLE_PROCESS
+from tasker.settings.tables.base import Substituted
+
+CONTEXTS = ("common", "orchestration", "worker", "complete")
+ENVIRONMENTS = ("development", "test", "production")
+ROOTS = ("common", "orchestration", "worker")
+SOURCE_DIR = Path("config/tasker")
+SHARED_WITH_WORKERS = (
+    "orchestration.batch_processing",
+    "orchestration.decision_points",
+    "orchestration.event_systems.task_readiness",
+    "orchestration.shutdown_timeout_ms",
+)
+"""What a worker must know as well, because it moves its tasks on itself, sweeps, and stops within the same limit."""
+ABOVE_FILES = ("common.database.url",)
+"""Parameters whose variable counts above every file: one `DATABASE_URL` names the database for all that runs here."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Values from one place. `name` is the file, or says in words what it is; `text` is the file's content."""
+
+    name: str
+    tables: Mapping[str, Any]
+    text: str = ""
+    problems: tuple[Problem, ...] = field(default=())
+
+    def place_of(self, path: str) -> str | None:
+        """`FILE:LINE` of a dotted path that this layer sets; None when it does not."""
+        if find(self.tables, path.partition("[")[0]) is None:
+            return None
+        older = next((older for older, present in ALIASES.items() if path.startswith(present)), None)
+        lines = [line_of(self.text, spelling) for spelling in (path, older) if spelling]
+        line = max((number for number in lines if number), default=None)
+        return f"{self.name}:{line}" if line else self.name
+
+
+def read_layer(file: Path) -> Layer:
+    """The layer of a TOML file. Raises `ConfigurationError` with the place when it cannot be read."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"the configuration file {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"the configuration file {file} is not UTF-8: {error.reason}") from None
+    try:
+        tables, problems = canonical(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"the configuration file {file} is not TOML: {error}") from None
+    return Layer(str(file), tables, text, tuple(problems))
+
+
+def source_layers(context: str, environment: str, source_dir: Path) -> list[Layer]:
+    """The base files of a context, each followed by the environment's (C-149).
+
+    Raises `ConfigurationError` when the base files or the environment do not exist.
+    """
+    if not (source_dir / "base").is_dir():
+        raise ConfigurationError(
+            f"there is no configuration in {source_dir}: no folder {source_dir / 'base'}",
+            hint=f"write one to begin with: tasker config init{_option(source_dir)}",
+        )
+    folder = source_dir / "environments" / environment
+    if not folder.is_dir():
+        names = ", ".join(sorted(path.name for path in folder.parent.glob("*") if path.is_dir())) or "none"
+        raise ConfigurationError(f"there is no environment {environment!r} in {folder.parent}; it has: {names}")
+    return [layer for root in _roots_of(context) for layer in _layers_of(root, context, source_dir, folder)]
+
+
+def _option(source_dir: Path) -> str:
+    return "" if source_dir == SOURCE_DIR else f" --source-dir {source_dir}"
+
+
+def _roots_of(context: str) -> tuple[str, ...]:
+    return {"common": ("common",), "orchestration": ("common", "orchestration")}.get(context, ROOTS)
+
+
+def _layers_of(root: str, context: str, source_dir: Path, folder: Path) -> list[Layer]:
+    files = [source_dir / "base" / f"{root}.toml", folder / f"{root}.toml"]
+    layers = [_only(root, read_layer(file)) for file in files if file is files[0] or file.exists()]
+    if root == "orchestration" and context == "worker":
+        return [_picked(layer, SHARED_WITH_WORKERS) for layer in layers]
+    return layers
+
+
+def _only(root: str, layer: Layer) -> Layer:
+    """A file holds the table that it is named after."""
+    strangers = [
+        Problem(
+            key,
+            value,
+            f"This file holds [{root}...] only",
+            REFUSED.get(key)
+            or (f"Move it to {key}.toml" if key in ROOTS else f"Write {root}.{key}, if that is what it is"),
+            layer.place_of(key),
+        )
+        for key, value in layer.tables.items()
+        if key != root
+    ]
+    own = {key: value for key, value in layer.tables.items() if key == root}
+    return Layer(layer.name, own, layer.text, (*layer.problems, *strangers))
+
+
+def _picked(layer: Layer, paths: tuple[str, ...]) -> Layer:
+    values = {path: found for path in paths if (found := find(layer.tables, path)) is not None}
+    return Layer(layer.name, nested(values), layer.text, layer.problems)
+
+
+class Variables:
+    """Environment variables. `NAME_FILE` names a file that holds the value of `NAME`, for mounted secrets (A-83)."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def __call__(self, name: str) -> str | None:
+        """The value, None when it is not set. Raises `ConfigurationError` for a file that cannot be read."""
+        file = self._environ.get(f"{name}_FILE")
+        if file is None:
+            return self._environ.get(name)
+        if name in self._environ:
+            raise ConfigurationError(f"{name} and {name}_FILE are both set", hint="set one of them")
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"the file {file} that {name}_FILE names cannot be read: {error}") from None
+
+    def described(self, name: str) -> str:
+        """The variable, and the file when the value comes from one."""
+        file = self._environ.get(f"{name}_FILE")
+        return f"environment variable {name}" + (f"_FILE, file {file}" if file else "")
+
+
+def variable_layers(variables: Variables, *, above_files: bool) -> list[Layer]:
+    """One layer for each environment variable that is set and stands for a parameter, of those above or below files."""
+    layers = []
+    for parameter in (each for each in parameters() if not each.reserved):
+        if (parameter.path in ABOVE_FILES) is not above_files:
+            continue
+        name = next((name for name in parameter.variables if variables(name)), None)
+        if name is not None:
+            value = Substituted(variables(name))
+            layers.append(Layer(variables.described(name), nested({parameter.path: value})))
+    return layers
+
+
+def single_process_layer() -> Layer:
+    """The defaults of `tasker run`, `tasker dev` and `App`."""
+    return Layer("default for a single process", nested(SINGLE_PROCESS))
+
+
+def merged(layers: list[Layer]) -> dict[str, Any]:
+    """The layers as one, the last one on top."""
+    tables: dict[str, Any] = {}
+    for layer in layers:
+        tables = deep_merge(tables, layer.tables)
+    return tables
+
+
+def names_of(layers: list[Layer]) -> str:
+    """The layers that hold something, in order."""
+    return ", ".join(layer.name for layer in layers if any(True for _ in leaves(layer.tables))) or "defaults alone"

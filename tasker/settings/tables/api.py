@@ -1,0 +1,121 @@
+"""`*.web`, `*.grpc`, `worker.orchestration_client`: what answers over the network."""
+
+from __future__ import annotations
+
+from tasker.settings.tables.base import Table, flag, table, text, whole
+from tasker.settings.tables.formats import Address, WebUrl
+
+
+class Auth(Table):
+    """Who may call."""
+
+    enabled: bool = flag(False, "Ask for a token or a key.")
+    api_key: str = text("", "One key that may do everything.", shortest=0)
+    api_key_header: str = text("X-API-Key", "The header that carries the key.")
+    jwt_private_key: str = text("", "Key that signs tokens, PEM.", shortest=0)
+    jwt_public_key: str = text("", "Key that checks tokens, PEM.", shortest=0, variable="TASKER_JWT_PUBLIC_KEY")
+    jwt_public_key_path: str = text("", "File with that key.", shortest=0, variable="TASKER_JWT_PUBLIC_KEY_PATH")
+    jwt_token_expiry_hours: int = whole(24, 1, 720, "Lifetime of a token.")
+
+
+class OrchestrationAuth(Auth):
+    """Who may call an orchestrator."""
+
+    jwt_audience: str = text("tasker-api", "The `aud` of a token.")
+    jwt_issuer: str = text("tasker-core", "The `iss` of a token.")
+
+
+class WorkerAuth(Auth):
+    """Who may call a worker."""
+
+    jwt_audience: str = text("worker-api", "The `aud` of a token.")
+    jwt_issuer: str = text("tasker-worker", "The `iss` of a token.")
+
+
+_SIZE, _MOST, _WAIT = (
+    "Connections kept for requests.",
+    "Connections for requests at most.",
+    "Wait for one at most so long.",
+)
+_IDLE, _HINT = "Close one that was idle for so long.", "What a person expects in total; only logged."
+
+
+class OrchestrationPools(Table):
+    """Connections of their own for requests, so that they cannot starve the engine."""
+
+    web_api_pool_size: int = whole(20, 1, 200, _SIZE)
+    web_api_max_connections: int = whole(30, 1, 500, _MOST)
+    web_api_connection_timeout_seconds: int = whole(30, 1, 300, _WAIT)
+    web_api_idle_timeout_seconds: int = whole(600, 1, 3600, _IDLE)
+    max_total_connections_hint: int = whole(50, 1, 1000, _HINT)
+
+
+class WorkerPools(OrchestrationPools):
+    """The same for a worker, which answers less."""
+
+    web_api_pool_size: int = whole(10, 1, 200, _SIZE)
+    web_api_max_connections: int = whole(15, 1, 500, _MOST)
+    max_total_connections_hint: int = whole(25, 1, 1000, _HINT)
+
+
+class Web(Table):
+    """The HTTP server of a process."""
+
+    enabled: bool = flag(True, "Off: messages only.")
+    request_timeout_ms: int = whole(30_000, 100, 300_000, "Limit of one request; then 408.")
+    config_endpoint_enabled: bool = flag(False, "Answer GET /config, with secrets left out.")
+
+
+class OrchestrationWeb(Web):
+    """The HTTP server of an orchestrator."""
+
+    bind_address: Address = text("0.0.0.0:8080", "Address and port.", variable="TASKER_WEB_BIND_ADDRESS")
+    auth: OrchestrationAuth = table(OrchestrationAuth)
+    database_pools: OrchestrationPools = table(OrchestrationPools)
+
+
+class WorkerWeb(Web):
+    """The HTTP server of a worker."""
+
+    bind_address: Address = text(
+        "0.0.0.0:8081",
+        "Address and port.",
+        variable=("TASKER_WORKER_WEB_BIND_ADDRESS", "TASKER_WEB_BIND_ADDRESS"),
+        advice="Beside an orchestrator on one host set TASKER_WORKER_WEB_BIND_ADDRESS: both read the other variable.",
+    )
+    auth: WorkerAuth = table(WorkerAuth)
+    database_pools: WorkerPools = table(WorkerPools)
+
+
+class Grpc(Table):
+    """The gRPC server of a process."""
+
+    enabled: bool = flag(False, "Offer gRPC.")
+    enable_health_service: bool = flag(True, "Offer the standard health service.")
+    enable_reflection: bool = flag(True, "Describe the services to clients that ask.")
+    tls_enabled: bool = flag(False, "Encrypt.")
+    keepalive_interval_seconds: int = whole(30, 1, 3600, "Period of pings on an idle connection.")
+    keepalive_timeout_seconds: int = whole(20, 1, 300, "Wait for the answer to a ping.")
+    max_frame_size: int = whole(16_384, 16_384, 16_777_215, "Bytes of an HTTP/2 frame.")
+
+
+class OrchestrationGrpc(Grpc):
+    """The gRPC server of an orchestrator."""
+
+    bind_address: Address = text("0.0.0.0:9190", "Address and port.", variable="TASKER_ORCHESTRATION_GRPC_BIND_ADDRESS")
+    max_concurrent_streams: int = whole(200, 1, 10_000, "Requests on one connection at the same time.")
+
+
+class WorkerGrpc(Grpc):
+    """The gRPC server of a worker."""
+
+    bind_address: Address = text("0.0.0.0:9191", "Address and port.", variable="TASKER_WORKER_GRPC_BIND_ADDRESS")
+    max_concurrent_streams: int = whole(1000, 1, 10_000, "Requests on one connection at the same time.")
+
+
+class OrchestrationClient(Table):
+    """A worker that cannot reach the database calls an orchestrator."""
+
+    base_url: WebUrl = text("http://localhost:8080", "The orchestrator.")
+    timeout_ms: int = whole(30_000, 100, 300_000, "Limit of one call.")
+    max_retries: int = whole(3, 0, 10, "Repetitions of a failed call.")

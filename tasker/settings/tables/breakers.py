@@ -1,0 +1,116 @@
+"""`common.circuit_breakers`, `worker.circuit_breakers`, `common.failure_storm` (A-59 .. A-67, H-88b)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from tasker.settings.tables.base import Table, choice, number, table, whole
+
+_FAILURES = "Failures in a row that open the breaker."
+_SUCCESSES = "Successes in a row, half-open, that close the breaker."
+_TIMEOUT = "How long an open breaker refuses before it lets a trial through."
+
+
+PRESETS: Mapping[str, Mapping[str, int]] = {
+    "conservative": {"failure_threshold": 2, "success_threshold": 5, "timeout_seconds": 120},
+    "balanced": {"failure_threshold": 5, "success_threshold": 3, "timeout_seconds": 60},
+    "aggressive": {"failure_threshold": 10, "success_threshold": 2, "timeout_seconds": 30},
+    "database": {"failure_threshold": 3, "success_threshold": 2, "timeout_seconds": 30},
+}
+"""Thresholds that go together (H-31)."""
+Preset = Literal["none", "conservative", "balanced", "aggressive", "database"]
+_PRESET = "Thresholds and time that go together; what is set beside it counts above it."
+
+
+class Breaker(Table):
+    """What counts for every breaker that says nothing else."""
+
+    preset: Preset = choice("none", _PRESET)
+    failure_threshold: int = whole(5, 1, 100, _FAILURES, advice="2 in tests, 10 in production.")
+    success_threshold: int = whole(2, 1, 100, _SUCCESSES, advice="1 in tests, 5 in production.")
+    timeout_seconds: int = whole(30, 1, 300, _TIMEOUT, advice="5 in tests, 60 in production.")
+
+
+class Thresholds(Table):
+    """A component's own thresholds and time. Unset, what is set in default_config counts."""
+
+    preset: Preset = choice("none", _PRESET)
+    failure_threshold: int = whole(5, 1, 100, _FAILURES)
+    success_threshold: int = whole(2, 1, 100, _SUCCESSES)
+    timeout_seconds: int = whole(30, 1, 300, _TIMEOUT)
+
+
+class WebThresholds(Thresholds):
+    """The breaker `database`: what programs ask of it. Open: they are told at once when to come back."""
+
+
+class ReadinessThresholds(Table):
+    """Promoting retries that are due, and sweeping. Open: the round is skipped."""
+
+    preset: Preset = choice("none", _PRESET)
+    failure_threshold: int = whole(10, 1, 100, _FAILURES)
+    success_threshold: int = whole(3, 1, 100, _SUCCESSES)
+    timeout_seconds: int = whole(30, 1, 300, _TIMEOUT)
+
+
+class Components(Table):
+    """The breakers by component; each works on its own."""
+
+    cache: Thresholds = table(Thresholds)
+    messaging: Thresholds = table(Thresholds)
+    task_readiness: ReadinessThresholds = table(ReadinessThresholds)
+    web: WebThresholds = table(WebThresholds)
+
+
+class AllBreakers(Table):
+    """What concerns all breakers together."""
+
+    metrics_collection_interval_seconds: int = whole(30, 1, 3600, "Period of the breakers' metrics.")
+    min_state_transition_interval_seconds: float = number(
+        5.0, 0, 60, "A breaker closes so long after it opened at the earliest."
+    )
+
+
+class CircuitBreakers(Table):
+    """Failing fast while something that is needed does not answer."""
+
+    default_config: Breaker = table(Breaker)
+    component_configs: Components = table(Components)
+    global_settings: AllBreakers = table(AllBreakers)
+
+
+class CompletionSend(Table):
+    """Storing results. Open: nothing more is claimed; results are kept, and stored as soon as that works again."""
+
+    failure_threshold: int = whole(5, 1, 100, _FAILURES)
+    success_threshold: int = whole(2, 1, 100, _SUCCESSES)
+    recovery_timeout_seconds: int = whole(5, 1, 300, _TIMEOUT)
+    slow_send_threshold_ms: int = whole(
+        100,
+        10,
+        10_000,
+        "A write counts as failed when it took longer than this for each of its results.",
+        advice="More than the round trip to the database and back, twice.",
+    )
+
+
+class WorkerBreakers(Table):
+    """The worker's own breakers."""
+
+    ffi_completion_send: CompletionSend = table(CompletionSend)
+
+
+class FailureStorm(Table):
+    """One step of a template failing too often, over all workers: what it is in is paused by `tasker`."""
+
+    failures: int = whole(
+        0, 0, 1_000_000, "More failed attempts of one step than this within the window are a storm. 0: never."
+    )
+    window_seconds: int = whole(600, 1, 86_400, "The window.")
+    pauses: Literal["namespace", "template", "step"] = choice(
+        "namespace", "What is paused: the namespace, which is the queue; the template; or the step alone."
+    )
+    resume_seconds: int = whole(
+        0, 0, 604_800, "The pause ends by itself after this time. 0: a person ends it with `tasker resume`."
+    )

@@ -1,0 +1,91 @@
+"""The bounded buffers between the parts of a process. Full: nothing more is taken on; domain events are dropped."""
+
+from __future__ import annotations
+
+from tasker.settings.tables.base import Table, flag, number, table, whole
+
+
+class EventPublisher(Table):
+    """Domain events on their way to their publisher."""
+
+    event_queue_buffer_size: int = whole(5000, 100, 100_000, "Events that wait at most.")
+
+
+class SaturationMetrics(Table):
+    """How full the buffers are, as metrics."""
+
+    saturation_check_interval_seconds: int = whole(30, 1, 3600, "Period of the check.")
+
+
+class OverflowPolicy(Table):
+    """What is said when a buffer fills."""
+
+    log_warning_threshold: float = number(
+        0.8, 0, 1, "Fill level, as a share of the size, from which on it is warned of."
+    )
+    metrics: SaturationMetrics = table(SaturationMetrics)
+
+
+class CommonChannels(Table):
+    """Buffers that every process has."""
+
+    event_publisher: EventPublisher = table(EventPublisher)
+    overflow_policy: OverflowPolicy = table(OverflowPolicy)
+
+
+class DomainEvents(Table):
+    """Domain events of finished steps. Full: the event is dropped, the step is unaffected."""
+
+    command_buffer_size: int = whole(
+        1000, 100, 50_000, "Events that wait at most.", advice="100 in tests, 5000 in production."
+    )
+    log_dropped_events: bool = flag(True, "Log every dropped event.")
+    shutdown_drain_timeout_ms: int = whole(5000, 100, 60_000, "How long the rest may take at the stop.")
+
+
+class HandOff(Table):
+    """Watching the way of a step to its handler."""
+
+    starvation_warning_threshold_ms: int = whole(
+        10_000, 1000, 300_000, "Warn of a step that waits longer for a thread."
+    )
+    callback_timeout_ms: int = whole(5000, 100, 60_000, "Limit of what is called after a step has ended.")
+
+
+class HandlerDispatch(Table):
+    """Running handlers."""
+
+    max_concurrent_handlers: int = whole(
+        10,
+        1,
+        10_000,
+        "Steps that a worker runs at the same time.",
+        advice="10 in tests, 50 in development, 500 in production. Blocking ones share worker.execution.threads.",
+    )
+    handler_timeout_ms: int = whole(
+        30_000,
+        1000,
+        600_000,
+        "Limit of one attempt where the template sets no timeout_seconds.",
+        advice="An asynchronous handler is cancelled; a thread cannot be stopped and keeps its place until it ends.",
+    )
+    completion_buffer_size: int = whole(
+        1000, 100, 50_000, "Results that wait to be stored before nothing more is claimed. None is ever dropped."
+    )
+
+
+class InProcessEvents(Table):
+    """Events to subscribers in the same process. A slow or failing one never holds up a step."""
+
+    broadcast_buffer_size: int = whole(2000, 100, 100_000, "Events that wait per subscriber at most.")
+    dispatch_timeout_ms: int = whole(5000, 100, 60_000, "Limit of one subscriber for one event.")
+    log_subscriber_errors: bool = flag(True, "Log what subscribers raise.")
+
+
+class WorkerChannels(Table):
+    """Buffers of a worker."""
+
+    domain_events: DomainEvents = table(DomainEvents)
+    ffi_dispatch: HandOff = table(HandOff)
+    handler_dispatch: HandlerDispatch = table(HandlerDispatch)
+    in_process_events: InProcessEvents = table(InProcessEvents)

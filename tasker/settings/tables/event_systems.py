@@ -1,0 +1,130 @@
+"""`*.event_systems.*`: how a process learns of work: by notification, by polling, or both (A-73 .. A-79)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tasker.settings.tables.base import Table, choice, flag, several, table, text, whole
+
+Mode = Literal["Hybrid", "EventDrivenOnly", "PollingOnly"]
+_MODE = (
+    "`Hybrid`: notifications, and polling below them where they may be lost; `EventDrivenOnly`: no polling while "
+    "notifications are heard; `PollingOnly`: nothing listens."
+)
+_MODE_ADVICE = "Hybrid, unless no connection for LISTEN is to be had (then PollingOnly)."
+_SYSTEM_ID = "Label of its lines in the log."
+_POLL = "Longest pause between two looks at a queue."
+_HEALTH_CHECK = "Period of the check of its own health."
+
+
+class Health(Table):
+    """When the process counts as unhealthy in hearing of work."""
+
+    enabled: bool = flag(True, "Keep count of errors.")
+    max_consecutive_errors: int = whole(10, 1, 1000, "Errors in a row; any success starts the count again.")
+    error_rate_threshold_per_minute: int = whole(20, 1, 10_000, "Errors per minute.")
+    performance_monitoring_enabled: bool = flag(True, "Measure latency.")
+
+
+class Timing(Table):
+    """Periods."""
+
+    fallback_polling_interval_seconds: int = whole(5, 1, 60, _POLL)
+    health_check_interval_seconds: int = whole(30, 1, 3600, _HEALTH_CHECK)
+
+
+class WorkerTiming(Timing):
+    """The same for a worker, which polls more often."""
+
+    fallback_polling_interval_seconds: int = whole(2, 1, 60, _POLL)
+
+
+class ReadinessTiming(Table):
+    """Periods."""
+
+    fallback_polling_interval_seconds: int = whole(5, 1, 60, "Period of the search.")
+
+
+class EventSystem(Table):
+    """What those of orchestrator and worker have in common."""
+
+    deployment_mode: Mode = choice("Hybrid", _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
+    health: Health = table(Health)
+
+
+class Orchestrator(EventSystem):
+    """How an orchestrator learns of requests, results and finalizations."""
+
+    system_id: str = text("orchestration-event-system", _SYSTEM_ID)
+    timing: Timing = table(Timing)
+
+
+class Readiness(Table):
+    """The search for what no message announced. Every process that reaches the database does it, in every mode."""
+
+    timing: ReadinessTiming = table(ReadinessTiming)
+
+
+class OrchestrationSystems(Table):
+    """The event systems of an orchestrator."""
+
+    orchestration: Orchestrator = table(Orchestrator)
+    task_readiness: Readiness = table(Readiness)
+
+
+class FallbackPoller(Table):
+    """The worker's look at its queues when nothing announces messages."""
+
+    enabled: bool = flag(True, "Poll below the notifications. False: Hybrid is EventDrivenOnly.")
+    polling_interval_ms: int = whole(
+        1000,
+        10,
+        60_000,
+        "Longest pause between two looks. Wins over timing.fallback_polling_interval_seconds where both are set.",
+    )
+    supported_namespaces: tuple[str, ...] = several(
+        (),
+        "The worker's namespaces, where its command line names none. Empty: those of its templates.",
+        variable="WORKER_NAMESPACES",
+    )
+
+
+class SeenEvents(Table):
+    """Events in the same process."""
+
+    deduplication_cache_size: int = whole(
+        10_000, 1, 1_000_000, "Events remembered, so that a doubled one is seen once."
+    )
+
+
+class Listener(Table):
+    """The connection that listens for notifications."""
+
+    connection_timeout_seconds: int = whole(
+        30, 1, 300, "Limit of the proof that notifications arrive; without it the worker polls."
+    )
+    event_timeout_seconds: int = whole(60, 1, 3600, "How often it is proven again that notifications arrive.")
+    retry_interval_seconds: int = whole(5, 1, 300, "Pause before connecting again, with jitter.")
+    max_retry_attempts: int = whole(5, 0, 100, "Failures in a row after which the log says loudly that it polls.")
+
+
+class WorkerMetadata(Table):
+    """The worker's ways to learn of steps."""
+
+    fallback_poller: FallbackPoller = table(FallbackPoller)
+    in_process_events: SeenEvents = table(SeenEvents)
+    listener: Listener = table(Listener)
+
+
+class WorkerSystem(EventSystem):
+    """How a worker learns of steps."""
+
+    system_id: str = text("worker-event-system", _SYSTEM_ID)
+    timing: WorkerTiming = table(WorkerTiming)
+    metadata: WorkerMetadata = table(WorkerMetadata)
+
+
+class WorkerSystems(Table):
+    """The event systems of a worker."""
+
+    worker: WorkerSystem = table(WorkerSystem)

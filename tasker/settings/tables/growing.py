@@ -1,0 +1,63 @@
+"""`orchestration.decision_points`, `.batch_processing`, `.dlq`: how tasks grow, and what is done with stuck ones."""
+
+from __future__ import annotations
+
+from tasker.contracts.limits import MOST_BATCHES
+from tasker.settings.tables.base import Table, flag, table, text, whole
+from tasker.settings.tables.formats import Channel
+
+
+class BatchProcessing(Table):
+    """Steps that cut their work into batches (C-60)."""
+
+    enabled: bool = flag(True, "Off: a batchable step fails.")
+    max_batches_per_step: int = whole(MOST_BATCHES, 1, 200_000, "Batches that one step may cut its work into.")
+    checkpoint_stall_minutes: int = whole(15, 1, 1440, "A worker without a checkpoint for so long counts as stalled.")
+
+
+class DecisionPoints(Table):
+    """Steps that choose what runs next (C-32)."""
+
+    enabled: bool = flag(True, "Off: a decision counts as `no_branches`.")
+    max_steps_per_decision: int = whole(100, 1, 10_000, "Steps that one decision may name.")
+    max_decision_depth: int = whole(20, 1, 100, "Decisions above each other.", advice="3 is plenty for most workflows.")
+    warn_threshold_steps: int = whole(50, 1, 10_000, "Named steps from which on it is warned of.")
+    warn_threshold_depth: int = whole(10, 1, 100, "Depth from which on it is warned of.")
+    enable_metrics: bool = flag(True, "Count decisions and what they create.")
+    enable_detailed_logging: bool = flag(False, "Log what every decision and batchable step creates.")
+
+
+class Thresholds(Table):
+    """How long a task may stay in a state. A template's own `lifecycle` wins."""
+
+    waiting_for_dependencies_minutes: int = whole(60, 1, 1440, "Minutes in `waiting_for_dependencies`.")
+    waiting_for_retry_minutes: int = whole(30, 1, 1440, "Minutes in `waiting_for_retry`.")
+    steps_in_process_minutes: int = whole(30, 1, 1440, "Minutes in `steps_in_process`.")
+    task_max_lifetime_hours: int = whole(24, 1, 168, "Hours from the creation to the end, active or not.")
+
+
+class Actions(Table):
+    """What is done with a stale task; each on its own."""
+
+    auto_transition_to_error: bool = flag(True, "End it in `error`.")
+    auto_move_to_dlq: bool = flag(True, "Put it on the list for a person to look at.")
+    emit_events: bool = flag(True, "Announce it.")
+    event_channel: Channel = text("task_staleness_detected", "The channel of the announcement.")
+
+
+class Staleness(Table):
+    """The search for tasks that do not move."""
+
+    enabled: bool = flag(True, "Search.")
+    dry_run: bool = flag(False, "Only log what would be done.")
+    batch_size: int = whole(100, 1, 10_000, "Tasks per search.")
+    detection_interval_seconds: int = whole(300, 30, 3600, "Period of the search.")
+    thresholds: Thresholds = table(Thresholds)
+    actions: Actions = table(Actions)
+
+
+class DeadLetters(Table):
+    """Tasks that need a person."""
+
+    enabled: bool = flag(True, "Off: stale and failed tasks stay where they are.")
+    staleness_detection: Staleness = table(Staleness)

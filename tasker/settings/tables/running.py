@@ -1,0 +1,83 @@
+"""`common.backoff`, `common.execution`, `common.log`, `common.sweep`, `common.task_templates`: how tasks run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tasker.settings.tables.base import Table, choice, flag, number, several, whole
+from tasker.settings.tables.formats import Pattern
+
+
+class Backoff(Table):
+    """Retries of a step whose template has no `retry` block; what a template or a handler says wins (D-82)."""
+
+    default_backoff_seconds: tuple[Annotated[int, Field(ge=1, le=86_400, strict=True)], ...] = several(
+        (1, 5, 15, 30, 60),
+        "Delay after the first, second ... failed attempt; the last one repeats. Empty: 1 s, and then growing by "
+        "backoff_multiplier.",
+    )
+    backoff_multiplier: float = number(
+        2.0,
+        1,
+        10,
+        "Factor by which exponential delays grow, also those of a `retry` block whose profile does not say it.",
+    )
+    max_backoff_seconds: int = whole(3600, 1, 3600, "No delay is longer.", advice="60 suits most handlers.")
+    jitter_enabled: bool = flag(True, "Spread delays, so that steps which failed together do not come back together.")
+    jitter_max_percentage: float = number(0.15, 0, 1, "Share of the delay that is added or taken away at most.")
+
+
+class Execution(Table):
+    """What every process that moves tasks must agree on."""
+
+    environment: Literal["test", "development", "production"] = choice(
+        "development", "The environment. When it is set, templates apply their overrides for it.", variable="TASKER_ENV"
+    )
+    on_blocked: Literal["give_up", "wait"] = choice(
+        "give_up",
+        "What becomes of a task when failed steps block all that is left: `give_up` ends it in `error`, `wait` leaves "
+        "it in `blocked_by_failures` for a person.",
+    )
+    enqueue_window: int = whole(
+        2000, 1, 1_000_000, "Steps enqueued per namespace; further ready ones are held back, so that priority counts."
+    )
+    context_limit_bytes: int = whole(4_194_304, 1024, 67_108_864, "Largest context of a task, as JSON.")
+    result_limit_bytes: int = whole(4_194_304, 1024, 67_108_864, "Largest result of a step, as JSON.")
+
+
+class Log(Table):
+    """What processes write to standard error."""
+
+    format: Literal["text", "json"] = choice(
+        "text", "Lines of text, or each a JSON object.", variable="TASKER_LOG_FORMAT"
+    )
+
+
+class Sweep(Table):
+    """When something counts as forgotten, so that the sweep repairs it. A healthy system never needs it."""
+
+    slice: int = whole(500, 1, 10_000, "Open tasks that one query looks at.")
+    hint_grace_ms: int = whole(5000, 100, 3_600_000, "Age of an enqueued step before its message is looked for.")
+    park_grace_ms: int = whole(5000, 100, 3_600_000, "Age of a stored result before somebody else processes it.")
+    idle_grace_ms: int = whole(2000, 100, 3_600_000, "How long a task may stand in a passing state.")
+    unserved_timeout_seconds: int = whole(
+        3600,
+        0,
+        31_536_000,
+        "A step fails when for so long no worker of its namespace has had its handler; 0: it waits for ever. A "
+        "namespace without any worker does not count: its steps wait.",
+    )
+    forget_workers_after_seconds: int = whole(
+        86_400, 60, 31_536_000, "How long a process that is gone is still shown by `tasker worker list`."
+    )
+
+
+class TaskTemplates(Table):
+    """Where templates are found."""
+
+    search_paths: Annotated[tuple[Pattern, ...], Field(min_length=1)] = several(
+        ("config/tasks/**/*.{yml,yaml}",),
+        "Patterns of the template files that `tasker worker` serves when its command line names none.",
+    )

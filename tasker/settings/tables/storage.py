@@ -1,0 +1,81 @@
+"""`common.database`, `common.cache`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tasker.settings.tables.base import Table, choice, flag, table, text, whole
+from tasker.settings.tables.formats import DatabaseUrl, RedisUrl
+
+
+class Pool(Table):
+    """Connections of a program that submits and reads (`App`, commands); workers and orchestrators have a fixed few."""
+
+    max_connections: int = whole(
+        25,
+        1,
+        1000,
+        "Connections at most.",
+        advice="10 in tests, 10 to 25 in development, 30 to 50 in production; the sum over all processes must stay "
+        "below the server's max_connections.",
+    )
+    min_connections: int = whole(
+        5, 0, 100, "So many connections are not closed for being idle; none is opened before it is needed."
+    )
+    acquire_timeout_seconds: int = whole(10, 1, 300, "Wait for a free connection at most so long, then an error.")
+    idle_timeout_seconds: int = whole(300, 1, 3600, "Close a connection that was idle for so long.")
+    max_lifetime_seconds: int = whole(1800, 60, 86_400, "Replace a connection after so long.")
+    slow_acquire_threshold_ms: int = whole(100, 10, 60_000, "Log a wait for a connection that took longer.")
+
+
+class Database(Table):
+    """The PostgreSQL database that holds tasks, steps and history."""
+
+    url: DatabaseUrl = text(
+        "postgresql://localhost/tasker",
+        "The database's URL. Empty: the embedded server of this machine.",
+        shortest=0,
+        variable="DATABASE_URL",
+        advice="Never write a password into a file: use ${DATABASE_URL}, or DATABASE_URL_FILE for a mounted secret.",
+    )
+    listen_url: DatabaseUrl = text(
+        "",
+        "Where to listen for notifications. Empty: at `url`.",
+        shortest=0,
+        variable="DATABASE_LISTEN_URL",
+        advice="A direct URL of the same database, when `url` leads through a pooler in transaction mode.",
+    )
+    statement_timeout_ms: int = whole(
+        30_000, 100, 3_600_000, "The server cancels a statement that takes longer; migrations may take longer."
+    )
+    connect_wait_seconds: int = whole(
+        30, 0, 3600, "How long worker and orchestrator processes wait at their start for an absent database or broker."
+    )
+    pool: Pool = table(Pool)
+
+
+class LocalCache(Table):
+    """The cache inside a process."""
+
+    max_capacity: int = whole(10_000, 1, 1_000_000, "Entries at most; the least recently used goes first.")
+
+
+class RedisCache(Table):
+    """The cache that processes share. When it fails, reads go to the database."""
+
+    url: RedisUrl = text("redis://localhost:6379", "The Redis server.", variable="REDIS_URL")
+    database: int = whole(0, 0, 15, "Number of the Redis database.")
+    max_connections: int = whole(10, 1, 500, "Connections at most.")
+    connection_timeout_seconds: int = whole(5, 1, 60, "Wait for a connection at most so long.")
+
+
+class Cache(Table):
+    """Caching of answers that are expensive to compute. Off: every read goes to the database."""
+
+    enabled: bool = flag(False, "Use a cache.")
+    backend: Literal["redis", "moka"] = choice("redis", "`redis`: shared by all processes; `moka`: in each process.")
+    default_ttl_seconds: int = whole(3600, 1, 86_400, "Lifetime of an entry that has none of its own.")
+    template_ttl_seconds: int = whole(3600, 1, 86_400, "Lifetime of a template: a change is seen everywhere after it.")
+    analytics_ttl_seconds: int = whole(60, 1, 3600, "Lifetime of an answer of the analytics.")
+    moka: LocalCache = table(LocalCache)
+    redis: RedisCache = table(RedisCache)

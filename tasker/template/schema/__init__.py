@@ -1,0 +1,1 @@
+"""JSON Schemas in templates: are they valid, and does a value fit."""

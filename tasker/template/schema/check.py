@@ -1,0 +1,183 @@
+"""JSON Schema: is a schema valid, and does a value fit it. `jsonschema` is imported only when there is a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from tasker.template.schema.dialect import MOST_WORK, TooMuchWork, begin, bounded, schema_formats, value_formats
+from tasker.template.schema.messages import SchemaProblem, message_of, places_of
+from tasker.template.schema.patterns import PatternRefused
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
+
+    from tasker.contracts.plan import Plan
+
+DATA_KEYWORDS = ("enum", "const", "default", "examples")
+"""Keywords whose values are data, where `$ref` means nothing."""
+
+NAMES_OF_PROPERTIES = (("properties",), ("patternProperties",), ("$defs",), ("definitions",), ("dependentSchemas",))
+"""Keywords whose value is a mapping from names, which are no keywords."""
+MOST_PROBLEMS = 100
+"""More than so many are not told."""
+
+__all__ = ["Problem", "check_input", "check_result", "schema_problems"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Where a value does not fit its schema (`$.items[0].sku`), and why."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+    def to_dict(self) -> dict[str, str]:
+        """The problem as plain data."""
+        return {"path": self.path, "message": self.message}
+
+
+def check_input(plan: Plan, value: Any) -> list[Problem]:
+    """Every place where a task's context does not fit the template's `input_schema`; empty when it fits."""
+    return [] if plan.input_schema is None else check_result(plan.input_schema, value)
+
+
+def check_result(schema: Mapping[str, Any], value: Any, most_work: int = MOST_WORK) -> list[Problem]:
+    """The places where a value, such as a handler's result, does not fit the schema; empty when it fits.
+
+    They are all up to `MOST_PROBLEMS`. A check that takes more than `most_work` steps is given up: a problem, too.
+    """
+    begin(most_work)
+    try:
+        errors = list(islice(_validator(schema).iter_errors(value), MOST_PROBLEMS + 1))
+        problems = [problem for error in errors[:MOST_PROBLEMS] for problem in _problems(error)]
+    except Exception as error:
+        return [Problem("$", f"the schema cannot be used: {_why_unusable(error)}")]
+    if len(errors) > MOST_PROBLEMS:
+        problems.append(Problem("$", f"there are more problems than these {MOST_PROBLEMS}"))
+    return sorted(dict.fromkeys(problems), key=lambda problem: problem.path)
+
+
+def _why_unusable(error: Exception) -> str:
+    from referencing.exceptions import Unresolvable
+
+    if isinstance(error, Unresolvable):
+        target = f"#{error.ref}" if error.ref.startswith("/") else error.ref
+        return f"it refers to `{target}`, which does not exist"
+    if isinstance(error, RecursionError):
+        return "it refers to itself without end"
+    if isinstance(error, (PatternRefused, TooMuchWork)):
+        return str(error)
+    raise error
+
+
+def schema_problems(schema: Mapping[str, Any]) -> list[SchemaProblem]:
+    """Every place inside a schema that makes it invalid."""
+    from jsonschema.validators import validator_for
+
+    unknown: Any = None
+    dialect = validator_for(schema, default=unknown) if "$schema" in schema else _default_dialect()
+    if dialect is unknown:
+        return [SchemaProblem(("$schema",), f"`{schema['$schema']}` is not a dialect of JSON Schema that Tasker knows")]
+    meta = dialect(dialect.META_SCHEMA, format_checker=schema_formats(dialect))
+    errors = [_best(error) for error in meta.iter_errors(schema)]
+    invalid = [SchemaProblem(tuple(error.absolute_path), message_of(error)) for error in errors]
+    return list(dict.fromkeys(invalid)) or list(_broken_references(schema, schema, ())) or list(_unusable(schema))
+
+
+def _default_dialect() -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator
+
+
+def _validator(schema: Mapping[str, Any]) -> Validator:
+    from jsonschema.validators import validator_for
+
+    # An explicit registry: without one, jsonschema would fetch remote references over the network.
+    dialect = validator_for(schema, default=_default_dialect())
+    # Without `$schema`: a reference to the top would go on in the dialect that it names, which has no bounds.
+    plain = {key: value for key, value in schema.items() if key != "$schema"}
+    made: Validator = bounded(dialect)(plain, registry=_registry(), format_checker=value_formats(dialect))
+    return made
+
+
+def _registry() -> Any:
+    """The schemas of JSON Schema itself, and nothing else."""
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+    return REGISTRY
+
+
+def _problems(error: ValidationError) -> Iterator[Problem]:
+    for path, message in places_of(_best(error)):
+        yield Problem(path, message)
+
+
+def _best(error: ValidationError) -> ValidationError:
+    """Inside an `anyOf` or `oneOf`, the error of the alternative that the value is nearest to."""
+    from jsonschema.exceptions import best_match
+
+    best = best_match([error]) or error
+    words = [inner for inner in best.context or () if inner.validator == "enum" and isinstance(best.instance, str)]
+    return words[0] if words else best
+
+
+def _broken_references(part: Any, schema: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[SchemaProblem]:
+    if isinstance(part, Mapping):
+        reference = part.get("$ref")
+        if isinstance(reference, str) and not _resolves(reference, schema):
+            yield SchemaProblem((*path, "$ref"), f"`{reference}` refers to nothing in this schema")
+        for key, value in part.items():
+            yield from _broken_references(value, schema, (*path, key)) if key not in DATA_KEYWORDS else ()
+    elif isinstance(part, list):
+        for index, value in enumerate(part):
+            yield from _broken_references(value, schema, (*path, index))
+
+
+def _unusable(schema: Mapping[str, Any]) -> Iterator[SchemaProblem]:
+    """What is valid and cannot be checked here within bounds."""
+    found = {path[-1]: path for path in reversed(list(_keywords(schema, ())))}
+    if "patternProperties" in found and (path := found.get("unevaluatedProperties")):
+        reason = (
+            "`unevaluatedProperties` cannot be used in a schema with `patternProperties`: use `additionalProperties`"
+        )
+        yield SchemaProblem(path, reason)
+    yield from (
+        SchemaProblem(path, "only the top of a schema names its dialect")
+        for path in _keywords(schema, ())
+        if path[-1] == "$schema" and len(path) > 1
+    )
+
+
+def _keywords(part: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(part, list):
+        for index, value in enumerate(part):
+            yield from _keywords(value, (*path, index))
+    elif isinstance(part, Mapping):
+        names = path[-1:] in NAMES_OF_PROPERTIES and path[-2:-1] not in NAMES_OF_PROPERTIES
+        for key, value in part.items():
+            if not names:
+                yield (*path, key)
+            if names or key not in DATA_KEYWORDS:
+                yield from _keywords(value, (*path, key))
+
+
+def _resolves(reference: str, schema: Mapping[str, Any]) -> bool:
+    from referencing import Resource
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    root = Resource.from_contents(schema, default_specification=DRAFT202012)
+    base = str(schema.get("$id", ""))
+    try:
+        _registry().with_resource(base, root).resolver(base).lookup(reference)
+    except Unresolvable:
+        return False
+    return True

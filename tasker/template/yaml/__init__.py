@@ -1,0 +1,1 @@
+"""YAML text to plain values that know their place in the file."""

@@ -1,0 +1,165 @@
+"""YAML nodes to `Node`: values by YAML 1.2, duplicate keys, odd keys, aliases and braces checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from typing import Any
+
+from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from yaml.nodes import Node as YamlNode
+
+from tasker.template.diagnostics import Place, Report
+from tasker.template.yaml.loader import COLLECTION, MAX_DEPTH, PLAIN, QUOTED
+from tasker.template.yaml.nodes import BROKEN, Entry, Node
+from tasker.template.yaml.scalars import CORE_TAGS, BadScalar, resolve_plain, resolve_tagged
+
+UNQUOTED_BRACES = "an unquoted `{{` starts a YAML mapping"
+QUOTE_BRACES = 'put the value in quotes: "{{ ... }}"'
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+MAX_VALUES = 200_000
+"""Values in one document, aliases counted as often as they are used."""
+
+
+class Converter:
+    """Converts one document. A value that cannot be used becomes `BROKEN` and is reported once.
+
+    `placeholders` are line and column of values that could not be read and have been reported.
+    """
+
+    def __init__(self, report: Report, placeholders: Container[tuple[int, int]] = ()) -> None:
+        self._report = report
+        self._placeholders = placeholders
+        self._done: dict[int, tuple[Node, int, int]] = {}
+        self._open: set[int] = set()
+        self._count = 0
+        self._level = 0
+        self._deepest = 0
+
+    def convert(self, node: YamlNode) -> Node:
+        """The node with everything below it."""
+        if isinstance(node, ScalarNode):
+            return self._counted(node)
+        known = self._done.get(id(node))
+        if known:
+            return self._used_again(node, *known)
+        if id(node) in self._open:
+            return self._broken("T006", "the alias contains itself", node, "repeat the value instead of the alias")
+        self._open.add(id(node))
+        result = self._measured(node)
+        self._open.discard(id(node))
+        return result
+
+    def _counted(self, node: ScalarNode) -> Node:
+        """A scalar holds nothing, so an alias of one is converted like any other."""
+        self._count += 1
+        self._deepest = max(self._deepest, self._level + 1)
+        return self._scalar(node)
+
+    def _measured(self, node: YamlNode) -> Node:
+        """Convert a node and remember how many values it holds and how many levels, for its aliases."""
+        count, deepest = self._count, self._deepest
+        self._count += 1
+        self._level += 1
+        self._deepest = self._level
+        result = self._convert_new(node)
+        self._done[id(node)] = (result, self._count - count, self._deepest - self._level + 1)
+        self._level -= 1
+        self._deepest = max(deepest, self._deepest)
+        return result
+
+    def _used_again(self, node: YamlNode, result: Node, size: int, height: int) -> Node:
+        self._count += size
+        self._deepest = max(self._deepest, self._level + height)
+        if self._count > MAX_VALUES:
+            return self._broken("T007", f"the aliases unfold to more than {MAX_VALUES} values", node)
+        if self._level + height > MAX_DEPTH:
+            return self._broken("T007", f"the aliases unfold to more than {MAX_DEPTH} levels", node)
+        return result
+
+    def _convert_new(self, node: YamlNode) -> Node:
+        if node.tag != COLLECTION and CORE_TAGS.get(node.tag) not in ("map", "seq"):
+            return self._unknown_tag(node)
+        if isinstance(node, SequenceNode):
+            return Node([self.convert(item) for item in node.value], place_of(node))
+        assert isinstance(node, MappingNode)
+        return self._mapping(node)
+
+    def _scalar(self, node: ScalarNode) -> Node:
+        place = place_of(node)
+        if place[:2] in self._placeholders:
+            return Node(BROKEN, place)
+        if node.tag not in (PLAIN, QUOTED) and CORE_TAGS.get(node.tag) in (None, "map", "seq"):
+            return self._unknown_tag(node)
+        try:
+            return Node(_scalar_value(node), place, node.value)
+        except BadScalar as error:
+            return self._broken("T009", str(error), node, error.hint)
+
+    def _unknown_tag(self, node: YamlNode) -> Node:
+        return self._broken("T008", f"the tag `{node.tag}` has no meaning in a template", node, "remove the tag")
+
+    def _mapping(self, node: MappingNode) -> Node:
+        if _is_braces(node):
+            return self._broken("T004", UNQUOTED_BRACES, node, QUOTE_BRACES)
+        entries: dict[str, Entry] = {}
+        merged: list[Node] = []
+        for key, value in node.value:
+            if key.tag == PLAIN and key.value == "<<":
+                merged.append(self.convert(value))
+            else:
+                self._entry(key, value, entries)
+        for source in merged:
+            self._merge(source, entries)
+        return Node(entries, place_of(node))
+
+    def _entry(self, key: YamlNode, value: YamlNode, entries: dict[str, Entry]) -> None:
+        name = self.convert(key)
+        converted = self.convert(value)
+        if name.broken:
+            return
+        if not isinstance(name.value, str):
+            self._bad_key(name)
+        elif name.value in entries:
+            hint = f"it is first in line {entries[name.value].key.line}"
+            self._report.add("T003", f"the key `{name.value}` stands here twice", name.place, hint)
+        else:
+            entries[name.value] = Entry(name.place, converted)
+
+    def _bad_key(self, key: Node) -> None:
+        hint = f'write it in quotes: "{key.text}"' if key.text else "use a text as the key"
+        self._report.add("T005", "a key must be text", key.place, hint)
+
+    def _merge(self, source: Node, entries: dict[str, Entry]) -> None:
+        for part in source.value if isinstance(source.value, list) else [source]:
+            if isinstance(part.value, dict):
+                for key, entry in part.value.items():
+                    entries.setdefault(key, entry)
+            elif not part.broken:
+                self._report.add("T022", "`<<` merges mappings only", part.place)
+
+    def _broken(self, code: str, message: str, node: YamlNode, hint: str | None = None) -> Node:
+        place = place_of(node)
+        self._report.add(code, message, place, hint)
+        return Node(BROKEN, place)
+
+
+def place_of(node: YamlNode) -> Place:
+    """Where the node starts, and its length on that line; block collections have length 1."""
+    start, end = node.start_mark, node.end_mark
+    same_line = start.line == end.line and end.column > start.column
+    return Place(start.line + 1, start.column + 1, end.column - start.column if same_line else 1)
+
+
+def _is_braces(node: MappingNode) -> bool:
+    return bool(node.flow_style) and any(isinstance(key, MappingNode) for key, _ in node.value)
+
+
+def _scalar_value(node: ScalarNode) -> Any:
+    if node.tag == PLAIN:
+        value = resolve_plain(node.value)
+    else:
+        value = node.value if node.tag == QUOTED else resolve_tagged(node.value, node.tag)
+    if isinstance(value, str) and UNSTORABLE.search(value):
+        raise BadScalar("the text holds a NUL character or half of a surrogate pair", "PostgreSQL cannot store it")
+    return value
