@@ -141,5 +141,5 @@ def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE
 def _read(folder: Path, pattern: str, suffix: str) -> tuple[Script, ...]:
     return tuple(
         Script(f"{folder.name}/{path.name.removesuffix(suffix)}", path.read_text(encoding="utf-8"))
-        for path in sorted(folder.glob(pattern))
+        for path in sorted(folder.rglob(pattern), key=lambda path: path.name)
     )
