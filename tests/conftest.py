@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,6 +24,7 @@ from tasker.db import migrate
 from tasker.db.embedded import EmbeddedServer
 from tasker.messaging import load_backend
 from tests.support import brokers
+from tests.support.run_folder import run_folder
 from tests.support.second_server import THROWN_AWAY, programs, second_server
 
 VARIABLE = "TASKER_TEST_DATABASE_URL"
@@ -88,33 +88,30 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def embedded_folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """One folder for all processes of this test run."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if hasattr(request.config, "workerinput") else base) / "postgres"
+def servers_folder() -> Iterator[Path]:
+    """One folder for the servers of this test run; removed when its last process leaves it."""
+    with run_folder(os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))) as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def embedded_folder(servers_folder: Path) -> Path:
+    """Where the embedded server's data are."""
+    return servers_folder / "embedded"
 
 
 @pytest.fixture(scope="session", params=SERVERS)
-def server(request: pytest.FixtureRequest, embedded_folder: Path) -> Iterator[Server]:
-    """Each server in turn. Ours are stopped and removed when the last test process leaves them."""
-    start = _embedded if request.param == "embedded" else _second
-    with start(embedded_folder) as url, ThreadPoolExecutor(max_workers=1) as cleaner:
-        yield Server(request.param, url, cleaner)
-
-
-@contextmanager
-def _embedded(folder: Path) -> Iterator[str]:
-    embedded = EmbeddedServer.start(folder, settings=THROWN_AWAY, linger_seconds=1)
-    yield urlsplit(embedded.url)._replace(path="/postgres").geturl()
-    if embedded.stop():
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _second(_folder: Path) -> AbstractContextManager[str]:
-    if SECOND_URL:
-        return nullcontext(SECOND_URL)
-    assert SECOND_PROGRAMS
-    return second_server(os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid())), SECOND_PROGRAMS)
+def server(request: pytest.FixtureRequest, servers_folder: Path, embedded_folder: Path) -> Iterator[Server]:
+    """Each server in turn."""
+    with ThreadPoolExecutor(max_workers=1) as cleaner:
+        if request.param == "embedded":
+            embedded = EmbeddedServer.start(embedded_folder, settings=THROWN_AWAY, linger_seconds=1)
+            yield Server("embedded", urlsplit(embedded.url)._replace(path="/postgres").geturl(), cleaner)
+            embedded.stop()
+        else:
+            assert SECOND_URL or SECOND_PROGRAMS
+            url = SECOND_URL or second_server(servers_folder, SECOND_PROGRAMS)
+            yield Server("server", url, cleaner)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.errors import DatabaseUnavailable
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
+from tasker.messaging.service import MessagingService
 from tasker.services.engine.exchange import Advanced, Caller, Result
 from tests.integration.deployment.ears import eventually, plan, runs, runtime_of, settings
 
@@ -171,8 +172,20 @@ async def test_a_stop_waits_for_the_answer_of_a_claim_that_is_under_way(database
     assert ("first", "in_progress", 1) not in states
 
 
-async def test_a_stop_lets_the_look_at_parked_results_end_so_that_no_message_stays_hidden(database_url: str) -> None:
+async def test_a_stop_lets_the_look_at_parked_results_end_so_that_no_message_stays_hidden(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looking, may_go_on = asyncio.Event(), asyncio.Event()
+    original = MessagingService.receive_step_results
+
+    async def slow_receive(*args: Any) -> Any:
+        messages = await original(*args)
+        if messages:
+            looking.set()
+            await may_go_on.wait()
+        return messages
+
+    monkeypatch.setattr(MessagingService, "receive_step_results", slow_receive)
 
     async def work(context: Any) -> dict[str, Any]:
         return {"done": True}
@@ -183,17 +196,6 @@ async def test_a_stop_lets_the_look_at_parked_results_end_so_that_no_message_sta
     async with tasker.App(database_url, registry=registry, settings=chosen, configuration=UNCONFIGURED) as app:
         runtime = runtime_of(app)
         await runtime.serve("ears")
-        messaging = app.messaging
-        original = messaging.receive_step_results
-
-        async def slow_receive(*args: Any) -> Any:
-            messages = await original(*args)
-            if messages:
-                looking.set()
-                await may_go_on.wait()
-            return messages
-
-        messaging.receive_step_results = slow_receive  # type: ignore[method-assign]
         await app.submit(plan())
         await asyncio.wait_for(looking.wait(), 60)
         stopping = asyncio.create_task(runtime.stop())

@@ -99,7 +99,7 @@ def reading(lab: Lab, file: str, name: str, **params: Any) -> Callable[[str], Ca
     ("file", "name", "params"),
     [
         ("tasks", "report", {}),
-        ("tasks", "progress", {"since": None}),
+        ("tasks", "progress", {"since": None, "results_queue": "worker_results"}),
         ("tasks", "history", {}),
         ("client", "steps", {"step": None}),
     ],

@@ -91,5 +91,5 @@ async def test_between_two_slices_sleepers_are_woken_and_then_what_is_due_is_pro
     engine.meanwhile = meanwhile
     await under_test.sweep()
 
-    assert engine.noted[:3] == [("find", []), ("due", [lab.two.worker]), ("find", [])]
+    assert engine.noted[:3] == [("find", []), ("due", [f"@{lab.namespace}"]), ("find", [])]
     assert {name for name, _ in engine.noted[3:]} == {"find"}, "nothing else was due"
