@@ -158,7 +158,8 @@ def test_a_mistake_in_the_command_has_exit_code_2(arguments: tuple[str, ...], sa
 
 
 @pytest.mark.parametrize("url", ["", " "])
-def test_an_empty_database_url_is_refused(folder: Path, url: str) -> None:
+def test_an_empty_database_url_is_refused(folder: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
     result = invoke("run", folder, "--database-url", url)
     assert (result.exit_code, "--database-url is empty" in result.stderr) == (2, True)
     assert not Path(".tasker").exists()
