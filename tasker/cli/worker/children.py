@@ -55,6 +55,12 @@ def wait_for_end(child: subprocess.Popen[bytes], until: float) -> None:
         child.wait()
 
 
+def code_of(child: subprocess.Popen[bytes]) -> int:
+    """The exit code of a child that has ended after it was told to; 0 also if it was still starting then, and could not
+    listen: it had nothing to give back."""
+    return 0 if child.returncode == -signal.SIGTERM else abs(int(child.returncode or 0))
+
+
 def _outlive_hangups() -> None:
     """Until the command listens to SIGHUP itself, which is passed on to every child, it must not end it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

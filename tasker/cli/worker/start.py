@@ -18,7 +18,15 @@ import click
 
 from tasker.app.configured import UNCONFIGURED
 from tasker.cli.options import Database, database_options
-from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, TIED, end_with_parent, start_child, wait_for_end
+from tasker.cli.worker.children import (
+    KILL_SECONDS,
+    RESTART_SECONDS,
+    TIED,
+    code_of,
+    end_with_parent,
+    start_child,
+    wait_for_end,
+)
 from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
 from tasker.errors import TaskerError
 from tasker.process.stopping import stopping_signals
@@ -146,7 +154,7 @@ def _supervise(processes: int, database_url: str | None, stop_limit: float) -> i
             for child in children:
                 wait_for_end(child, until)
         time.sleep(LOOK_SECONDS)
-    return MISTAKE if mistaken else max(abs(int(child.returncode or 0)) for child in children)
+    return MISTAKE if mistaken else max(code_of(child) for child in children)
 
 
 def _pass_on(number: int, children: Sequence[subprocess.Popen[bytes]]) -> None:
