@@ -78,7 +78,6 @@ class LoopWatchdog:
             self._stalled_since = None
 
     def _warn(self, now: float) -> None:
-        self.stalls += 1
         self._stalled_since = self._turned
         frame = sys._current_frames().get(self._loop_thread)
         stack = "".join(traceback.format_stack(frame)) if frame else ""
@@ -88,6 +87,7 @@ class LoopWatchdog:
             self._who(),
             stack.rstrip(),
         )
+        self.stalls += 1
 
     def _who(self) -> str:
         return f" by {name}" if (name := self._running()) else ""
