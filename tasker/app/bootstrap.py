@@ -30,7 +30,7 @@ DEFAULT_DATABASE = DatabaseSettings()
 
 
 @dataclass(slots=True)
-class Ground:
+class Resources:
     """What everything stands on: the database's URL, the messaging service, and the server if it is ours."""
 
     url: str
@@ -79,7 +79,7 @@ def prepare(
     breakers: Breakers | None = None,
     database: DatabaseSettings = DEFAULT_DATABASE,
     waits: bool = False,
-) -> Ground:
+) -> Resources:
     """Start or join the embedded server unless a URL is given, and bring the schema up to date.
 
     `backend_settings` are those of the messaging backend, `breakers` and `database` those of the process. With `waits`
@@ -96,7 +96,7 @@ def prepare(
     database_url = with_statement_timeout(database_url, database.statement_timeout_ms)
     chosen = load_backend(backend, {"channel": DatabaseChannel(database_url), **(backend_settings or {})})
     _upgrade(database_url, _scripts(chosen), database.connect_wait_seconds if waits else 0.0)
-    return Ground(database_url, MessagingService(_guarded(with_faults(chosen), breakers), names), server)
+    return Resources(database_url, MessagingService(_guarded(with_faults(chosen), breakers), names), server)
 
 
 def _upgrade(url: str, scripts: Sequence[tuple[str, str]], wait_seconds: float) -> None:

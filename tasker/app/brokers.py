@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tasker.app.bootstrap import Ground, prepare
+from tasker.app.bootstrap import Resources, prepare
 from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
@@ -17,7 +17,7 @@ from tasker.services.engine.calls import Engine
 @asynccontextmanager
 async def provider(
     configuration: Configured, backend: str, data_dir: Path | None = None
-) -> AsyncGenerator[tuple[Ground, Connection]]:
+) -> AsyncGenerator[tuple[Resources, Connection]]:
     """An open provider with the configuration's settings for it, and a connection to the database.
 
     Raises `UsageError` for `memory`, and what `prepare` and opening the provider raise.
@@ -27,7 +27,7 @@ async def provider(
             "the memory backend lives inside one process; nothing of it can be reached from here",
             hint="name a provider that processes share: pgmq, rabbitmq, redis or nats",
         )
-    ground = prepare(
+    resources = prepare(
         configuration.database_url,
         backend=backend,
         data_dir=data_dir,
@@ -35,18 +35,18 @@ async def provider(
         backend_settings=configuration.backend_settings.get(backend),
         database=configuration.database,
     )
-    connection = Connection(ground.url, name="tasker broker")
+    connection = Connection(resources.url, name="tasker broker")
     try:
-        await ground.messaging.open()
-        yield ground, connection
+        await resources.messaging.open()
+        yield resources, connection
     finally:
         await connection.close()
-        await ground.messaging.close()
-        ground.close()
+        await resources.messaging.close()
+        resources.close()
 
 
 @asynccontextmanager
 async def migration(configuration: Configured, to: str, data_dir: Path | None = None) -> AsyncGenerator[Migration]:
     """A migration to that provider. Raises like `provider`."""
-    async with provider(configuration, to, data_dir) as (ground, connection):
-        yield Migration(Engine(connection, ground.messaging))
+    async with provider(configuration, to, data_dir) as (resources, connection):
+        yield Migration(Engine(connection, resources.messaging))

@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from tasker.app.after_commit import AfterCommit
-from tasker.app.bootstrap import Ground, prepare
-from tasker.app.callers import Callers
+from tasker.app.bootstrap import Resources, prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
 from tasker.app.runtime import Runtime
+from tasker.app.services import Services
 from tasker.app.target_plans import TargetPlans
 from tasker.app.waiting import Waiters
 from tasker.contracts.messaging import BackendSettings
@@ -88,7 +88,7 @@ class App:
 
     async def start(self) -> None:
         """Connect, bring the schema up to date and start working."""
-        self._ground: Ground = prepare(
+        self._resources: Resources = prepare(
             self._configuration.database_url,
             backend=self._backend,
             data_dir=self._data_dir,
@@ -97,9 +97,9 @@ class App:
             breakers=self.breakers,
             database=self._configuration.database,
         )
-        await self._ground.open()
+        await self._resources.open()
         limits, breaker = self._depth_limits, self.breakers.database
-        made = Callers(self._ground, self._settings, self._sweeps, self._configuration, limits, breaker)
+        made = Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker)
         self._connection, self._engine = made.connection, made.engine
         self.tasks, self.views, self.plans = made.tasks, made.views, made.plans
         self.steps, self.pauses, self.workers, self.checks = made.steps, made.pauses, made.workers, made.checks
@@ -108,12 +108,12 @@ class App:
         self.registry: HandlerRegistry = self._registry or load_handlers(self._sources, self._configuration.importable)
         self._targets = TargetPlans(self.registry, self.plans)
         self._waiters = Waiters(self._connection.watch, watches=self._work)
-        self._after_commit = AfterCommit(self._connection, self._ground.messaging, self._wake)
+        self._after_commit = AfterCommit(self._connection, self._resources.messaging, self._wake)
         self._runtime: Runtime | None = None
         if self._work:
             self._runtime = Runtime(
-                self._ground.url,
-                self._ground.messaging,
+                self._resources.url,
+                self._resources.messaging,
                 self.registry,
                 [],
                 settings=self._settings,
@@ -123,7 +123,7 @@ class App:
                 on_finished=self._ended,
                 on_elsewhere=lambda task: self._waiters.look_again(),
             )
-            if self._ground.server is not None:
+            if self._resources.server is not None:
                 await end_dead_leases(self._engine)
             await self._runtime.start()
 
@@ -133,8 +133,8 @@ class App:
         await self._waiters.close()
         await self._after_commit.close()
         await self._connection.close()
-        await self._ground.messaging.close()
-        self._ground.close()
+        await self._resources.messaging.close()
+        self._resources.close()
 
     async def stop_working(self, grace_seconds: float = 10.0) -> None:
         """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
@@ -144,12 +144,12 @@ class App:
     @property
     def database_url(self) -> str:
         """The database in use."""
-        return self._ground.url
+        return self._resources.url
 
     @property
     def messaging(self) -> MessagingService:
         """The messaging service in use."""
-        return self._ground.messaging
+        return self._resources.messaging
 
     @property
     def runtime(self) -> Runtime | None:
@@ -230,7 +230,7 @@ class App:
         if self._engine.transactional:  # made in the caller's transaction, others would wait for the queue
             await self.messaging.ensure_namespace(plan.namespace)
         send = None if self._engine.transactional else self._after_commit.send
-        submission = CallerSubmission(self._submitter.drafts, self._ground.messaging.backend, send=send)
+        submission = CallerSubmission(self._submitter.drafts, self._resources.messaging.backend, send=send)
         return lambda transaction, lock_timeout: submission.submit(
             transaction, plan, request, lock_timeout=lock_timeout
         )

@@ -22,14 +22,14 @@ from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.orchestration.upkeep import Upkeep
 from tasker.process.health import process_health
-from tasker.process.heartbeat import Presence, Registration
+from tasker.process.heartbeat import Heartbeat, Registration
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.listening.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
-from tasker.process.supervisor import Parts
+from tasker.process.supervisor import Supervisor
 from tasker.process.system import SystemClock, new_task_uuid, new_uuid
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore
 from tasker.services.pressure import Admission
 from tasker.services.submission import CONTEXT_LIMIT_BYTES, Drafts
@@ -82,7 +82,7 @@ class Orchestrator:
         clock = SystemClock()
         self.breakers = breakers or Breakers(clock)
         self.events = EventSystem(events, messaging.capabilities, clock, random, self._look_again)
-        self._registry = Presence(
+        self._registry = Heartbeat(
             upkeep, Registration(self.identity, settings.lease_ms, "orchestrator", backend=messaging.provider_name())
         )
         store = PlanStore(self._connections[0], retry)
@@ -110,28 +110,30 @@ class Orchestrator:
             on_turn=self.pauses.told,
             sweep_seconds=(sweeps or SweepSettings()).interval_ms / 1000,
         )
-        self._parts = Parts()
+        self._supervisor = Supervisor()
 
     async def start(self) -> None:
         """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
-        if not self._parts.running:
+        if not self._supervisor.running:
             await self._messaging.ensure_orchestration_queues()
             heard = notifications(self._messaging, self._connections[1], self._url, ORCHESTRATOR_CHANNELS, self._heard)
             followers = self.events.follow([heard, *orchestration_news(self._messaging, self._wake_actors)])
             actors = [actor.run for actor in self._actors]
-            self._parts.start([self._registry.run, self.pauses.run, *actors, self.upkeep.run, self._watch, *followers])
+            self._supervisor.start(
+                [self._registry.run, self.pauses.run, *actors, self.upkeep.run, self._watch, *followers]
+            )
 
     async def stop(self) -> None:
         """End after what is under way: no message stays hidden. May be called twice."""
         await asyncio.gather(*(actor.drain() for actor in self._actors))
-        await self._parts.stop()
+        await self._supervisor.stop()
         await self._registry.leave()
         for connection in self._connections:
             await connection.close()
 
     def health(self) -> Health:
         """How the process does: its ears, breakers and parts (B-7)."""
-        return process_health(self.events.health(), self.breakers.health(), self._parts.recent_crashes())
+        return process_health(self.events.health(), self.breakers.health(), self._supervisor.recent_crashes())
 
     async def _watch(self) -> None:
         await self.events.watch(self.health)
@@ -148,7 +150,7 @@ class Orchestrator:
         for actor in self._actors:
             actor.wake()
 
-    def _advanced(self, advanced: Advanced) -> None:
+    def _advanced(self, advanced: AdvanceResult) -> None:
         if advanced.retry_in_ms is not None:
             self.upkeep.due_in(advanced.retry_in_ms)
         if advanced.sent:

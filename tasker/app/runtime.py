@@ -36,11 +36,11 @@ from tasker.process.listening.event_system import EventSystem
 from tasker.process.listening.following import PAUSES_CHANNEL, WORKER_CHANNELS, notifications, result_news, step_news
 from tasker.process.releasing import give_back, release_held
 from tasker.process.stopping import GIVE_BACK_SECONDS
-from tasker.process.supervisor import Part, Parts
+from tasker.process.supervisor import Part, Supervisor
 from tasker.process.system import SystemClock, new_uuid
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import Advanced
+from tasker.services.engine.exchange import AdvanceResult
 from tasker.services.engine.plans import PlanStore
 
 FENCED = "fenced"
@@ -77,7 +77,7 @@ class Runtime:
         self._on_finished, self._on_elsewhere = on_finished, on_elsewhere
         self._clock = SystemClock()
         self.breakers = breakers or Breakers(self._clock)
-        self._parts = Parts(lambda: self._upkeep.suspect())  # perhaps in the middle of a claim
+        self._supervisor = Supervisor(lambda: self._upkeep.suspect())  # perhaps in the middle of a claim
         self._connections = {name: Connection(url, name=f"tasker {name}") for name in ("claim", "result", "upkeep")}
         claims, results, upkeep = (
             Engine(connection, messaging, self.settings.rules) for connection in self._connections.values()
@@ -141,14 +141,14 @@ class Runtime:
 
     async def start(self) -> None:
         """Register the worker and begin to work. Raises `DatabaseUnavailable`."""
-        if not self._parts.running:
+        if not self._supervisor.running:
             await self._begin()
 
     async def _begin(self) -> None:
         parts = await self._parts_to_run()  # first: when the broker is away, nobody is registered for nothing
         await self._register("start")
         self._lease = keep_lease(self._url, self._clock, self.worker, self._fenced)
-        self._parts.start(parts)
+        self._supervisor.start(parts)
 
     async def _parts_to_run(self) -> list[Part]:
         parts: list[Part] = [self._collector.run, self._claimer.run, self._upkeep.run, self._watch]
@@ -168,11 +168,11 @@ class Runtime:
         """Take work of this namespace too, and of handlers that were loaded since the last call."""
         if namespace not in self.namespaces:
             self.namespaces.append(namespace)
-            if self._parts.running:
-                self._parts.start(self.events.follow(step_news(self._messaging, [namespace], self._claimer.wake)))
+            if self._supervisor.running:
+                self._supervisor.start(self.events.follow(step_news(self._messaging, [namespace], self._claimer.wake)))
         elif self._registered_revision == self._registry.revision:
             return
-        if self._parts.running:
+        if self._supervisor.running:
             await self._register("serve")
             self._claimer.wake()
 
@@ -199,7 +199,7 @@ class Runtime:
     def health(self) -> Health:
         """How the process does: its ears, breakers and parts, and whether it takes on steps (B-7)."""
         held = [reason for reason in (BREAKER, BUFFER, FENCED) if self.worker.slots.is_held(reason)]
-        return process_health(self.events.health(), self.breakers.health(), self._parts.recent_crashes(), held)
+        return process_health(self.events.health(), self.breakers.health(), self._supervisor.recent_crashes(), held)
 
     async def _watch(self) -> None:
         await self.events.watch(self.health)
@@ -210,7 +210,7 @@ class Runtime:
 
     async def stop(self, grace_seconds: float = 10.0) -> None:
         """Claim nothing more, let running steps end within the grace, give the rest back, store the results."""
-        if self._stopped or not self._parts.running:
+        if self._stopped or not self._supervisor.running:
             return
         self._stopped = True
         self.worker.slots.close()
@@ -233,7 +233,7 @@ class Runtime:
             await asyncio.sleep(0)
 
     async def _end(self) -> None:
-        await self._parts.stop()
+        await self._supervisor.stop()
         if self._lease:
             await asyncio.to_thread(self._lease.stop)
         await self._tell_registry("stop")
@@ -260,7 +260,7 @@ class Runtime:
                 self.worker.stop_task(payload)
             self._on_elsewhere(payload)
 
-    def _advanced(self, advanced: Advanced) -> None:
+    def _advanced(self, advanced: AdvanceResult) -> None:
         if advanced.retry_in_ms is not None:
             self._upkeep.due_in(advanced.retry_in_ms)
         if advanced.sent:
@@ -276,7 +276,7 @@ class Runtime:
 
     async def _release_held(self, namespace_ids: Sequence[int], slots: int) -> Answer:
         answer = await release_held(self._upkeep_engine, self.worker.caller(slots), namespace_ids)
-        advanced = Advanced()
+        advanced = AdvanceResult()
         advanced.add({**answer, "claims": None})
         self._advanced(advanced)
         return answer
@@ -286,11 +286,11 @@ class Runtime:
         self.worker.slots.hold(FENCED, level=logging.DEBUG)  # told where it gives up
         self.worker.stop_steps([step for step, _ in self.worker.held()])
         if not self._stopped:
-            self._parts.start([self._restart])
+            self._supervisor.start([self._restart])
 
     async def _restart(self) -> None:
         if self._lease:
-            await give_up(self.worker, self._parts, self._lease, self._upkeep_engine)
+            await give_up(self.worker, self._supervisor, self._lease, self._upkeep_engine)
         self.worker.identity = new_uuid()
         await self._begin()
         self.worker.slots.lift(FENCED)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tasker.app.awaited_broker import open_broker
-from tasker.app.bootstrap import Ground, prepare
+from tasker.app.bootstrap import Resources, prepare
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.orchestrator import Orchestrator
 from tasker.app.reloading import Hangups, Reloading
@@ -77,8 +77,8 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     """
     _refuse_memory(service)
     breakers = Breakers(SystemClock(), service.configuration.breakers)
-    ground = _ground(service, breakers)
-    runtime = await _worker(service, ground, breakers)
+    resources = _resources(service, breakers)
+    runtime = await _worker(service, resources, breakers)
 
     class Graceful:
         start = staticmethod(runtime.start)
@@ -93,7 +93,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
         runtime.events.change(found.worker.events)
         breakers.change(found.breakers)
 
-    await _serve(Graceful(), service, ground, title, ready, change, connections=WORKER)
+    await _serve(Graceful(), service, resources, title, ready, change, connections=WORKER)
 
 
 async def _stop_worker(runtime: Runtime, grace_seconds: float) -> None:
@@ -122,11 +122,11 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
     """Run an orchestrator until SIGTERM or SIGINT; a second signal ends the process at once."""
     _refuse_memory(service)
     breakers = Breakers(SystemClock(), service.configuration.breakers)
-    ground = _ground(service, breakers)
+    resources = _resources(service, breakers)
     limits = service.configuration
     orchestrator = Orchestrator(
-        ground.url,
-        ground.messaging,
+        resources.url,
+        resources.messaging,
         settings=limits.worker,
         sweeps=limits.sweeps,
         events=limits.orchestrator_events,
@@ -141,10 +141,10 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         orchestrator.events.change(found.orchestrator_events)
         breakers.change(found.breakers)
 
-    await _serve(orchestrator, service, ground, title, ready, change, connections=ORCHESTRATOR)
+    await _serve(orchestrator, service, resources, title, ready, change, connections=ORCHESTRATOR)
 
 
-def _ground(service: Service, breakers: Breakers) -> Ground:
+def _resources(service: Service, breakers: Breakers) -> Resources:
     chosen = service.configuration
     with interrupted_at_once():
         return prepare(
@@ -159,10 +159,10 @@ def _ground(service: Service, breakers: Breakers) -> Ground:
         )
 
 
-async def _worker(service: Service, ground: Ground, breakers: Breakers) -> Runtime:
+async def _worker(service: Service, resources: Resources, breakers: Breakers) -> Runtime:
     registry = load_handlers(service.handlers, service.configuration.importable)
     wait_seconds = service.configuration.database.connect_wait_seconds
-    connection = Patient(Connection(ground.url, name="tasker register"), ground.url, wait_seconds)
+    connection = Patient(Connection(resources.url, name="tasker register"), resources.url, wait_seconds)
     plans = PlanStore(connection, service.configuration.retry)
     found = await register_served(
         service.configuration,
@@ -177,8 +177,8 @@ async def _worker(service: Service, ground: Ground, breakers: Breakers) -> Runti
     if service.shutdown_seconds is None:  # who gives it by hand knows what it cuts off
         tell_short_grace(found.plans, service.stop_limit)
     return Runtime(
-        ground.url,
-        ground.messaging,
+        resources.url,
+        resources.messaging,
         registry,
         found.namespaces,
         settings=settings,
@@ -191,7 +191,7 @@ async def _worker(service: Service, ground: Ground, breakers: Breakers) -> Runti
 async def _serve(
     server: Server,
     service: Service,
-    ground: Ground,
+    resources: Resources,
     title: str,
     ready: Callable[[str], None],
     change: Callable[[Configured], None],
@@ -204,21 +204,21 @@ async def _serve(
         wait_seconds = service.configuration.database.connect_wait_seconds
         longest = max(service.stop_limit, service.configuration.worker.lease_ms / 1000)
         with interpreter_watched(longest):  # until its lease is over it may still bring what it did
-            if await stop.interrupted(open_broker(ground.messaging, wait_seconds)):
+            if await stop.interrupted(open_broker(resources.messaging, wait_seconds)):
                 return
-            ground.guard()
+            resources.guard()
             where, hint = "the database and the broker", "see whether they run"
             if await stop.interrupted(with_servers(where, wait_seconds, hint, server.start)):
                 return
             ready(title)
             together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
-            await tell_capacity(ground.url, purposes_of(connections, ground.messaging), together)
+            await tell_capacity(resources.url, purposes_of(connections, resources.messaging), together)
             await stop.asked()
             _log.info("stopping %s", title)
             await server.stop()
     finally:
-        await ground.messaging.close()
-        ground.close()
+        await resources.messaging.close()
+        resources.close()
 
 
 def _refuse_memory(service: Service) -> None:

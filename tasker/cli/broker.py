@@ -56,10 +56,10 @@ async def _follow(chosen: Configured, database: Database, form: str, watch: bool
     from tasker.app.brokers import provider
     from tasker.services.brokers import broker_report
 
-    async with provider(chosen, chosen.backend, database.data_dir) as (ground, connection):
+    async with provider(chosen, chosen.backend, database.data_dir) as (resources, connection):
         while True:
             try:
-                _show(await broker_report(ground.messaging, connection), form)
+                _show(await broker_report(resources.messaging, connection), form)
             except (DatabaseError, MessagingError) as error:
                 if not watch:
                     raise
@@ -148,8 +148,8 @@ async def _migrate(
             echo(f"would be sent to {to}: {_waiting(await moving.waiting())}")
             await _tell_processes(moving, old)
         elif drain:
-            async with provider(chosen, old, database.data_dir) as (ground, _):
-                removed = await moving.drain(ground.messaging)
+            async with provider(chosen, old, database.data_dir) as (resources, _):
+                removed = await moving.drain(resources.messaging)
             for queue, stats in removed.items():
                 echo(f"removed from {old}: {queue} ({counted(stats.depth, 'message')})")
             echo(f"nothing is left on {old}; everything that waits has a message on {to}")

@@ -15,7 +15,7 @@ from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.hearing import Hearing, Rest
+from tasker.services.engine.polling import Poller, PollPolicy
 
 BACKOFF_SECONDS = 0.2
 
@@ -23,7 +23,7 @@ BACKOFF_SECONDS = 0.2
 class Claimer:
     """Claims steps of `namespaces` (a list that may grow) for a worker until it is told to stop.
 
-    `hearing` says how long to wait without an announcement; `release(namespace_ids, slots)` moves held steps into the
+    `policy` says how long to wait without an announcement; `release(namespace_ids, slots)` moves held steps into the
     queue when there is room and answers like a claim.
     """
 
@@ -32,7 +32,7 @@ class Claimer:
         engine: Engine,
         worker: Worker,
         namespaces: Sequence[str],
-        hearing: Hearing,
+        policy: PollPolicy,
         random: Random,
         release: Callable[[Sequence[int], int], Awaitable[Answer]],
         *,
@@ -40,8 +40,8 @@ class Claimer:
     ) -> None:
         self._engine, self._worker, self._random, self._release = engine, worker, random, release
         self._on_lost = on_lost
-        self._namespaces, self._hearing = namespaces, hearing
-        self._rest = Rest(hearing, random)
+        self._namespaces, self._policy = namespaces, policy
+        self._poller = Poller(policy, random)
         self._draining = False
         self._asleep = False
         self._up_since = 0.0
@@ -49,24 +49,24 @@ class Claimer:
 
     def wake(self) -> None:
         """There may be work."""
-        self._rest.wake()
+        self._poller.wake()
 
     def start_over(self) -> None:
         """Nothing was heard for a while: there may be work, and a fail-over may have lost the mark."""
         self._asleep = False
-        self._rest.wake()
+        self._poller.wake()
 
     def drain(self) -> None:
         """Claim nothing more."""
         self._draining = True
-        self._rest.wake()
+        self._poller.wake()
 
     async def run(self) -> None:
         """Claim until `drain`."""
         self._asleep = False  # the mark is the incarnation's, which may be a new one
         while not self._draining:
             await self._worker.slots.wait_free()
-            self._rest.clear()
+            self._poller.clear()
             try:
                 if not await self._look():
                     await self._sleep()
@@ -82,12 +82,12 @@ class Claimer:
         """One look at the queue. True when something was there, so that looking again pays."""
         if not self._takes:
             return False
-        with self._hearing.look(polled=polled) as look:
-            look.found = await self._take()
-        if look.found and self._asleep and self._is_up():
+        with self._policy.poll(polled=polled) as poll:
+            poll.found = await self._take()
+        if poll.found and self._asleep and self._is_up():
             self._asleep = False
             await self._mark("wake")
-        return look.found > 0
+        return poll.found > 0
 
     def _is_up(self) -> bool:
         """It is busy for longer than a moment, or can take nothing more: waking it is of no use."""
@@ -132,7 +132,7 @@ class Claimer:
 
         Without a free slot there is nothing to wait for here: what is announced then is looked for when one is free.
         """
-        self._rest.begin()
+        self._poller.begin()
         if self._takes and not self._asleep:
             await self._mark("sleep")
             self._asleep = True
@@ -144,7 +144,7 @@ class Claimer:
 
     async def _wait(self) -> bool:
         """The next pause. True when it was ended by an announcement."""
-        woken = await self._rest.wait()
+        woken = await self._poller.wait()
         self._up_since = asyncio.get_running_loop().time()
         return woken
 

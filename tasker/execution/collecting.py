@@ -16,7 +16,7 @@ from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import Fill
 from tasker.resilience.guard import SlowCalls
-from tasker.services.engine.exchange import Advanced, Result, ResultSink
+from tasker.services.engine.exchange import AdvanceResult, Result, ResultSink
 
 Release = Callable[[list[GivenBack]], Awaitable[None]]
 BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
@@ -43,7 +43,7 @@ class Collector:
         release: Release,
         breaker: SlowCalls,
         *,
-        on_advanced: Callable[[Advanced], None],
+        on_advanced: Callable[[AdvanceResult], None],
         on_lost: Callable[[], None],
     ) -> None:
         self.worker: Worker | None = None
@@ -152,7 +152,7 @@ class Collector:
         if advanced.claims:
             await worker.accept({}, advanced.claims)
 
-    async def _watched(self, worker: Worker, batch: list[Result], again: list[Result], slots: int) -> Advanced:
+    async def _watched(self, worker: Worker, batch: list[Result], again: list[Result], slots: int) -> AdvanceResult:
         """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time."""
         guard, began = self._breaker.guard, self._breaker.now()
         permit = guard.should_allow()
@@ -166,9 +166,9 @@ class Collector:
             self._breaker.record_success(permit, (self._breaker.now() - began) / (len(batch) + len(again)))
         return advanced
 
-    async def _process(self, worker: Worker, batch: list[Result], again: list[Result], slots: int) -> Advanced:
+    async def _process(self, worker: Worker, batch: list[Result], again: list[Result], slots: int) -> AdvanceResult:
         """New results skip tasks that others hold; those that had to wait once now wait in the queue for the lock."""
-        advanced = Advanced()
+        advanced = AdvanceResult()
         if again:
             advanced = await self._sink.process(again, worker.caller(slots))
         if batch:
@@ -176,7 +176,7 @@ class Collector:
             advanced = _merged(advanced, more)
         return advanced
 
-    def _finish(self, worker: Worker, results: list[Result], advanced: Advanced) -> None:
+    def _finish(self, worker: Worker, results: list[Result], advanced: AdvanceResult) -> None:
         waiting = {result.outcome.claim.step_uuid for result in advanced.again}
         self._again += advanced.again
         worker.let_go([r.outcome.claim for r in results if r.outcome.claim.step_uuid not in waiting])
@@ -220,7 +220,7 @@ def _cut(results: list[Result], most: int) -> tuple[list[Result], list[Result]]:
     return results[:most], results[most:]
 
 
-def _merged(first: Advanced, second: Advanced) -> Advanced:
+def _merged(first: AdvanceResult, second: AdvanceResult) -> AdvanceResult:
     second.claims = first.claims + second.claims
     second.finished |= first.finished
     second.again = first.again + second.again

@@ -10,8 +10,8 @@ from typing import Protocol
 from tasker.contracts.clock import Random
 from tasker.db.pace import growing_pause
 from tasker.errors import DatabaseError, MessagingError
-from tasker.services.engine.exchange import Advanced, Caller
-from tasker.services.engine.hearing import Hearing, Rest
+from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.polling import Poller, PollPolicy
 
 FAILED_SECONDS = 0.5
 LONGEST_FAILED_SECONDS = 10.0
@@ -23,7 +23,7 @@ DRAIN_SECONDS = 3.0
 class Inbox(Protocol):
     """What an actor does with the messages of its queue."""
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
         """Take up to `limit` messages and deal with them; how many there were, and what came of it."""
         ...
 
@@ -35,7 +35,7 @@ class Inbox(Protocol):
 class QueueActor:
     """Deals with the messages of one queue until drained or cancelled (B-21, B-28).
 
-    `caller` says who this process is, `hearing` how long to wait without an announcement; `on_advanced` sees every
+    `caller` says who this process is, `policy` how long to wait without an announcement; `on_advanced` sees every
     answer; `batch` is how many messages it takes at a time at most.
     """
 
@@ -43,35 +43,35 @@ class QueueActor:
         self,
         inbox: Inbox,
         caller: Callable[[], Caller],
-        hearing: Hearing,
+        policy: PollPolicy,
         random: Random,
         *,
-        on_advanced: Callable[[Advanced], None],
+        on_advanced: Callable[[AdvanceResult], None],
         batch: int = 500,
     ) -> None:
-        self._inbox, self._caller, self._hearing = inbox, caller, hearing
+        self._inbox, self._caller, self._policy = inbox, caller, policy
         self._on_advanced, self._batch = on_advanced, batch
-        self._rest, self._random = Rest(hearing, random), random
+        self._poller, self._random = Poller(policy, random), random
         self._looking = asyncio.Lock()
         self._draining = False
 
     def wake(self) -> None:
         """There may be messages."""
-        self._rest.wake()
+        self._poller.wake()
 
     async def drain(self) -> None:
-        """Look no more; return when the look under way has ended, or after `DRAIN_SECONDS`."""
+        """Poll no more; return when the poll under way has ended, or after `DRAIN_SECONDS`."""
         self._draining = True
-        self._rest.wake()
+        self._poller.wake()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS), self._looking:
                 pass
 
     async def run(self) -> None:
-        """Look, deal with what is there, look again; wait when there is nothing. Until `drain`."""
+        """Poll, deal with what is there, poll again; wait when there is nothing. Until `drain`."""
         polled, failures = False, 0
         while not self._draining:
-            self._rest.clear()
+            self._poller.clear()
             try:
                 async with self._looking:
                     found = await self._look(polled)
@@ -83,11 +83,11 @@ class QueueActor:
                 continue
             failures = 0
             if found:
-                self._rest.begin()
-            polled = not found and not await self._rest.wait(self._inbox.longest_pause())
+                self._poller.begin()
+            polled = not found and not await self._poller.wait(self._inbox.longest_pause())
 
     async def _look(self, polled: bool) -> int:
-        with self._hearing.look(polled=polled) as look:
-            look.found, advanced = await self._inbox.receive(self._caller(), self._batch)
+        with self._policy.poll(polled=polled) as poll:
+            poll.found, advanced = await self._inbox.receive(self._caller(), self._batch)
             self._on_advanced(advanced)
-        return look.found
+        return poll.found

@@ -17,7 +17,7 @@ from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.graph import plan_growth
 from tasker.services.engine.plans import PlanStore
 
@@ -34,7 +34,7 @@ _log = logging.getLogger("tasker.orchestration")
 class Ended:
     """What became of parked steps, by their identifiers; one in no set had moved on before."""
 
-    advanced: Advanced = field(default_factory=Advanced)
+    advanced: AdvanceResult = field(default_factory=AdvanceResult)
     done: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
     """Still parked: somebody keeps the task, its graph keeps changing, its template cannot be read here, or ending it

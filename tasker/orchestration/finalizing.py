@@ -12,7 +12,7 @@ from tasker.errors import DatabaseError, TaskerError, TaskNotFound
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.task_requests import finalization_of
 
 _log = logging.getLogger("tasker.orchestration")
@@ -35,13 +35,13 @@ class Finalizations:
         """Seconds until messages of a crashed process are visible again."""
         return self._engine.rules.hidden_seconds
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
         """Take up to `limit` messages and evaluate their tasks; how many messages there were.
 
         What names no task, and what the database refuses, is set aside. Raises `DatabaseError`, after which the
         messages come again.
         """
-        messages, advanced = await self._receptions.take(limit), Advanced()
+        messages, advanced = await self._receptions.take(limit), AdvanceResult()
         parts = apart(messages)
         try:
             while parts:
@@ -52,7 +52,7 @@ class Finalizations:
             raise
         return len(messages), advanced
 
-    async def _evaluate(self, messages: Sequence[QueuedMessage], advanced: Advanced) -> None:
+    async def _evaluate(self, messages: Sequence[QueuedMessage], advanced: AdvanceResult) -> None:
         asked = await self._asked(messages)
 
         async def settle(tasks: Sequence[str]) -> None:

@@ -25,7 +25,7 @@ from tasker.orchestration.receptions import Receptions, apart, came_too_often
 from tasker.orchestration.results import Processor, not_storable
 from tasker.resilience.outage import level_of
 from tasker.services.engine.calls import UNKNOWN_STEP, Engine, log_unknown
-from tasker.services.engine.exchange import Advanced, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
 
 LATER_SECONDS = 2.0
@@ -39,13 +39,13 @@ class Parking:
     def __init__(self, engine: Engine, random: Random) -> None:
         self._engine, self._random = engine, random
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
         """Store and park the results, then tell the orchestrators. Raises `DatabaseUnavailable`."""
-        advanced = Advanced()
+        advanced = AdvanceResult()
         await self._park(results, caller, advanced)
         return advanced
 
-    async def _park(self, results: Sequence[Result], caller: Caller, advanced: Advanced) -> None:
+    async def _park(self, results: Sequence[Result], caller: Caller, advanced: AdvanceResult) -> None:
         async def park(part: Sequence[Result]) -> None:
             changes = [self._change(result) for result in part]
             answer = await self._engine.call("park", f'{{"worker":"{caller.worker}","items":{items_text(changes)}}}')
@@ -56,7 +56,7 @@ class Parking:
 
         await halved(results, park, lambda result, error: self._refuse(result, caller, advanced, error))
 
-    async def _refuse(self, result: Result, caller: Caller, advanced: Advanced, error: DataRefused) -> None:
+    async def _refuse(self, result: Result, caller: Caller, advanced: AdvanceResult, error: DataRefused) -> None:
         """What the database does not store is parked as a failure (rule 5)."""
         if (failure := not_storable(result, error)) is not None:
             await self._park([failure], caller, advanced)
@@ -87,13 +87,13 @@ class ParkedResults:
         """Seconds until messages that were put off, or those of a crashed process, are visible again."""
         return LATER_SECONDS if self._put_off else self._engine.rules.hidden_seconds
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
         """Take messages of the results queue and end their steps; how many messages there were.
 
         What points to no step is set aside (RT-49); what cannot be ended now comes again after `LATER_SECONDS`. A step
         over which each process ended fails. Raises `DatabaseError`, after which all messages come again.
         """
-        messages, advanced = await self._receptions.take(limit), Advanced()
+        messages, advanced = await self._receptions.take(limit), AdvanceResult()
         parts, later = apart(messages), False
         try:
             while parts:
@@ -105,7 +105,7 @@ class ParkedResults:
         self._put_off = later or (self._put_off and not messages)
         return len(messages), advanced
 
-    async def _end_of(self, messages: Sequence[QueuedMessage], caller: Caller, advanced: Advanced) -> bool:
+    async def _end_of(self, messages: Sequence[QueuedMessage], caller: Caller, advanced: AdvanceResult) -> bool:
         """End the steps of these messages and settle them; True when some come again later."""
         pointed = [(message, await self._step_of(message)) for message in messages]
         worn = {step for message, step in pointed if step and came_too_often(message)}

@@ -18,7 +18,7 @@ from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.pressure import Admission
 from tasker.services.submission import Draft, Drafts
@@ -65,16 +65,16 @@ class TaskRequests:
         remaining = self._not_before - self._clock.monotonic()
         return remaining if remaining > 0 else self._engine.rules.hidden_seconds
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
         """Take up to `limit` messages and create their tasks; how many messages there were.
 
         Takes none for a while after a namespace was full. Raises `DatabaseError`, after which the messages come again.
         """
         if self._clock.monotonic() < self._not_before:
-            return 0, Advanced()
+            return 0, AdvanceResult()
         messages = await self._receptions.take(limit)
         self._open = {message.message_id: message for message in messages}
-        advanced = Advanced()
+        advanced = AdvanceResult()
         try:
             for part in apart(messages):
                 for (name, _), asked in (await self._decoded(part)).items():
@@ -105,7 +105,7 @@ class TaskRequests:
         return found
 
     async def _create_of(
-        self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequest]], advanced: Advanced
+        self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequest]], advanced: AdvanceResult
     ) -> None:
         """All requests for one template."""
         messages = [message for message, _ in requests]
@@ -138,7 +138,7 @@ class TaskRequests:
                 await self._refuse(message, error)
         return found
 
-    async def _create(self, template: Registered, asked: Sequence[Asked], advanced: Advanced) -> None:
+    async def _create(self, template: Registered, asked: Sequence[Asked], advanced: AdvanceResult) -> None:
         """One transaction, unless the database refuses values (rule 5)."""
 
         async def create(part: Sequence[Asked]) -> None:

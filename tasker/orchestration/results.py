@@ -16,7 +16,7 @@ from tasker.orchestration.changes import Change, change_of, items_text
 from tasker.orchestration.expansion import expands, plan_expansion
 from tasker.orchestration.halving import halved
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import Advanced, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -31,13 +31,13 @@ class Processor:
         self._engine = engine
         self._random = random
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
         """Store the results, hand up to `caller.slots` ready steps back.
 
         With `wait` False, results of tasks that somebody else is changing come back in `again`. Raises
         `DatabaseUnavailable`; the whole batch may then be brought again.
         """
-        advanced = Advanced()
+        advanced = AdvanceResult()
         plain = [result for result in results if not expands(result.plan, result.outcome)]
         if plain:
             await self._write(plain, caller, advanced, wait)
@@ -46,7 +46,7 @@ class Processor:
                 await self._expand(result, caller, advanced, wait)
         return advanced
 
-    async def _write(self, results: Sequence[Result], caller: Caller, advanced: Advanced, wait: bool) -> None:
+    async def _write(self, results: Sequence[Result], caller: Caller, advanced: AdvanceResult, wait: bool) -> None:
         async def write(part: Sequence[Result]) -> None:
             changes = [self._change(result) for result in part]
             answer = await self.bring(changes, caller, caller.slots - len(advanced.claims), wait)
@@ -56,7 +56,7 @@ class Processor:
 
         await halved(results, write, lambda result, error: self._refuse(result, caller, advanced, error))
 
-    async def _refuse(self, result: Result, caller: Caller, advanced: Advanced, error: DataRefused) -> None:
+    async def _refuse(self, result: Result, caller: Caller, advanced: AdvanceResult, error: DataRefused) -> None:
         """What the database does not store fails its step (rule 5)."""
         advanced.refused[result.outcome.claim.step_uuid] = Verdict.NOT_STORABLE
         if (failure := not_storable(result, error)) is not None:
@@ -96,7 +96,7 @@ class Processor:
                 raise
             return await self.apply(changes, caller, slots=slots, wait=False, repairs=repairs)
 
-    async def _expand(self, result: Result, caller: Caller, advanced: Advanced, wait: bool) -> None:
+    async def _expand(self, result: Result, caller: Caller, advanced: AdvanceResult, wait: bool) -> None:
         """Expansions go one by one, in calls of their own, planned again when the graph has changed (rule 8)."""
         for _ in range(MAX_REPLANS):
             change = await plan_expansion(self._engine, result.plan, result.outcome, result.text or "null")
@@ -110,7 +110,9 @@ class Processor:
                 return
         advanced.again.append(result)
 
-    def _judge(self, answer: Answer, changes: Sequence[Change], results: Sequence[Result], advanced: Advanced) -> None:
+    def _judge(
+        self, answer: Answer, changes: Sequence[Change], results: Sequence[Result], advanced: AdvanceResult
+    ) -> None:
         advanced.add(answer)
         verdicts: Mapping[str, str] = answer.get("verdicts") or {}
         for result in results if verdicts else ():

@@ -25,7 +25,7 @@ from tasker.orchestration.results import Processor
 from tasker.orchestration.storms import StormSettings, StormWatch
 from tasker.resilience.outage import level_of
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore
 
 Found = Mapping[str, Any]
@@ -73,13 +73,13 @@ class Sweeper:
 
     async def sweep(
         self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None
-    ) -> tuple[Counter[str], Advanced]:
+    ) -> tuple[Counter[str], AdvanceResult]:
         """One pass over all open tasks, and a look for failure storms; the repairs by kind, and what they answered.
 
         `between` is called after each slice of tasks. What was repaired is logged, also when the rest fails.
         """
         repairs: Counter[str] = Counter()
-        advanced = Advanced()
+        advanced = AdvanceResult()
         taken: list[Found] = []
         try:
             await self._pass(caller, between, repairs, advanced, taken)
@@ -95,7 +95,7 @@ class Sweeper:
         caller: Caller,
         between: Callable[[], Awaitable[None]] | None,
         repairs: Counter[str],
-        advanced: Advanced,
+        advanced: AdvanceResult,
         taken: list[Found],
     ) -> None:
         last: str | None = None
@@ -112,7 +112,7 @@ class Sweeper:
                 break
         repairs.update(await self._mend(advanced))
 
-    async def _mend(self, advanced: Advanced) -> Mapping[str, int]:
+    async def _mend(self, advanced: AdvanceResult) -> Mapping[str, int]:
         """Repair what no slice of open tasks shows; the repairs by kind, counted by the database."""
         try:
             answer = await self._engine.call("mend", {"every_ms": self._settings.mend_ms})
@@ -133,9 +133,9 @@ class Sweeper:
         rows = await self._engine.connection.execute(query("sessions", "end_frozen"), {})
         return int(rows[0][0])
 
-    async def apply(self, changes: Sequence[Change], caller: Caller) -> Advanced:
+    async def apply(self, changes: Sequence[Change], caller: Caller) -> AdvanceResult:
         """Bring changes to the engine, skipping tasks that others hold."""
-        advanced = Advanced()
+        advanced = AdvanceResult()
         await self._apply(changes, caller, advanced)
         return advanced
 
@@ -153,7 +153,7 @@ class Sweeper:
         }
 
     async def _repair(
-        self, found: Found, caller: Caller, repairs: Counter[str], advanced: Advanced, taken: list[Found]
+        self, found: Found, caller: Caller, repairs: Counter[str], advanced: AdvanceResult, taken: list[Found]
     ) -> None:
         orphans = found.get("orphans", ())
         kinds = {
@@ -172,7 +172,7 @@ class Sweeper:
         repairs["hint_lost"] += await self._hint(found.get("unhinted", ()), advanced)
         repairs["not_finished"] += await self._settle(found.get("unfinished", ()), advanced)
 
-    async def _end_parked(self, steps: Sequence[str], caller: Caller, advanced: Advanced) -> int:
+    async def _end_parked(self, steps: Sequence[str], caller: Caller, advanced: AdvanceResult) -> int:
         try:
             ended = await self._parked.end(steps, caller, "result_message_lost", wait=False)
         except (LockTimeout, StatementTimeout) as error:
@@ -181,7 +181,7 @@ class Sweeper:
         advanced.join(ended.advanced)
         return len(ended.done)
 
-    async def _settle(self, unfinished: Sequence[str], advanced: Advanced) -> int:
+    async def _settle(self, unfinished: Sequence[str], advanced: AdvanceResult) -> int:
         settled = 0
 
         async def settle(tasks: Sequence[str]) -> None:
@@ -202,7 +202,7 @@ class Sweeper:
         return lost_change(orphan, plan.steps[orphan["ordinal"]], self._random.random())
 
     async def _apply(
-        self, changes: Sequence[Change], caller: Caller, advanced: Advanced, repairs: str | None = None
+        self, changes: Sequence[Change], caller: Caller, advanced: AdvanceResult, repairs: str | None = None
     ) -> set[str]:
         """The steps that were changed; the engine refuses what is out of date, and the rest goes on without what the
         database refuses (rule 5)."""
@@ -220,7 +220,7 @@ class Sweeper:
         await halved(changes, write, _refused)
         return done
 
-    async def _hint(self, rows: Sequence[Found], advanced: Advanced) -> int:
+    async def _hint(self, rows: Sequence[Found], advanced: AdvanceResult) -> int:
         """Send hints again for enqueued steps that have none.
 
         Where hints lie for so long, whoever sleeps is woken all the same: the announcement may have been lost.
@@ -236,7 +236,7 @@ class Sweeper:
                 _log.log(level_of(error), "hints_not_looked_for namespace=%s reason=%s", namespace, error)
         return repaired
 
-    async def _hint_again(self, namespace: str, tokens: Mapping[str, int], advanced: Advanced) -> int:
+    async def _hint_again(self, namespace: str, tokens: Mapping[str, int], advanced: AdvanceResult) -> int:
         steps = await self._engine.missing_hints(namespace, list(tokens))
         if not steps:
             return 0

@@ -18,7 +18,7 @@ from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.resilience.guard import Guard
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 
 HESITATION_SECONDS = 0.02
 """The first pause when retries are due in tasks that others hold; it doubles until there is progress."""
@@ -60,7 +60,7 @@ class Upkeep:
         random: Random,
         *,
         breaker: Guard,
-        on_advanced: Callable[[Advanced], None],
+        on_advanced: Callable[[AdvanceResult], None],
         on_turn: Callable[[Answer], None] = lambda _: None,
         sweep_seconds: float = 5.0,
         poll_seconds: float = 1.0,
@@ -214,7 +214,7 @@ class Upkeep:
         self._suspect = bool(unknown)
 
     def _advanced(self, answer: Answer) -> None:
-        advanced = Advanced()
+        advanced = AdvanceResult()
         advanced.add(answer)
         self._on_advanced(advanced)
 

@@ -50,7 +50,7 @@ class Registration:
         }
 
 
-class Presence:
+class Heartbeat:
     """Keeps a process that holds no steps in the registry: it beats every third of its lease (H-47, H-48).
 
     A process that holds steps has a `LeaseKeeper` instead, with a thread of its own.

@@ -14,7 +14,7 @@ from tasker.errors import DatabaseUnavailable
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.worker import Worker
 from tasker.process.heartbeat import Registration
-from tasker.process.supervisor import Parts
+from tasker.process.supervisor import Supervisor
 from tasker.services.engine.calls import Engine
 
 GIVE_UP_SECONDS = 5.0
@@ -38,7 +38,7 @@ def keep_lease(url: str, clock: Clock, worker: Worker, on_fenced: Callable[[], N
     return keeper
 
 
-async def give_up(worker: Worker, parts: Parts, lease: LeaseKeeper, engine: Engine) -> None:
+async def give_up(worker: Worker, supervisor: Supervisor, lease: LeaseKeeper, engine: Engine) -> None:
     """End this incarnation, whose lease was lost: nothing of it is left, and the registry knows.
 
     Raises `DatabaseUnavailable`; it may be called again.
@@ -48,7 +48,7 @@ async def give_up(worker: Worker, parts: Parts, lease: LeaseKeeper, engine: Engi
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(GIVE_UP_SECONDS):
             await worker.drain()
-    if not await parts.stop():
+    if not await supervisor.stop():
         raise DatabaseUnavailable(f"worker {worker.identity} cannot begin anew while a part of it hangs")
     await asyncio.to_thread(lease.stop)
     worker.inputs.clear()

@@ -17,7 +17,7 @@ MINUTE = 60.0
 _log = logging.getLogger("tasker.process")
 
 
-class Parts:
+class Supervisor:
     """Supervised tasks. `crashes` counts restarts by part; `on_crash` hears of each, and of each for an outage."""
 
     def __init__(self, on_crash: Callable[[], None] = lambda: None) -> None:

@@ -54,7 +54,7 @@ class Pressure:
 
 
 @dataclass(slots=True)
-class Look:
+class Reading:
     """What was seen last, and what this process has added since."""
 
     at: float
@@ -68,7 +68,7 @@ class Admission:
     def __init__(self, engine: Engine, clock: Clock, limits: DepthLimits) -> None:
         self._engine, self._clock, self._limits = engine, clock, limits
         self._rates: dict[str, DrainRate] = {}
-        self._looks: dict[str, Look] = {}
+        self._looks: dict[str, Reading] = {}
         self.refused: Counter[str] = Counter()
         """Refusals by namespace."""
         self.overflows: Counter[str] = Counter()
@@ -78,7 +78,7 @@ class Admission:
         """How the namespace stands now, and whether it takes new work."""
         found = await self._look(namespace)
         before = self._looks.get(namespace)
-        self._looks[namespace] = Look(self._clock.monotonic(), found)
+        self._looks[namespace] = Reading(self._clock.monotonic(), found)
         self._tell(found, before.found.level if before else Level.NORMAL)
         return found
 

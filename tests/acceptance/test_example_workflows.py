@@ -37,7 +37,7 @@ async def app(module_database_url: str, request: pytest.FixtureRequest) -> Async
     ) as running:
         yield running
         await running.stop_working()
-        await brokers.remove_queues(running._ground.messaging, settings)
+        await brokers.remove_queues(running._resources.messaging, settings)
     with psycopg.connect(module_database_url) as connection:
         assert connection.execute("select kind, repaired from tasker.repairs").fetchall() == []
 

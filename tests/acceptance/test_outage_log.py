@@ -70,8 +70,8 @@ async def test_a_database_that_is_away_for_longer_than_the_lease_is_told_once_an
     (workflow / "go").touch()
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(tasker.App(database.server.url, configuration=CONFIGURED, sweeps=SWEEPS))
-        ground = prepare(database.server.url)
-        orchestrator = Orchestrator(ground.url, ground.messaging, settings=WORKER, sweeps=SWEEPS, events=EVENTS)
+        resources = prepare(database.server.url)
+        orchestrator = Orchestrator(resources.url, resources.messaging, settings=WORKER, sweeps=SWEEPS, events=EVENTS)
         await orchestrator.start()
         await app.run(workflow, {"before": True})
         runtime = app.runtime
@@ -89,7 +89,7 @@ async def test_a_database_that_is_away_for_longer_than_the_lease_is_told_once_an
         await until_closed(app, app.breakers.database)
         report = await app.run(workflow, {"after": True})
         await orchestrator.stop()
-        await ground.messaging.close()
+        await resources.messaging.close()
     assert report.status == "complete"
     assert told(caplog) == ["database_unreachable", "database_reconnected"]
     assert_no_alarm(caplog)

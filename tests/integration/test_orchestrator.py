@@ -38,17 +38,17 @@ BROKERS = [name for name in brokers.ENGINE_BACKENDS if name not in ("pgmq", "mem
 async def orchestrating(
     url: str, backend: str = "pgmq", settings: Any = None, *, rules: Rules = DEFAULT_RULES, **options: Any
 ) -> AsyncIterator[Orchestrator]:
-    ground = prepare(url, backend=backend, backend_settings=settings)
-    await ground.messaging.open()
-    orchestrator = Orchestrator(url, ground.messaging, settings=WorkerSettings(lease_ms=300, rules=rules), **options)
+    resources = prepare(url, backend=backend, backend_settings=settings)
+    await resources.messaging.open()
+    orchestrator = Orchestrator(url, resources.messaging, settings=WorkerSettings(lease_ms=300, rules=rules), **options)
     await orchestrator.start()
     try:
         yield orchestrator
     finally:
         await orchestrator.stop()
         if settings:
-            await brokers.remove_queues(ground.messaging, settings)
-        await ground.messaging.close()
+            await brokers.remove_queues(resources.messaging, settings)
+        await resources.messaging.close()
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:

@@ -24,7 +24,7 @@ from tasker.lifecycle.deployment import (
 )
 from tasker.process.listening.listener import Listener, Source
 from tasker.process.supervisor import Part
-from tasker.services.engine.hearing import Look
+from tasker.services.engine.polling import Poll
 
 _log = logging.getLogger("tasker.events")
 
@@ -98,17 +98,17 @@ class EventSystem:
         return max(lost, key=lambda each: each.state.failures, default=None)
 
     @contextmanager
-    def look(self, *, polled: bool) -> Iterator[Look]:
+    def poll(self, *, polled: bool) -> Iterator[Poll]:
         """Count one look at a queue."""
-        look, began = Look(), self._clock.monotonic()
+        poll, began = Poll(), self._clock.monotonic()
         try:
-            yield look
+            yield poll
         except (DatabaseError, MessagingError):
             self._tally.look_failed(self._clock.monotonic())
             raise
         now = self._clock.monotonic()
         seconds = now - began if self.settings.performance_monitoring_enabled else None
-        self._tally.succeeded(now, found=look.found > 0, polled=polled, seconds=seconds)
+        self._tally.succeeded(now, found=poll.found > 0, polled=polled, seconds=seconds)
 
     def statistics(self) -> EventSystemStatistics:
         """What has come of it since the start (B-5)."""

@@ -44,7 +44,7 @@ class Caller:
 
 
 @dataclass(slots=True)
-class Advanced:
+class AdvanceResult:
     """What a write answered: claims handed over, tasks that ended, results to bring again, refusals by step."""
 
     claims: list[dict[str, Any]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Advanced:
         for namespace, count in (answer.get("sent") or {}).items():
             self.sent[namespace] = self.sent.get(namespace, 0) + count
 
-    def join(self, more: Advanced) -> None:
+    def join(self, more: AdvanceResult) -> None:
         """Take in claims, ended tasks and sent hints of another write."""
         self.add({"claims": more.claims, "finished": more.finished, "sent": more.sent})
 
@@ -72,6 +72,6 @@ class Advanced:
 class ResultSink(Protocol):
     """Takes results and hands back what the caller can run next."""
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
         """Store the results. Raises `DatabaseUnavailable`: all of them may be brought again."""
         ...

@@ -17,7 +17,7 @@ from tasker.errors import DatabaseUnavailable
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
-from tasker.services.engine.exchange import Advanced, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tests.integration.deployment.ears import eventually, plan, runs, runtime_of, settings
 
 
@@ -111,7 +111,7 @@ async def test_a_result_that_a_worker_could_not_store_before_it_was_fenced_is_ac
         former, tried = runtime.worker.identity, asyncio.Event()
         store = runtime._collector._sink.process
 
-        async def away(results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+        async def away(results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
             if runtime.worker.identity == former:
                 tried.set()
                 raise DatabaseUnavailable("away for longer than the lease")

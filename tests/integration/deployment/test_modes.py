@@ -145,7 +145,7 @@ async def test_a_listener_that_crashes_is_not_taken_for_one_that_hears(
                 events.listeners[DATABASE], "source", replace(events.listeners[DATABASE].source, news=breaks)
             )
             cut(database_url)
-            crashes = runtime_of(app)._parts.crashes
+            crashes = runtime_of(app)._supervisor.crashes
             await eventually(lambda: crashes.total() > 0 and not hears(app), "it crashed, and is known to")
             assert events.longest_pause() == QUICK.lost_poll_ms / 1000
             assert "Listener.run crashed" in runtime_of(app).health().reason

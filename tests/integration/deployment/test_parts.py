@@ -17,7 +17,7 @@ from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
 from tasker.process import supervisor as supervision
-from tasker.process.supervisor import Parts
+from tasker.process.supervisor import Supervisor
 from tests.integration.deployment.ears import (
     NEVER_MS,
     events_of,
@@ -59,7 +59,7 @@ async def test_a_part_that_crashes_is_started_again_and_counted(
         monkeypatch.setattr(owner, method, crash_once)
         runtime.wake()
         await runs(app)
-        await eventually(lambda: runtime._parts.crashes[name] == 1, "the crash was counted")
+        await eventually(lambda: runtime._supervisor.crashes[name] == 1, "the crash was counted")
         await runs(app, 3)
 
 
@@ -75,9 +75,9 @@ async def test_a_part_of_an_orchestrator_that_crashes_is_started_again_and_count
     database_url: str, monkeypatch: pytest.MonkeyPatch, find: Callable[[Orchestrator], Any], method: str, name: str
 ) -> None:
     """Its worker parks results: without the orchestrator nobody ends them for an hour."""
-    ground = prepare(database_url)
-    await ground.messaging.open()
-    orchestrator = Orchestrator(database_url, ground.messaging)
+    resources = prepare(database_url)
+    await resources.messaging.open()
+    orchestrator = Orchestrator(database_url, resources.messaging)
     owner = find(orchestrator)
     original, crashed = getattr(owner, method), asyncio.Event()
 
@@ -90,28 +90,28 @@ async def test_a_part_of_an_orchestrator_that_crashes_is_started_again_and_count
     monkeypatch.setattr(owner, method, crash_once)
     await orchestrator.start()
     try:
-        await eventually(lambda: orchestrator._parts.crashes[name] == 1, "the crash was counted")
+        await eventually(lambda: orchestrator._supervisor.crashes[name] == 1, "the crash was counted")
         patient = SweepSettings(park_grace_ms=NEVER_MS, hint_grace_ms=NEVER_MS)
         async with working(database_url, settings(HYBRID, result_path="queued"), sweeps=patient) as app:
             await runs(app, 3)
-        assert orchestrator._parts.crashes == {name: 1}
+        assert orchestrator._supervisor.crashes == {name: 1}
     finally:
         await orchestrator.stop()
-        await ground.messaging.close()
+        await resources.messaging.close()
 
 
 async def test_starting_and_stopping_twice_is_starting_and_stopping_once(database_url: str) -> None:
     async with working(database_url, settings(HYBRID)) as app:
         runtime = runtime_of(app)
         await eventually(lambda: all(each.state.hears for each in events_of(app).listeners.values()), "it hears")
-        parts = len(runtime._parts._tasks)
+        parts = len(runtime._supervisor._tasks)
         await runtime.start()
-        assert len(runtime._parts._tasks) == parts
+        assert len(runtime._supervisor._tasks) == parts
         assert len(listening(database_url)) == 1
         await runs(app)
         await asyncio.gather(runtime.stop(), runtime.stop())
         await runtime.stop()
-        assert not runtime._parts.running
+        assert not runtime._supervisor.running
         assert listening(database_url) == []
         assert not events_of(app).is_running
 
@@ -141,7 +141,7 @@ async def test_parts_end_in_reverse_order_and_a_hanging_one_is_left_behind(
         finally:
             ended.append("last")
 
-    parts = Parts()
+    parts = Supervisor()
     parts.start([first, hangs, last])
     hanging = parts._tasks[1]
     await asyncio.sleep(0)
@@ -168,7 +168,7 @@ async def test_a_part_that_a_library_cancels_is_started_again_and_one_that_is_to
         again.set()
         await asyncio.Event().wait()
 
-    parts = Parts(lambda: heard.append("crashed"))
+    parts = Supervisor(lambda: heard.append("crashed"))
     parts.start([part])
     await asyncio.wait_for(again.wait(), 30)
     assert heard == ["crashed"]
@@ -186,7 +186,7 @@ async def test_a_part_whose_clean_up_fails_has_ended_all_the_same(caplog: pytest
         finally:
             raise RuntimeError("the connection was gone before")
 
-    parts = Parts()
+    parts = Supervisor()
     parts.start([part])
     await asyncio.sleep(0)
     await asyncio.wait_for(parts.stop(), 30)
@@ -225,7 +225,7 @@ async def test_a_stop_that_is_cut_off_forgets_no_part() -> None:
         finally:
             ended.append("first")
 
-    parts = Parts()
+    parts = Supervisor()
     parts.start([first, slow])
     await asyncio.sleep(0)
     stopping = asyncio.create_task(parts.stop())

@@ -19,7 +19,7 @@ from tasker.execution.settings import WorkerSettings
 from tasker.execution.worker import Worker
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.hearing import Look
+from tasker.services.engine.polling import Poll
 from tasker_memory.backend import MemoryBackend
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
@@ -33,8 +33,8 @@ class Announced:
         return None
 
     @contextmanager
-    def look(self, *, polled: bool) -> Iterator[Look]:
-        yield Look()
+    def poll(self, *, polled: bool) -> Iterator[Poll]:
+        yield Poll()
 
 
 class Chance:

@@ -20,7 +20,7 @@ from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.engine.exchange import Advanced, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tests.unit.execution.bench import PATIENCE
 
 
@@ -35,14 +35,14 @@ class Store:
         self.opened = asyncio.Event()
         self.opened.set()
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
         await self.opened.wait()
         if self.error:
             raise self.error
         self.stored += [result.outcome.claim.step_uuid for result in results]
         self.offered.append(caller.slots)
         self.writes.append(len(results))
-        return Advanced()
+        return AdvanceResult()
 
 
 class Rig:

@@ -20,7 +20,7 @@ from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.engine.exchange import Advanced, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None
@@ -35,12 +35,12 @@ class Rig:
     """A collector whose writes are answered as `answers` says, by the steps of the write; else they are accepted."""
 
     def __init__(self) -> None:
-        self.answers: dict[tuple[str, ...], list[Advanced | BaseException]] = {}
+        self.answers: dict[tuple[str, ...], list[AdvanceResult | BaseException]] = {}
         self.writes: list[tuple[tuple[str, ...], bool, int]] = []
         """Steps, whether the write waited for locks, and the slots that it offered."""
         self.releases: list[BaseException | None] = []
         self.released: list[str] = []
-        self.seen: list[Advanced] = []
+        self.seen: list[AdvanceResult] = []
         self.lost = 0
         policy = BreakerPolicy(failure_threshold=2, timeout_seconds=0.05, success_threshold=1)
         breakers = Breakers(SystemClock(), BreakerPolicies(completion=policy, settle_seconds=0))
@@ -61,10 +61,10 @@ class Rig:
         self.collector.worker = self.worker
         self.worker.accept = self._accept  # type: ignore[method-assign]
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> Advanced:
+    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
         steps = tuple(sorted(result.outcome.claim.step_uuid for result in results))
         self.writes.append((steps, wait, caller.slots))
-        answer = (self.answers.get(steps) or [Advanced()]).pop(0)
+        answer = (self.answers.get(steps) or [AdvanceResult()]).pop(0)
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -73,7 +73,7 @@ class Rig:
     def stored(self) -> list[str]:
         return [step for steps, _, _ in self.writes for step in steps]
 
-    def _on_advanced(self, advanced: Advanced) -> None:
+    def _on_advanced(self, advanced: AdvanceResult) -> None:
         self.seen.append(advanced)
         self.end(*self.then)
         self.then = []
@@ -119,7 +119,7 @@ async def rig() -> AsyncIterator[Rig]:
 
 async def put_off(rig: Rig, *steps: str, then: Sequence[str] = ()) -> None:
     """Results of tasks that others hold, which are to be brought again; `then` these end before that happens."""
-    rig.answers[steps] = [Advanced(again=[rig.result(step) for step in steps])]
+    rig.answers[steps] = [AdvanceResult(again=[rig.result(step) for step in steps])]
     rig.then = list(then)
     rig.end(*steps)
 
@@ -156,7 +156,7 @@ async def test_a_claim_is_kept_until_its_result_is_stored(rig: Rig) -> None:
 
 async def test_slots_that_the_first_write_has_filled_are_not_offered_again(rig: Rig) -> None:
     await put_off(rig, "busy", then=["new"])
-    rig.answers["busy",].append(Advanced(claims=[{}, {}, {}]))
+    rig.answers["busy",].append(AdvanceResult(claims=[{}, {}, {}]))
     await rig.done()
 
     assert [slots for _, _, slots in rig.writes] == [10, 10, 7]
@@ -166,8 +166,8 @@ async def test_slots_that_the_first_write_has_filled_are_not_offered_again(rig: 
 @pytest.mark.parametrize(("first", "second"), [(5000, 100), (100, 5000), (None, 100), (100, None)])
 async def test_the_soonest_retry_of_both_writes_is_told(rig: Rig, first: int | None, second: int | None) -> None:
     await put_off(rig, "busy", then=["new"])
-    rig.answers["busy",].append(Advanced(retry_in_ms=first))
-    rig.answers["new",] = [Advanced(retry_in_ms=second)]
+    rig.answers["busy",].append(AdvanceResult(retry_in_ms=first))
+    rig.answers["new",] = [AdvanceResult(retry_in_ms=second)]
     await rig.done()
 
     assert rig.seen[-1].retry_in_ms == 100
@@ -176,7 +176,7 @@ async def test_the_soonest_retry_of_both_writes_is_told(rig: Rig, first: int | N
 async def test_inputs_of_tasks_that_have_ended_are_forgotten(rig: Rig) -> None:
     task = {"template": 1, "namespace": 1, "context": {}, "correlation": "c", "priority": 0}
     rig.worker.inputs.learn({TASK: task, "open": task}, {})
-    rig.answers["last",] = [Advanced(finished={TASK: "complete"})]
+    rig.answers["last",] = [AdvanceResult(finished={TASK: "complete"})]
     rig.end("last")
     await rig.done()
 

@@ -11,8 +11,8 @@ import pytest
 
 from tasker.errors import DatabaseUnavailable
 from tasker.orchestration.consuming import QueueActor
-from tasker.services.engine.exchange import Advanced, Caller
-from tasker.services.engine.hearing import Look
+from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.polling import Poll
 
 
 class Announced:
@@ -22,8 +22,8 @@ class Announced:
         return None
 
     @contextmanager
-    def look(self, *, polled: bool) -> Iterator[Look]:
-        yield Look()
+    def poll(self, *, polled: bool) -> Iterator[Poll]:
+        yield Poll()
 
 
 class Box:
@@ -42,12 +42,12 @@ class Slow(Box):
         self.looks, self.ended = 0, 0
         self.began, self.go_on = asyncio.Event(), asyncio.Event()
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
         self.looks += 1
         self.began.set()
         await self.go_on.wait()
         self.ended += 1
-        return 1, Advanced()
+        return 1, AdvanceResult()
 
 
 class Empty(Box):
@@ -57,11 +57,11 @@ class Empty(Box):
         self.looks, self.enough = 0, enough
         self.looked = asyncio.Event()
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
         self.looks += 1
         if self.looks >= self.enough:
             self.looked.set()
-        return 0, Advanced()
+        return 0, AdvanceResult()
 
 
 async def test_an_actor_that_is_drained_ends_its_look_and_begins_no_other() -> None:
@@ -109,7 +109,7 @@ async def test_while_looks_fail_announcements_do_not_make_them_more_frequent(mon
     enough = asyncio.Event()
 
     class Failing(Box):
-        async def receive(self, caller: Caller, limit: int) -> tuple[int, Advanced]:
+        async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
             actor.wake()
             raise DatabaseUnavailable("gone")
 

@@ -11,7 +11,7 @@ import pytest
 from tasker.orchestration.changes import Change
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import Breakers
-from tasker.services.engine.exchange import Advanced, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tests.unit.execution.bench import FakeClock
 
 LOST = {"s": "00000000-0000-7000-8000-000000000001", "k": 7, "t": "00000000-0000-7000-8000-000000000002"}
@@ -65,12 +65,12 @@ class Process:
     async def read(self, function: str, args: object) -> dict[str, Any]:
         return {"items": self.unknown, "mine": True, "since_ms": 0}
 
-    async def sweep(self, caller: object, between: object) -> tuple[Counter[str], Advanced]:
-        return self.repairs, Advanced()
+    async def sweep(self, caller: object, between: object) -> tuple[Counter[str], AdvanceResult]:
+        return self.repairs, AdvanceResult()
 
-    async def apply(self, changes: Sequence[Change], caller: object) -> Advanced:
+    async def apply(self, changes: Sequence[Change], caller: object) -> AdvanceResult:
         self.released += changes
-        return Advanced()
+        return AdvanceResult()
 
     async def round(self) -> None:
         """The next round in which retries are due."""

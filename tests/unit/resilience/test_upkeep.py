@@ -13,7 +13,7 @@ from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.engine.exchange import Advanced
+from tasker.services.engine.exchange import AdvanceResult
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
 
@@ -61,10 +61,10 @@ class Rig:
             raise self.error
         return self.answer
 
-    async def sweep(self, caller: object, between: object) -> tuple[Counter[str], Advanced]:
+    async def sweep(self, caller: object, between: object) -> tuple[Counter[str], AdvanceResult]:
         if self.error:
             raise self.error
-        return Counter(), Advanced()
+        return Counter(), AdvanceResult()
 
 
 async def until(true: Callable[[], bool], rig: Rig) -> None:

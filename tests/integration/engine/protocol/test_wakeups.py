@@ -19,8 +19,8 @@ from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller
-from tasker.services.engine.hearing import Look
 from tasker.services.engine.plans import PlanStore
+from tasker.services.engine.polling import Poll
 from tests.integration.engine.protocol.conftest import AT_ONCE
 from tests.support.engine_fixture import Lab, Session
 from tests.support.random_plans import Spec
@@ -181,8 +181,8 @@ class Ears:
     def longest_pause(self) -> None:
         return None
 
-    def look(self, *, polled: bool) -> AbstractContextManager[Look]:
-        return nullcontext(Look())
+    def poll(self, *, polled: bool) -> AbstractContextManager[Poll]:
+        return nullcontext(Poll())
 
 
 async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:

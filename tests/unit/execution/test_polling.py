@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tasker.services.engine import hearing
-from tasker.services.engine.hearing import SHORTEST_SECONDS, Look, Rest
+from tasker.services.engine import polling
+from tasker.services.engine.polling import SHORTEST_SECONDS, Poll, Poller
 
 
 class Polls:
@@ -15,7 +15,7 @@ class Polls:
     def longest_pause(self) -> float | None:
         return 0.5
 
-    def look(self, *, polled: bool) -> AbstractContextManager[Look]:
+    def poll(self, *, polled: bool) -> AbstractContextManager[Poll]:
         raise NotImplementedError
 
 
@@ -35,14 +35,14 @@ class Noted:
 
     def timeout(self, seconds: float) -> Any:
         self.pauses.append(seconds)
-        return hearing.asyncio.timeout_at(0)
+        return polling.asyncio.timeout_at(0)
 
 
-async def pauses(monkeypatch: Any, chance: float, count: int, rest: Rest | None = None) -> list[float]:
+async def pauses(monkeypatch: Any, chance: float, count: int, rest: Poller | None = None) -> list[float]:
     noted = Noted()
-    rest = rest or Rest(Polls(), Chance(chance))
+    rest = rest or Poller(Polls(), Chance(chance))
     with monkeypatch.context() as patched:
-        patched.setattr(hearing.asyncio, "timeout", noted.timeout)
+        patched.setattr(polling.asyncio, "timeout", noted.timeout)
         for _ in range(count):
             await rest.wait()
     return noted.pauses
@@ -62,7 +62,7 @@ async def test_processes_do_not_look_at_the_same_moments(monkeypatch: Any) -> No
 
 
 async def test_after_work_the_first_pause_is_short_again(monkeypatch: Any) -> None:
-    rest = Rest(Polls(), Chance(0.5))
+    rest = Poller(Polls(), Chance(0.5))
     await pauses(monkeypatch, 0.5, 6, rest)
     rest.begin()
 

@@ -1,4 +1,4 @@
-"""How whoever looks at a queue rests between two looks: as this process hears of work (B-1, H-45)."""
+"""When a queue is polled again: as this process hears of work (B-1, H-45)."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ SHORTEST_SECONDS = 0.02
 
 
 @dataclass(slots=True)
-class Look:
-    """One look at a queue; `found` says how much was there."""
+class Poll:
+    """One poll of a queue; `found` says how much was there."""
 
     found: int = 0
 
 
-class Hearing(Protocol):
-    """How long to rest between two looks, and the count of what they find."""
+class PollPolicy(Protocol):
+    """How long to wait between two polls, and the count of what they find."""
 
     def longest_pause(self) -> float | None:
-        """Seconds at most until the next look; None: not before something is announced."""
+        """Seconds at most until the next poll; None: not before something is announced."""
         ...
 
-    def look(self, *, polled: bool) -> AbstractContextManager[Look]:
-        """Count the look made inside; `polled` when nothing announced work."""
+    def poll(self, *, polled: bool) -> AbstractContextManager[Poll]:
+        """Count the poll made inside; `polled` when nothing announced work."""
         ...
 
 
-class Rest:
+class Poller:
     """Waits for an announcement or, where the process polls, for pauses that double up to the longest, with jitter.
 
-    `clear`, look, then `wait`: what is announced after the clear ends the wait at once.
+    `clear`, poll, then `wait`: what is announced after the clear ends the wait at once.
     """
 
-    def __init__(self, hearing: Hearing, random: Random) -> None:
-        self._hearing, self._random = hearing, random
+    def __init__(self, policy: PollPolicy, random: Random) -> None:
+        self._policy, self._random = policy, random
         self._event = asyncio.Event()
         self._pause = SHORTEST_SECONDS
 
@@ -58,7 +58,7 @@ class Rest:
 
     async def wait(self, at_most: float = math.inf) -> bool:
         """The next, longer pause, of `at_most` seconds. True when it was ended by an announcement."""
-        longest = self._hearing.longest_pause()
+        longest = self._policy.longest_pause()
         if longest is not None:
             self._pause = min(self._pause * 2, longest)
         pause = min(at_most, math.inf if longest is None else self._pause)

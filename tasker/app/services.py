@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.app.bootstrap import Ground
+from tasker.app.bootstrap import Resources
 from tasker.app.configured import Configured
 from tasker.app.repairing import Repairs
 from tasker.db.connection import Connection
@@ -25,21 +25,21 @@ from tasker.services.tasks import Tasks
 from tasker.services.workers import Workers
 
 
-class Callers:
+class Services:
     """The use cases, joined. `breaker` is the one around the database."""
 
     def __init__(
         self,
-        ground: Ground,
+        resources: Resources,
         settings: WorkerSettings,
         sweeps: SweepSettings,
         configuration: Configured,
         limits: DepthLimits,
         breaker: Guard,
     ) -> None:
-        pool = Pool(lambda: Connection(ground.url, name="tasker app"), configuration.database.pool)
+        pool = Pool(lambda: Connection(resources.url, name="tasker app"), configuration.database.pool)
         self.connection = GuardedConnection(pool, breaker)
-        self.engine = Engine(self.connection, ground.messaging, settings.rules)
+        self.engine = Engine(self.connection, resources.messaging, settings.rules)
         self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine)
         self.plans = PlanStore(self.connection, configuration.retry)
         self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
