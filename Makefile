@@ -25,7 +25,7 @@ run: $(RUN_STAMP)  ## run an example workflow on the database that Tasker brings
 test: check  ## run every check and every test (ARGS=... for pytest)
 	@$(PYTEST) $(ARGS)
 
-test-servers: $(STAMP)  ## run what `make test` leaves out: on a second version of PostgreSQL what does not test the SQL itself
+test-servers: $(STAMP)  ## run what `make test` leaves out: on a second version of PostgreSQL what does not test the SQL itself, on brokers of its own
 	@$(PYTEST) -m servers $(ARGS)
 
 test-chaos: $(STAMP)  ## kill processes and the database under hundreds of tasks (at most 20 minutes; TASKER_CHAOS_SEED, TASKER_CHAOS_TASKS)

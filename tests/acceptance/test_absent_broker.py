@@ -25,6 +25,7 @@ WAITS = "waiting for the broker"
 
 
 @pytest.mark.slow
+@pytest.mark.servers
 @pytest.mark.parametrize("kind", brokers.KINDS, ids=lambda kind: kind.name)
 def test_a_worker_that_started_before_its_broker_runs_a_task_once_it_is_there(
     database_url: str, tmp_path: Path, oracle: Oracle, kind: brokers.Kind

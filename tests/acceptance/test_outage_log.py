@@ -95,6 +95,7 @@ async def test_a_database_that_is_away_for_longer_than_the_lease_is_told_once_an
     assert_no_alarm(caplog)
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("backend", ["rabbitmq", "redis", "nats"])
 async def test_a_broker_that_is_away_is_told_once_and_once_when_it_is_back(
     backend: str, database: Stoppable, workflow: Path, caplog: pytest.LogCaptureFixture

@@ -67,3 +67,11 @@ def empty_pgmq(pgmq_dsn: str) -> str:
     """The database without queues, poison or steps."""
     remove_queues(pgmq_dsn)
     return pgmq_dsn
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What starts a broker of its own again is left to `make test-servers`."""
+    for item in items:
+        if item.name.startswith("test_after_a_restart") and item.path.name != "test_pgmq_backend.py":
+            item.add_marker(pytest.mark.servers)

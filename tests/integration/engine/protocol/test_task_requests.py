@@ -269,8 +269,8 @@ async def test_an_outage_counts_against_no_request(desk: Desk) -> None:
     plan = await registered(desk)
     messages = [asking(plan), asking(plan)]
     await desk.send(*messages)
-    away = Connection("postgresql://127.0.0.1:1/none")
     for _ in range(12):
+        away = Connection("postgresql://127.0.0.1:1/none")  # each a new one, which has not yet learnt to wait
         broken = TaskRequests(Engine(away, desk.engine.messaging), PlanStore(away), Drafts(new_task_uuid), _Settable())
         with pytest.raises(Exception, match="cannot connect"):
             await broken.receive(Caller(desk.lab.one.worker), 10)
