@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tasker.app.after_commit import AfterCommit
+from tasker.app.assembly.worker import worker_process
 from tasker.app.bootstrap import Resources, prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
@@ -101,9 +102,8 @@ class App:
         limits, breaker = self._depth_limits, self.breakers.database
         made = Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker)
         self._connection, self._engine = made.connection, made.engine
-        self.tasks, self.views, self.plans = made.tasks, made.views, made.plans
+        self.tasks, self.views, self.plans, self.repairs = made.tasks, made.views, made.plans, made.repairs
         self.steps, self.pauses, self.workers, self.checks = made.steps, made.pauses, made.workers, made.checks
-        self.repairs = made.repairs
         self._submitter, self.admission = made.submitter, made.admission
         self.registry: HandlerRegistry = self._registry or load_handlers(self._sources, self._configuration.importable)
         self._targets = TargetPlans(self.registry, self.plans)
@@ -111,7 +111,7 @@ class App:
         self._after_commit = AfterCommit(self._connection, self._resources.messaging, self._wake)
         self._runtime: Runtime | None = None
         if self._work:
-            self._runtime = Runtime(
+            self._runtime = worker_process(
                 self._resources.url,
                 self._resources.messaging,
                 self.registry,

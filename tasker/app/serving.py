@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from tasker.app.assembly.orchestrator import orchestrator_process
+from tasker.app.assembly.worker import worker_process
 from tasker.app.awaited_broker import open_broker
 from tasker.app.bootstrap import Resources, prepare
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.orchestrator import Orchestrator
 from tasker.app.reloading import Hangups, Reloading
 from tasker.app.runtime import Runtime
 from tasker.app.served import register_served
@@ -124,7 +125,7 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
     breakers = Breakers(SystemClock(), service.configuration.breakers)
     resources = _resources(service, breakers)
     limits = service.configuration
-    orchestrator = Orchestrator(
+    orchestrator = orchestrator_process(
         resources.url,
         resources.messaging,
         settings=limits.worker,
@@ -176,7 +177,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
     settings = service.configuration.worker
     if service.shutdown_seconds is None:  # who gives it by hand knows what it cuts off
         tell_short_grace(found.plans, service.stop_limit)
-    return Runtime(
+    return worker_process(
         resources.url,
         resources.messaging,
         registry,

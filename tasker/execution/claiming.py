@@ -15,7 +15,7 @@ from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.polling import Poller, PollPolicy
+from tasker.services.engine.polling import Poller
 
 BACKOFF_SECONDS = 0.2
 
@@ -23,7 +23,7 @@ BACKOFF_SECONDS = 0.2
 class Claimer:
     """Claims steps of `namespaces` (a list that may grow) for a worker until it is told to stop.
 
-    `policy` says how long to wait without an announcement; `release(namespace_ids, slots)` moves held steps into the
+    `poller` says when to look without an announcement; `release(namespace_ids, slots)` moves held steps into the
     queue when there is room and answers like a claim.
     """
 
@@ -32,7 +32,7 @@ class Claimer:
         engine: Engine,
         worker: Worker,
         namespaces: Sequence[str],
-        policy: PollPolicy,
+        poller: Poller,
         random: Random,
         release: Callable[[Sequence[int], int], Awaitable[Answer]],
         *,
@@ -40,8 +40,7 @@ class Claimer:
     ) -> None:
         self._engine, self._worker, self._random, self._release = engine, worker, random, release
         self._on_lost = on_lost
-        self._namespaces, self._policy = namespaces, policy
-        self._poller = Poller(policy, random)
+        self._namespaces, self._poller = namespaces, poller
         self._draining = False
         self._asleep = False
         self._up_since = 0.0
@@ -82,7 +81,7 @@ class Claimer:
         """One look at the queue. True when something was there, so that looking again pays."""
         if not self._takes:
             return False
-        with self._policy.poll(polled=polled) as poll:
+        with self._poller.poll(polled=polled) as poll:
             poll.found = await self._take()
         if poll.found and self._asleep and self._is_up():
             self._asleep = False

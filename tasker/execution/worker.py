@@ -26,6 +26,7 @@ from tasker.execution.attempt.values import (
     Released,
     Unplaced,
 )
+from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import log_failure
 from tasker.execution.fenced_writes import FencedWrites
 from tasker.execution.held import GivenBack, Running
@@ -45,37 +46,40 @@ LEFT_TO_OTHERS_SECONDS = 5.0
 
 
 class Worker:
-    """The part of a worker that holds claims. `identity` is the uuid text of this incarnation.
+    """Holds claims and runs their handlers. `identity` is the uuid text of this incarnation.
 
-    `on_ended(result)` gets every finished attempt (the collector of results), `on_given_back` every claim that must be
-    released.
+    `completed` gets every finished attempt, and every claim that must be released.
     """
 
     def __init__(
         self,
         identity: str,
+        slots: Slots,
+        completed: CompletionBuffer,
         *,
         engine: Engine,
         plans: PlanStore,
         runner: AttemptRunner,
         settings: WorkerSettings,
-        on_ended: Callable[[Result], None],
-        on_given_back: Callable[[GivenBack], None],
     ) -> None:
-        self.identity = identity
-        self.settings = settings
-        self.slots = Slots(settings.concurrency)
+        self.identity, self.slots, self.settings = identity, slots, settings
         self.inputs = InputCache()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
-        self._engine = engine
-        self._plans = plans
-        self._runner = runner
-        self._on_ended, self._on_given_back = on_ended, on_given_back
+        self._completed, self._engine, self._plans, self._runner = completed, engine, plans, runner
         self._held: dict[str, Running] = {}
         self._left_to_others: asyncio.TimerHandle | None = None
+
+    def begin_as(self, identity: str) -> None:
+        """Go on under this name, as nothing of the former one is left: it is not registered yet."""
+        self.identity = identity
+        self.inputs.clear()
+
+    def registered(self, namespace_ids: Sequence[int]) -> None:
+        """The registry knows it, with these namespaces: what it could not resolve before it may resolve now."""
+        self.namespace_ids, self.unserved = list(namespace_ids), set()
 
     def caller(self, slots: int = 0) -> Caller:
         """This worker as the engine wants to know it."""
@@ -156,7 +160,7 @@ class Worker:
         running = Running(claim, f"{row['template']}:{row['ordinal']}", name, ended=True)
         self._held[claim.step_uuid] = running
         self.unserved.add(running.key)
-        self._on_given_back(GivenBack(claim, {"reason": error.message}))
+        self._completed.give_back(GivenBack(claim, {"reason": error.message}))
 
     async def _prepare(self, answer: Answer, rows: Sequence[Mapping[str, Any]], plans: Mapping[int, Plan]) -> None:
         """Have everything in the cache that the handlers of these claims read."""
@@ -226,11 +230,11 @@ class Worker:
         if isinstance(end, Finished):
             if end.outcome.failure is not None:
                 log_failure(attempt, end.outcome.failure)
-            self._on_ended(Result(end.outcome, attempt.plan, end.result_text))
+            self._completed.add(Result(end.outcome, attempt.plan, end.result_text))
         elif isinstance(end, Released):
             self._give_back(running, end, attempt)
         elif isinstance(end, Deferred):
-            self._on_given_back(GivenBack(claim, {"reason": end.reason}, end.delay_ms))
+            self._completed.give_back(GivenBack(claim, {"reason": end.reason}, end.delay_ms))
         else:
             self.let_go([claim])
 
@@ -242,7 +246,7 @@ class Worker:
         if not running.cancel.is_set():
             self.unserved.add(running.key)
             note["unserved"] = attempt.step.handler.callable
-        self._on_given_back(GivenBack(running.claim, note))
+        self._completed.give_back(GivenBack(running.claim, note))
 
     def _leave_to_others(self) -> None:
         """Take on nothing beyond what runs, for a moment or until a place is free: the step would come right back."""
@@ -262,6 +266,11 @@ class Worker:
         for claim in claims:
             if (running := self._held.get(claim.step_uuid)) and running.claim.token == claim.token:
                 del self._held[claim.step_uuid]
+
+    def released(self, claims: Sequence[Claim]) -> None:
+        """These claims were given back, without an attempt."""
+        self.given_back += len(claims)
+        self.let_go(claims)
 
     def stop_steps(self, steps: Sequence[str], end: type[Lost] | type[Cancelled] | type[Released] = Lost) -> None:
         """Stop the handlers of these steps; their results no longer count."""

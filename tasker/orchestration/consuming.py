@@ -11,7 +11,7 @@ from tasker.contracts.clock import Random
 from tasker.db.pace import growing_pause
 from tasker.errors import DatabaseError, MessagingError
 from tasker.services.engine.exchange import AdvanceResult, Caller
-from tasker.services.engine.polling import Poller, PollPolicy
+from tasker.services.engine.polling import Poller
 
 FAILED_SECONDS = 0.5
 LONGEST_FAILED_SECONDS = 10.0
@@ -35,23 +35,22 @@ class Inbox(Protocol):
 class QueueActor:
     """Deals with the messages of one queue until drained or cancelled (B-21, B-28).
 
-    `caller` says who this process is, `policy` how long to wait without an announcement; `on_advanced` sees every
-    answer; `batch` is how many messages it takes at a time at most.
+    `caller` says who this process is, `poller` when to look without an announcement; `on_advanced` sees every answer;
+    `batch` is how many messages it takes at a time at most.
     """
 
     def __init__(
         self,
         inbox: Inbox,
         caller: Callable[[], Caller],
-        policy: PollPolicy,
+        poller: Poller,
         random: Random,
-        *,
         on_advanced: Callable[[AdvanceResult], None],
+        *,
         batch: int = 500,
     ) -> None:
-        self._inbox, self._caller, self._policy = inbox, caller, policy
+        self._inbox, self._caller, self._poller, self._random = inbox, caller, poller, random
         self._on_advanced, self._batch = on_advanced, batch
-        self._poller, self._random = Poller(policy, random), random
         self._looking = asyncio.Lock()
         self._draining = False
 
@@ -87,7 +86,7 @@ class QueueActor:
             polled = not found and not await self._poller.wait(self._inbox.longest_pause())
 
     async def _look(self, polled: bool) -> int:
-        with self._policy.poll(polled=polled) as poll:
+        with self._poller.poll(polled=polled) as poll:
             poll.found, advanced = await self._inbox.receive(self._caller(), self._batch)
             self._on_advanced(advanced)
         return poll.found

@@ -3,17 +3,51 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tasker.db.connection import DataRefused
 from tasker.execution.held import GivenBack
 from tasker.orchestration.changes import released_change
 from tasker.orchestration.halving import halved
 from tasker.orchestration.results import Processor
+from tasker.orchestration.schedule import FollowUp, Schedule
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 
 _log = logging.getLogger("tasker.worker")
+
+
+class Releases:
+    """Gives a worker's claims back, and moves held steps of its namespaces into the queue.
+
+    `caller` is the worker with so many free slots. What follows from the answers goes to `schedule` and `follow_up`.
+    """
+
+    def __init__(
+        self,
+        processor: Processor,
+        engine: Engine,
+        caller: Callable[[int], Caller],
+        schedule: Schedule,
+        follow_up: FollowUp,
+    ) -> None:
+        self._processor, self._engine, self._caller = processor, engine, caller
+        self._schedule, self._follow_up = schedule, follow_up
+
+    async def give_back(self, given_back: Sequence[GivenBack]) -> None:
+        """Release these claims without an attempt. Raises `DatabaseError`: they may be given back again."""
+        due = await give_back(self._processor, self._caller(0), given_back)
+        if due is not None:
+            self._schedule.due_in(due)
+
+    async def release_held(self, namespace_ids: Sequence[int], slots: int) -> Answer:
+        """Enqueue held steps of these namespaces by rank, for which there is room; answers like a claim."""
+        ids = ",".join(map(str, namespace_ids))
+        answer = await self._engine.call("backlog", f'{self._caller(slots).fields()},"namespace_ids":[{ids}]}}')
+        advanced = AdvanceResult()
+        advanced.add({**answer, "claims": None})  # those are the claimer's
+        self._follow_up.advanced(advanced)
+        return answer
 
 
 async def give_back(processor: Processor, caller: Caller, given_back: Sequence[GivenBack]) -> int | None:
@@ -31,9 +65,3 @@ async def give_back(processor: Processor, caller: Caller, given_back: Sequence[G
 
     await halved(given_back, release, without_note)
     return min((each.delay_ms for each in given_back if each.delay_ms is not None), default=None)
-
-
-async def release_held(engine: Engine, caller: Caller, namespace_ids: Sequence[int]) -> Answer:
-    """Enqueue held steps of these namespaces by rank; answers like a claim."""
-    ids = ",".join(map(str, namespace_ids))
-    return await engine.call("backlog", f'{caller.fields()},"namespace_ids":[{ids}]}}')

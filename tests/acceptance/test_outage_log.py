@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import tasker
+from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.bootstrap import prepare
 from tasker.app.configured import UNCONFIGURED
-from tasker.app.orchestrator import Orchestrator
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import EventSettings
 from tasker.orchestration.sweep import SweepSettings
@@ -71,7 +71,9 @@ async def test_a_database_that_is_away_for_longer_than_the_lease_is_told_once_an
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(tasker.App(database.server.url, configuration=CONFIGURED, sweeps=SWEEPS))
         resources = prepare(database.server.url)
-        orchestrator = Orchestrator(resources.url, resources.messaging, settings=WORKER, sweeps=SWEEPS, events=EVENTS)
+        orchestrator = orchestrator_process(
+            resources.url, resources.messaging, settings=WORKER, sweeps=SWEEPS, events=EVENTS
+        )
         await orchestrator.start()
         await app.run(workflow, {"before": True})
         runtime = app.runtime

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from tasker.app import TaskRequester
+from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.bootstrap import prepare
 from tasker.app.orchestrator import Orchestrator
 from tasker.db.connection import Connection
@@ -40,7 +41,8 @@ async def orchestrating(
 ) -> AsyncIterator[Orchestrator]:
     resources = prepare(url, backend=backend, backend_settings=settings)
     await resources.messaging.open()
-    orchestrator = Orchestrator(url, resources.messaging, settings=WorkerSettings(lease_ms=300, rules=rules), **options)
+    quick = WorkerSettings(lease_ms=300, rules=rules)
+    orchestrator = orchestrator_process(url, resources.messaging, settings=quick, **options)
     await orchestrator.start()
     try:
         yield orchestrator
@@ -247,7 +249,7 @@ async def test_while_its_queue_is_paused_a_request_is_not_even_received_and_then
     ):
 
         async def held() -> bool:
-            return orchestrator.pauses.hold(REQUESTS)
+            return orchestrator.actors.pauses.hold(REQUESTS)
 
         async def hears() -> bool:
             return not await held() and (

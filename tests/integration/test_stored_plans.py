@@ -48,7 +48,7 @@ async def test_a_worker_leaves_such_steps_to_newer_ones_and_runs_all_others(data
             for each in done:
                 assert (await program.wait(each.task_uuid, timeout=60)).status == "complete"
             assert old.runtime is not None
-            assert old.runtime._supervisor.crashes == {}
+            assert old.runtime.supervisor.crashes == {}
             assert await state(program, waiting) == ("enqueued", 0)
         await make_unreadable(database_url, "later", back=True)
         async with App(database_url, registry=handlers(), configuration=UNCONFIGURED) as new:

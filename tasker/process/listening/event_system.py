@@ -30,7 +30,7 @@ _log = logging.getLogger("tasker.events")
 
 
 class EventSystem:
-    """The ears of one process. `wake` makes everybody who reads a queue look once.
+    """When one process looks for work: what it listens to, and how often whoever reads a queue polls it.
 
     In `PollingOnly` nothing listens. In `EventDrivenOnly` nobody polls while the listeners hear; they look once
     whenever a listener comes back. In `Hybrid` slow polls go on below. While a listener is lost, every mode polls
@@ -43,13 +43,12 @@ class EventSystem:
         capabilities: Capabilities,
         clock: Clock,
         random: Random,
-        wake: Callable[[], None],
     ) -> None:
         self.settings = settings
         self.mode: DeploymentMode = effective_mode(settings.deployment_mode, capabilities)
         self.is_running = False
         self._capabilities, self._changed = capabilities, asyncio.Event()
-        self._clock, self._random, self._wake = clock, random, wake
+        self._clock, self._random = clock, random
         self._tally = Tally()
         self._listeners: dict[str, Listener] = {}
 
@@ -58,17 +57,20 @@ class EventSystem:
         """Those that listen, or try to, by the names of their sources; none in `PollingOnly`."""
         return {name: each for name, each in self._listeners.items() if each.wanted}
 
-    def follow(self, sources: Sequence[Source]) -> list[Part]:
-        """The parts that listen to these sources whenever the mode asks for it."""
-        return [self._listener(source).run for source in sources]
+    def follow(self, sources: Sequence[Source], look: Callable[[], None]) -> list[Part]:
+        """The parts that listen to these sources whenever the mode asks for it.
 
-    def _listener(self, source: Source) -> Listener:
+        `look` makes everybody who reads a queue look once: it is called when announcements may have been missed.
+        """
+        return [self._listener(source, look).run for source in sources]
+
+    def _listener(self, source: Source, look: Callable[[], None]) -> Listener:
         listener = Listener(
             source,
             self.settings,
             self._random,
             wanted=self._listens,
-            changed=self._wake,
+            changed=look,
             pause=self.longest_pause,
         )
         self._listeners[source.name] = listener
@@ -86,7 +88,6 @@ class EventSystem:
         for listener in self._listeners.values():
             listener.change(settings, self._listens)
         self._changed.set()
-        self._wake()
 
     def longest_pause(self) -> float | None:
         """Seconds between two looks at a queue at most; None: wait for an announcement."""

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 
-from tasker.db.connection import Connection
+from tasker.db.connection import Statements
 from tasker.db.listening import Notification, listen
 from tasker.db.pace import outage_of
 from tasker.lifecycle.deployment import EventSettings
@@ -22,7 +22,7 @@ WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished", *ORCHES
 
 def notifications(
     messaging: MessagingService,
-    connection: Connection,
+    connection: Statements,
     url: str,
     channels: Sequence[str],
     heard: Callable[[Notification], None],

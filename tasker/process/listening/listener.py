@@ -34,7 +34,8 @@ class Source:
 class Listener:
     """Follows a source until cancelled, and opens it again whenever it is lost. While it is not `wanted` it rests.
 
-    `changed` is called at each switch: what was announced meanwhile was not heard, so everybody must look once.
+    `changed` is called at each switch, and when the settings change: what was announced meanwhile was not heard, and
+    pauses may be others now, so everybody must look once.
     `pause()` says how often the queue is polled now, for the log.
     """
 
@@ -60,6 +61,7 @@ class Listener:
         unchanged, self._unchanged = self._unchanged, None  # the source may take a while to close: once is enough
         if unchanged is not None:
             unchanged.reschedule(0)
+        self._changed()
 
     async def run(self) -> None:
         """Listen or rest, as it is wanted, until cancelled."""

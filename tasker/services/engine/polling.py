@@ -56,6 +56,10 @@ class Poller:
         """There was work: the next pause is short again."""
         self._pause = SHORTEST_SECONDS
 
+    def poll(self, *, polled: bool) -> AbstractContextManager[Poll]:
+        """Count the poll made inside; `polled` when nothing announced work."""
+        return self._policy.poll(polled=polled)
+
     async def wait(self, at_most: float = math.inf) -> bool:
         """The next, longer pause, of `at_most` seconds. True when it was ended by an announcement."""
         longest = self._policy.longest_pause()

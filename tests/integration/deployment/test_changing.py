@@ -57,7 +57,7 @@ async def test_a_worker_changes_its_mode_while_it_works(database_url: str, backe
         await eventually(lambda: not listening(database_url), "it listens no more")
         assert (events.listeners, events.longest_pause()) == ({}, 0.2)
         await runs(program, 3)
-        assert runtime_of(app)._supervisor.crashes == {}
+        assert runtime_of(app).supervisor.crashes == {}
         await remove_queues(app.messaging, broker)
 
 

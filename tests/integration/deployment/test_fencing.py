@@ -79,12 +79,12 @@ async def test_a_handler_that_blocks_its_thread_does_not_keep_a_fenced_worker_fr
             first = await app.submit(plan())
             assert await asyncio.to_thread(begun.wait, 60)
             former = runtime.worker.identity
-            runtime._fenced()
+            runtime.fenced()
             second = await app.submit(plan(), idempotency_key="second")
             for each in (first, second):
                 assert (await app.wait(each.task_uuid, timeout=120)).status == "complete"
             assert runtime.worker.identity != former
-            assert runtime._runner.leaked_threads == 1, "it blocks its thread still"
+            assert runtime.execution.runner.leaked_threads == 1, "it blocks its thread still"
             with psycopg.connect(database_url) as admin:
                 rows = admin.execute("select worker_uuid::text from tasker.workers where stopped_at is null").fetchall()
             assert rows == [(runtime.worker.identity,)], "the registry knows that the former one is gone"
@@ -107,9 +107,9 @@ async def test_a_result_that_a_worker_could_not_store_before_it_was_fenced_is_ac
     async with tasker.App(database_url, registry=registry, settings=chosen, configuration=UNCONFIGURED) as app:
         runtime = runtime_of(app)
         await runtime.serve("ears")
-        runtime._upkeep._sweep_at = math.inf
+        runtime.upkeep._sweep_at = math.inf
         former, tried = runtime.worker.identity, asyncio.Event()
-        store = runtime._collector._sink.process
+        store = runtime.execution.collector._sink.process
 
         async def away(results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
             if runtime.worker.identity == former:
@@ -117,10 +117,10 @@ async def test_a_result_that_a_worker_could_not_store_before_it_was_fenced_is_ac
                 raise DatabaseUnavailable("away for longer than the lease")
             return await store(results, caller, wait=wait)
 
-        runtime._collector._sink.process = away  # type: ignore[method-assign]
+        runtime.execution.collector._sink.process = away  # type: ignore[method-assign]
         task = await app.submit(plan())
         await asyncio.wait_for(tried.wait(), 60)
-        runtime._fenced()
+        runtime.fenced()
         assert (await app.wait(task.task_uuid, timeout=60)).status == "complete"
         assert runtime.worker.identity != former
     with psycopg.connect(database_url) as admin:
@@ -150,7 +150,7 @@ async def test_a_stop_waits_for_the_answer_of_a_claim_that_is_under_way(database
     async with tasker.App(database_url, registry=registry, settings=chosen, configuration=UNCONFIGURED) as app:
         runtime = runtime_of(app)
         await runtime.serve("ears")
-        engine = runtime._claimer._engine
+        engine = runtime.execution.claimer._engine
         original = engine.claim
 
         async def slow_claim(args: Any) -> Any:
@@ -199,7 +199,7 @@ async def test_a_stop_lets_the_look_at_parked_results_end_so_that_no_message_sta
         await app.submit(plan())
         await asyncio.wait_for(looking.wait(), 60)
         stopping = asyncio.create_task(runtime.stop())
-        await eventually(lambda: runtime._consumer._draining, "it is drained")
+        await eventually(lambda: runtime.actors.actors[0]._draining, "it is drained")
         may_go_on.set()
         await stopping
     with psycopg.connect(database_url) as admin:

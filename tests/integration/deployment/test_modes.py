@@ -40,8 +40,8 @@ def hears(app: tasker.App) -> bool:
 
 def rests(app: tasker.App) -> bool:
     """The worker is marked asleep and waits."""
-    claimer = runtime_of(app)._claimer
-    return claimer._asleep and bool(claimer._rest._event._waiters)  # type: ignore[attr-defined]
+    claimer = runtime_of(app).execution.claimer
+    return claimer._asleep and bool(claimer._poller._event._waiters)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("configured", "listeners"), [(POLLING, set()), (EVENTS, {DATABASE}), (HYBRID, {DATABASE})])
@@ -145,7 +145,7 @@ async def test_a_listener_that_crashes_is_not_taken_for_one_that_hears(
                 events.listeners[DATABASE], "source", replace(events.listeners[DATABASE].source, news=breaks)
             )
             cut(database_url)
-            crashes = runtime_of(app)._supervisor.crashes
+            crashes = runtime_of(app).supervisor.crashes
             await eventually(lambda: crashes.total() > 0 and not hears(app), "it crashed, and is known to")
             assert events.longest_pause() == QUICK.lost_poll_ms / 1000
             assert "Listener.run crashed" in runtime_of(app).health().reason
@@ -187,8 +187,8 @@ async def test_an_event_driven_worker_asks_for_nothing_while_it_has_nothing_to_d
 
     async with working(database_url, settings(EVENTS)) as app:
         runtime = runtime_of(app)
-        claim = runtime._claimer._engine.claim
-        monkeypatch.setattr(runtime._claimer._engine, "claim", look)
+        claim = runtime.execution.claimer._engine.claim
+        monkeypatch.setattr(runtime.execution.claimer._engine, "claim", look)
         await runs(app)
         await eventually(lambda: hears(app), "it hears")
         await eventually(lambda: rests(app), "it sleeps")
@@ -211,7 +211,7 @@ async def test_what_lies_in_the_queue_unannounced_is_found_by_the_polls_of_hybri
     """The announcement is withheld: the worker does not hear of the channel any more, though it listens."""
     async with working(database_url, settings(HYBRID)) as app, submitting(database_url) as program:
         await eventually(lambda: hears(app) and rests(app), "it hears, and the look that this led to is over")
-        runtime_of(app)._claimer.wake = lambda: None  # type: ignore[method-assign]
+        runtime_of(app).execution.claimer.wake = lambda: None  # type: ignore[method-assign]
         await runs(program, 3)
         assert events_of(app).statistics().found_by_polling > 0
 
@@ -238,7 +238,7 @@ async def test_a_worker_that_ends_parked_results_takes_none_while_their_queue_is
     chosen = settings(configured, result_path="queued")
     sweeps = SweepSettings(interval_ms=200 if configured is POLLING else 3_600_000, park_grace_ms=0)
     async with working(database_url, chosen, sweeps=sweeps) as app, submitting(database_url) as program:
-        pauses = runtime_of(app)._pauses
+        pauses = runtime_of(app).actors.pauses
         await eventually(lambda: not pauses.hold(RESULTS) and (configured is POLLING or hears(app)), "it hears")
         await program.pause(queue=RESULTS)
         await eventually(lambda: pauses.hold(RESULTS), "it knows")

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.bootstrap import prepare
 from tasker.app.orchestrator import Orchestrator
+from tasker.app.runtime import Runtime
 from tasker.errors import BackendUnavailable
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
@@ -34,19 +36,20 @@ HYBRID = DeploymentMode.HYBRID
 
 
 @pytest.mark.parametrize(
-    ("part", "method", "name"),
+    ("find", "method", "name"),
     [
-        ("_claimer", "_look", "Claimer.run"),
-        ("_upkeep", "_turn", "Upkeep.run"),
-        ("_collector", "_flush", "Collector.run"),
+        (lambda runtime: runtime.execution.claimer, "_look", "Claimer.run"),
+        (lambda runtime: runtime.upkeep, "_turn", "Upkeep.run"),
+        (lambda runtime: runtime.execution.collector, "_flush", "Collector.run"),
     ],
+    ids=["claimer", "upkeep", "collector"],
 )
 async def test_a_part_that_crashes_is_started_again_and_counted(
-    database_url: str, monkeypatch: pytest.MonkeyPatch, part: str, method: str, name: str
+    database_url: str, monkeypatch: pytest.MonkeyPatch, find: Callable[[Runtime], Any], method: str, name: str
 ) -> None:
     async with working(database_url, settings(HYBRID)) as app:
         runtime = runtime_of(app)
-        owner = getattr(runtime, part)
+        owner = find(runtime)
         original = getattr(owner, method)
         crashed = asyncio.Event()
 
@@ -59,14 +62,14 @@ async def test_a_part_that_crashes_is_started_again_and_counted(
         monkeypatch.setattr(owner, method, crash_once)
         runtime.wake()
         await runs(app)
-        await eventually(lambda: runtime._supervisor.crashes[name] == 1, "the crash was counted")
+        await eventually(lambda: runtime.supervisor.crashes[name] == 1, "the crash was counted")
         await runs(app, 3)
 
 
 @pytest.mark.parametrize(
     ("find", "method", "name"),
     [
-        (lambda orchestrator: orchestrator._actors[0], "_look", "QueueActor.run"),
+        (lambda orchestrator: orchestrator.actors.actors[0], "_look", "QueueActor.run"),
         (lambda orchestrator: orchestrator.upkeep, "_turn", "Upkeep.run"),
     ],
     ids=["results", "upkeep"],
@@ -77,7 +80,7 @@ async def test_a_part_of_an_orchestrator_that_crashes_is_started_again_and_count
     """Its worker parks results: without the orchestrator nobody ends them for an hour."""
     resources = prepare(database_url)
     await resources.messaging.open()
-    orchestrator = Orchestrator(database_url, resources.messaging)
+    orchestrator = orchestrator_process(database_url, resources.messaging)
     owner = find(orchestrator)
     original, crashed = getattr(owner, method), asyncio.Event()
 
@@ -90,11 +93,11 @@ async def test_a_part_of_an_orchestrator_that_crashes_is_started_again_and_count
     monkeypatch.setattr(owner, method, crash_once)
     await orchestrator.start()
     try:
-        await eventually(lambda: orchestrator._supervisor.crashes[name] == 1, "the crash was counted")
+        await eventually(lambda: orchestrator.supervisor.crashes[name] == 1, "the crash was counted")
         patient = SweepSettings(park_grace_ms=NEVER_MS, hint_grace_ms=NEVER_MS)
         async with working(database_url, settings(HYBRID, result_path="queued"), sweeps=patient) as app:
             await runs(app, 3)
-        assert orchestrator._supervisor.crashes == {name: 1}
+        assert orchestrator.supervisor.crashes == {name: 1}
     finally:
         await orchestrator.stop()
         await resources.messaging.close()
@@ -104,14 +107,14 @@ async def test_starting_and_stopping_twice_is_starting_and_stopping_once(databas
     async with working(database_url, settings(HYBRID)) as app:
         runtime = runtime_of(app)
         await eventually(lambda: all(each.state.hears for each in events_of(app).listeners.values()), "it hears")
-        parts = len(runtime._supervisor._tasks)
+        parts = len(runtime.supervisor._tasks)
         await runtime.start()
-        assert len(runtime._supervisor._tasks) == parts
+        assert len(runtime.supervisor._tasks) == parts
         assert len(listening(database_url)) == 1
         await runs(app)
         await asyncio.gather(runtime.stop(), runtime.stop())
         await runtime.stop()
-        assert not runtime._supervisor.running
+        assert not runtime.supervisor.running
         assert listening(database_url) == []
         assert not events_of(app).is_running
 

@@ -16,10 +16,11 @@ from tasker.errors import DatabaseUnavailable
 from tasker.execution import claiming
 from tasker.execution.claiming import Claimer
 from tasker.execution.settings import WorkerSettings
+from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.polling import Poll
+from tasker.services.engine.polling import Poll, Poller
 from tasker_memory.backend import MemoryBackend
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
@@ -82,21 +83,17 @@ class Bench:
         if joined:
             engine._joined = SimpleNamespace(claim="tasker_pgmq.claim_v1", call="tasker_pgmq.call_v1")  # type: ignore[assignment]
         settings = WorkerSettings(concurrency=8, drowse_ms=drowse_ms)
+        slots = Slots(settings.concurrency)
         self.worker = Worker(
-            "worker one",
-            engine=engine,
-            plans=NOTHING,
-            runner=NOTHING,
-            settings=settings,
-            on_ended=NOTHING,
-            on_given_back=NOTHING,
+            "worker one", slots, NOTHING, engine=engine, plans=NOTHING, runner=NOTHING, settings=settings
         )
         self.worker.accept = self._accept  # type: ignore[method-assign]
         self.accepted = 0
         self.fills = False
         """True: what it accepts leaves no slot free."""
+        luck = Chance(chance)
         self.claimer = Claimer(
-            engine, self.worker, ["space"], Announced(), Chance(chance), NOTHING, on_lost=self._on_lost
+            engine, self.worker, ["space"], Poller(Announced(), luck), luck, NOTHING, on_lost=self._on_lost
         )
 
     async def _accept(self, answer: Any, claims: Sequence[Any] | None = None) -> None:

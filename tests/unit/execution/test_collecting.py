@@ -12,9 +12,11 @@ import pytest
 
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable
-from tasker.execution import collecting
+from tasker.execution import completion_buffer
 from tasker.execution.collecting import Collector
+from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.settings import WorkerSettings
+from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import BufferLimits
@@ -55,21 +57,27 @@ class Rig:
         )
         self.breaker = breakers.completion.guard
         self.store = Store()
-        self.collector = Collector(
-            self.store, self._release, breakers.completion, on_advanced=lambda _: None, on_lost=lambda: None
-        )
-        settings = WorkerSettings(concurrency=10, completion_buffer=BufferLimits(size=3))
         nothing: Any = None
+        slots = Slots(10)
+        self.buffer = CompletionBuffer(slots, BufferLimits(size=3))
         self.worker = Worker(
             "worker",
+            slots,
+            self.buffer,
             engine=nothing,
             plans=nothing,
             runner=nothing,
-            settings=settings,
-            on_ended=self.collector.add,
-            on_given_back=self.collector.give_back,
+            settings=WorkerSettings(),
         )
-        self.collector.worker = self.worker
+        self.collector = Collector(
+            self.buffer,
+            self.worker,
+            self.store,
+            self._release,
+            breakers.completion,
+            on_advanced=lambda _: None,
+            on_lost=lambda: None,
+        )
 
     async def _release(self, given_back: object) -> None:
         raise AssertionError("nothing is given back here")
@@ -78,7 +86,7 @@ class Rig:
         """These steps have ended; their slots are free."""
         for step in steps:
             outcome: Any = SimpleNamespace(claim=SimpleNamespace(step_uuid=step))
-            self.collector.add(Result(outcome, outcome))
+            self.buffer.add(Result(outcome, outcome))
 
     @property
     def free(self) -> int:
@@ -118,7 +126,7 @@ async def test_a_full_buffer_claims_nothing_loses_nothing_and_is_over_when_it_ha
     rig.end("c", "d", "e")
     assert rig.worker.slots.holds == {"completion_buffer": 1}
     rig.store.opened.set()
-    await rig.collector.flushed()
+    await rig.buffer.flushed()
 
     assert rig.store.stored == ["a", "b", "c", "d", "e"]
     assert rig.free == 10
@@ -133,7 +141,7 @@ async def test_results_outlive_an_outage_in_which_nothing_is_claimed(rigs: Calla
     held = rig.free
     rig.end("b")
     rig.store.error = None
-    await rig.collector.flushed()
+    await rig.buffer.flushed()
 
     assert held <= 1, "none while it is open, a single one as a trial"
     assert sorted(rig.store.stored) == ["a", "b"]
@@ -147,10 +155,10 @@ async def test_while_storing_is_slow_results_are_stored_all_the_same_and_one_ste
     rig = rigs(slow_ms=0)
     for step in ("a", "b"):
         rig.end(step)
-        await rig.collector.flushed()
+        await rig.buffer.flushed()
     assert rig.free == 0
     rig.end("c")
-    await rig.collector.flushed()
+    await rig.buffer.flushed()
     assert rig.store.stored == ["a", "b", "c"]
     assert rig.store.offered[-1] == 0, "nothing is handed over either"
 
@@ -165,7 +173,7 @@ async def test_a_step_that_runs_for_long_does_not_keep_a_half_open_worker_from_t
     rig.worker.slots.settle(rig.worker.slots.reserve(2), 2)
     for step in ("a", "b"):
         rig.end(step)
-        await rig.collector.flushed()
+        await rig.buffer.flushed()
     assert rig.free == 0
 
     await until(lambda: rig.breaker.state is BreakerState.HALF_OPEN and rig.free > 0)
@@ -203,10 +211,10 @@ async def test_results_of_many_megabytes_go_in_several_writes(
     rigs: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig = rigs()
-    monkeypatch.setattr(collecting, "BATCH_BYTES", 100)
+    monkeypatch.setattr(completion_buffer, "BATCH_BYTES", 100)
     for number, size in enumerate((60, 40, 1, 500, 30)):
         outcome: Any = SimpleNamespace(claim=SimpleNamespace(step_uuid=str(number)))
-        rig.collector.add(Result(outcome, outcome, "x" * size))
-    await asyncio.wait_for(rig.collector.flushed(), PATIENCE)
+        rig.buffer.add(Result(outcome, outcome, "x" * size))
+    await asyncio.wait_for(rig.buffer.flushed(), PATIENCE)
     assert rig.store.stored == ["0", "1", "2", "3", "4"]
     assert rig.store.writes == [2, 1, 1, 1]

@@ -14,10 +14,13 @@ from tasker.contracts.execution import Claim
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable, LockTimeout
 from tasker.execution.collecting import Collector
+from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.held import GivenBack, Running
 from tasker.execution.settings import WorkerSettings
+from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
+from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
@@ -45,20 +48,27 @@ class Rig:
         policy = BreakerPolicy(failure_threshold=2, timeout_seconds=0.05, success_threshold=1)
         breakers = Breakers(SystemClock(), BreakerPolicies(completion=policy, settle_seconds=0))
         self.breaker = breakers.completion.guard
-        self.collector = Collector(
-            self, self._release, breakers.completion, on_advanced=self._on_advanced, on_lost=self._on_lost
-        )
         self.then: list[str] = []
+        slots = Slots(10)
+        self.buffer = CompletionBuffer(slots, BufferLimits())
         self.worker = Worker(
             "worker",
+            slots,
+            self.buffer,
             engine=NOTHING,
             plans=NOTHING,
             runner=NOTHING,
-            settings=WorkerSettings(concurrency=10),
-            on_ended=self.collector.add,
-            on_given_back=self.collector.give_back,
+            settings=WorkerSettings(),
         )
-        self.collector.worker = self.worker
+        self.collector = Collector(
+            self.buffer,
+            self.worker,
+            self,
+            self._release,
+            breakers.completion,
+            on_advanced=self._on_advanced,
+            on_lost=self._on_lost,
+        )
         self.worker.accept = self._accept  # type: ignore[method-assign]
 
     async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
@@ -97,14 +107,14 @@ class Rig:
 
     def end(self, *steps: str) -> None:
         for step in steps:
-            self.collector.add(self.result(step))
+            self.buffer.add(self.result(step))
 
     def give_back(self, step: str) -> None:
         self.hold(step)
-        self.collector.give_back(GivenBack(claim(step), {"reason": "the worker stops"}))
+        self.buffer.give_back(GivenBack(claim(step), {"reason": "the worker stops"}))
 
     async def done(self) -> None:
-        await asyncio.wait_for(self.collector.flushed(), PATIENCE)
+        await asyncio.wait_for(self.buffer.flushed(), PATIENCE)
 
 
 @pytest.fixture

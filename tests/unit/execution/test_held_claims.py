@@ -7,6 +7,7 @@ from typing import Any
 from tasker.contracts.execution import Claim
 from tasker.execution.held import Running
 from tasker.execution.settings import WorkerSettings
+from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 
 NOTHING: Any = None
@@ -19,12 +20,12 @@ def claim(token: int) -> Claim:
 def worker_with(running: Running) -> Worker:
     worker = Worker(
         "worker",
+        Slots(1),
+        NOTHING,
         engine=NOTHING,
         plans=NOTHING,
         runner=NOTHING,
         settings=WorkerSettings(),
-        on_ended=lambda result: None,
-        on_given_back=lambda given_back: None,
     )
     worker._held[running.claim.step_uuid] = running
     return worker

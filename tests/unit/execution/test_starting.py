@@ -9,9 +9,12 @@ import pytest
 
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseUnavailable, PlanUnreadable
+from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.held import GivenBack
 from tasker.execution.settings import WorkerSettings
+from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
+from tasker.lifecycle.pressure import BufferLimits
 
 NOTHING: Any = None
 
@@ -27,14 +30,17 @@ class Plans:
 
 
 def worker(error: Exception, given_back: list[GivenBack]) -> Worker:
+    slots = Slots(4)
+    buffer = CompletionBuffer(slots, BufferLimits())
+    buffer.give_back = given_back.append  # type: ignore[method-assign]
     return Worker(
         "worker",
+        slots,
+        buffer,
         engine=NOTHING,
         plans=Plans(error),  # type: ignore[arg-type]
         runner=NOTHING,
-        settings=WorkerSettings(concurrency=4),
-        on_ended=NOTHING,
-        on_given_back=given_back.append,
+        settings=WorkerSettings(),
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from tasker.errors import DatabaseUnavailable
 from tasker.orchestration.consuming import QueueActor
 from tasker.services.engine.exchange import AdvanceResult, Caller
-from tasker.services.engine.polling import Poll
+from tasker.services.engine.polling import Poll, Poller
 
 
 class Announced:
@@ -50,6 +50,10 @@ class Slow(Box):
         return 1, AdvanceResult()
 
 
+def poller() -> Poller:
+    return Poller(Announced(), random.Random(1))
+
+
 class Empty(Box):
     """An inbox without messages."""
 
@@ -66,7 +70,7 @@ class Empty(Box):
 
 async def test_an_actor_that_is_drained_ends_its_look_and_begins_no_other() -> None:
     inbox = Slow()
-    actor = QueueActor(inbox, lambda: Caller("me"), Announced(), random.Random(1), on_advanced=lambda _: None)
+    actor = QueueActor(inbox, lambda: Caller("me"), poller(), random.Random(1), lambda _: None)
     running = asyncio.create_task(actor.run())
     await inbox.began.wait()
 
@@ -82,7 +86,7 @@ async def test_an_actor_that_is_drained_ends_its_look_and_begins_no_other() -> N
 
 async def test_a_drain_ends_the_rest_of_an_actor_that_waits() -> None:
     inbox = Empty()
-    actor = QueueActor(inbox, lambda: Caller("me"), Announced(), random.Random(1), on_advanced=lambda _: None)
+    actor = QueueActor(inbox, lambda: Caller("me"), poller(), random.Random(1), lambda _: None)
     running = asyncio.create_task(actor.run())
     await inbox.looked.wait()
 
@@ -93,7 +97,7 @@ async def test_a_drain_ends_the_rest_of_an_actor_that_waits() -> None:
 async def test_what_becomes_visible_again_is_looked_for_although_nobody_announces_it() -> None:
     inbox = Empty(enough=3)
     inbox.pause = 0.0
-    actor = QueueActor(inbox, lambda: Caller("me"), Announced(), random.Random(1), on_advanced=lambda _: None)
+    actor = QueueActor(inbox, lambda: Caller("me"), poller(), random.Random(1), lambda _: None)
     running = asyncio.create_task(actor.run())
 
     async with asyncio.timeout(60):
@@ -119,7 +123,7 @@ async def test_while_looks_fail_announcements_do_not_make_them_more_frequent(mon
             enough.set()
             await asyncio.Event().wait()
 
-    actor = QueueActor(Failing(), lambda: Caller("me"), Announced(), random.Random(1), on_advanced=lambda _: None)
+    actor = QueueActor(Failing(), lambda: Caller("me"), poller(), random.Random(1), lambda _: None)
     monkeypatch.setattr("tasker.orchestration.consuming.asyncio.sleep", sleep)
     running = asyncio.create_task(actor.run())
     async with asyncio.timeout(30):

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tasker.orchestration.changes import Change
+from tasker.orchestration.schedule import Schedule
+from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.exchange import AdvanceResult, Caller
@@ -33,15 +35,17 @@ class Process:
         self.released: list[Change] = []
         self.rounds = 0
         here: Any = self
+        self.schedule, luck = Schedule(self.clock), Chance(chance)
         self.upkeep = Upkeep(
             here,
             here,
+            Turns(here, "sweep", self.clock, luck, 5),
             here,
+            self.schedule,
             self.clock,
-            Chance(chance),
+            luck,
             breaker=Breakers(self.clock).task_readiness,
             on_advanced=lambda _: None,
-            sweep_seconds=5,
             poll_seconds=2,
         )
 
@@ -74,18 +78,18 @@ class Process:
 
     async def round(self) -> None:
         """The next round in which retries are due."""
-        self.clock.seconds = max(self.clock.seconds, self.upkeep.due_at)
+        self.clock.seconds = max(self.clock.seconds, self.schedule.due_at)
         await self.upkeep._turn()
 
     @property
     def due_in(self) -> float:
-        return self.upkeep.due_at - self.clock.monotonic()
+        return self.schedule.due_at - self.clock.monotonic()
 
 
 async def test_a_claim_that_is_unknown_twice_in_a_row_is_released() -> None:
     process = Process()
     process.unknown = [LOST]
-    process.upkeep.suspect()
+    process.schedule.suspect()
     await process.round()
     assert process.released == [], "its answer may be on its way"
     await process.round()
@@ -96,7 +100,7 @@ async def test_a_claim_that_is_unknown_twice_in_a_row_is_released() -> None:
 async def test_a_claim_whose_answer_came_meanwhile_is_kept() -> None:
     process = Process()
     process.unknown = [LOST]
-    process.upkeep.suspect()
+    process.schedule.suspect()
     await process.round()
     process.unknown = []
     await process.round()
@@ -108,7 +112,7 @@ async def test_a_claim_whose_answer_came_meanwhile_is_kept() -> None:
 async def test_another_claim_of_the_same_step_is_not_the_one_that_was_seen_before() -> None:
     process = Process()
     process.unknown = [LOST]
-    process.upkeep.suspect()
+    process.schedule.suspect()
     await process.round()
     process.unknown = [{**LOST, "k": 8}]
     await process.round()
@@ -119,11 +123,11 @@ async def test_another_claim_of_the_same_step_is_not_the_one_that_was_seen_befor
 async def test_a_retry_is_due_in_milliseconds_and_the_soonest_counts() -> None:
     process = Process()
     await process.round()
-    process.upkeep.due_in(1500)
+    process.schedule.due_in(1500)
     assert process.due_in == pytest.approx(1.5)
-    process.upkeep.due_in(1900)
+    process.schedule.due_in(1900)
     assert process.due_in == pytest.approx(1.5)
-    process.upkeep.due_in(20)
+    process.schedule.due_in(20)
     assert process.due_in == pytest.approx(0.02)
 
 

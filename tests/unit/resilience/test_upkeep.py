@@ -11,6 +11,8 @@ from typing import Any
 
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseError, DatabaseUnavailable
+from tasker.orchestration.schedule import Schedule
+from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.exchange import AdvanceResult
@@ -29,8 +31,17 @@ class Rig:
         policy = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
         self.breaker = Breakers(self.clock, BreakerPolicies(task_readiness=policy, settle_seconds=0)).task_readiness
         here: Any = self
+        self.schedule = Schedule(self.clock)
         self.upkeep = Upkeep(
-            here, here, here, self.clock, random, breaker=self.breaker, on_advanced=lambda _: None, sweep_seconds=3600
+            here,
+            here,
+            Turns(here, "sweep", self.clock, random, 3600),
+            here,
+            self.schedule,
+            self.clock,
+            random,
+            breaker=self.breaker,
+            on_advanced=lambda _: None,
         )
 
     @property
@@ -71,7 +82,7 @@ async def until(true: Callable[[], bool], rig: Rig) -> None:
     """Wait for it; meanwhile there is always something due."""
     async with asyncio.timeout(PATIENCE):
         while not true():
-            rig.upkeep.due_in(0)
+            rig.schedule.due_in(0)
             await asyncio.sleep(0.001)
 
 
@@ -90,7 +101,7 @@ async def test_open_a_round_is_skipped_and_sleepers_are_woken_all_the_same() -> 
 
     async def look() -> None:
         await until(lambda: rig.upkeep.skipped > 0, rig)
-        rig.upkeep.wake({"payments"})
+        rig.schedule.wake({"payments"})
         await until(lambda: bool(rig.said), rig)
         assert rig.rounds == 2
         assert rig.said == ["select tasker.wake_v1(%s)"], "a server that is there is not asked whether it is"
@@ -129,7 +140,7 @@ async def test_whoever_was_to_be_woken_when_the_server_was_away_is_woken_once_it
     rig.execute = execute  # type: ignore[method-assign]
 
     async def look() -> None:
-        rig.upkeep.wake({"payments"})
+        rig.schedule.wake({"payments"})
         await until(lambda: attempts > 0, rig)
         rig.error = None
         await until(lambda: "select tasker.wake_v1(%s) (['payments'],)" in rig.said, rig)
@@ -142,7 +153,7 @@ async def pauses_of(rig: Rig, answers: list[dict[str, Any]]) -> list[float]:
     pauses = []
     for rig.answer in answers:
         await rig.upkeep.promote()
-        pauses.append(round((rig.upkeep.due_at - rig.clock.monotonic()) * 1000))
+        pauses.append(round((rig.schedule.due_at - rig.clock.monotonic()) * 1000))
     return pauses
 
 

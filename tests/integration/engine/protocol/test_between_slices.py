@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from tasker.orchestration.executor import NoExecutor
 from tasker.orchestration.results import Processor
+from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.integration.engine.protocol.test_wakeups import heard, listener, mark
@@ -45,19 +47,6 @@ class Watched(Engine):
             self.meanwhile()
 
 
-class Idle:
-    """A process without free slots."""
-
-    def __init__(self, orchestra: Orchestra) -> None:
-        self.caller: Callable[..., Caller] = orchestra.caller
-
-    def held(self) -> list[tuple[str, int]]:
-        return []
-
-    async def offer(self, ask: Callable[[int], Awaitable[Answer]]) -> Answer:
-        return await ask(0)
-
-
 class Standing(SystemClock):
     """Time does not pass: only what is asked for becomes due."""
 
@@ -65,13 +54,23 @@ class Standing(SystemClock):
         return 100.0
 
 
-def upkeep(orchestra: Orchestra, engine: Engine) -> Upkeep:
+def upkeep(orchestra: Orchestra, engine: Engine, schedule: Schedule) -> Upkeep:
     clock, chance = Standing(), random.Random(1)
     sweeper = Sweeper(
         engine, Processor(engine, chance), PlanStore(engine.connection), chance, replace(AT_ONCE, slice=1)
     )
     breaker = Breakers(clock).task_readiness
-    return Upkeep(engine, sweeper, Idle(orchestra), clock, chance, breaker=breaker, on_advanced=lambda _: None)
+    return Upkeep(
+        engine,
+        sweeper,
+        Turns(engine, "sweep", clock, chance, 5.0),
+        NoExecutor(orchestra.caller()),
+        schedule,
+        clock,
+        chance,
+        breaker=breaker,
+        on_advanced=lambda _: None,
+    )
 
 
 async def test_between_two_slices_sleepers_are_woken_and_then_what_is_due_is_promoted(orchestra: Orchestra) -> None:
@@ -80,13 +79,14 @@ async def test_between_two_slices_sleepers_are_woken_and_then_what_is_due_is_pro
     lab.two.start_worker()
     mark(lab.two, "sleep")
     engine = Watched(orchestra)
-    under_test = upkeep(orchestra, engine)
+    schedule = Schedule(Standing())
+    under_test = upkeep(orchestra, engine, schedule)
     await under_test.promote()  # as at the start, when everything may be due
     engine.noted.clear()
 
     def meanwhile() -> None:
-        under_test.wake({lab.namespace})
-        under_test.due_in(0)
+        schedule.wake({lab.namespace})
+        schedule.due_in(0)
 
     engine.meanwhile = meanwhile
     await under_test.sweep()

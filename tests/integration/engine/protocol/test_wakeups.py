@@ -20,7 +20,7 @@ from tasker.orchestration.sweep import Sweeper
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore
-from tasker.services.engine.polling import Poll
+from tasker.services.engine.polling import Poll, Poller
 from tests.integration.engine.protocol.conftest import AT_ONCE
 from tests.support.engine_fixture import Lab, Session
 from tests.support.random_plans import Spec
@@ -217,7 +217,7 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
         engine,
         worker,  # type: ignore[arg-type]
         [lab.namespace],
-        Ears(),
+        Poller(Ears(), random.Random(1)),
         random.Random(1),
         never,
         on_lost=lambda: None,

@@ -1,0 +1,109 @@
+"""How an orchestrator is put together."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from functools import cached_property
+
+from tasker.app.assembly.context import ProcessContext, process_context
+from tasker.app.assembly.process import Assembly
+from tasker.app.orchestrator import Orchestrator
+from tasker.contracts.plan import RetryPolicy
+from tasker.execution.settings import WorkerSettings
+from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
+from tasker.lifecycle.pressure import DepthLimits
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.consuming import Inbox
+from tasker.orchestration.executor import NoExecutor
+from tasker.orchestration.finalizing import Finalizations
+from tasker.orchestration.parking import ParkedResults
+from tasker.orchestration.requests import TaskRequests
+from tasker.orchestration.results import Processor
+from tasker.orchestration.sweep import SweepSettings
+from tasker.process.heartbeat import Heartbeat, Registration
+from tasker.process.system import new_task_uuid, new_uuid
+from tasker.resilience.registry import Breakers
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Caller
+from tasker.services.engine.plans import PlanStore
+from tasker.services.pressure import Admission
+from tasker.services.submission import CONTEXT_LIMIT_BYTES, Drafts
+
+
+def orchestrator_process(
+    url: str,
+    messaging: MessagingService,
+    *,
+    settings: WorkerSettings | None = None,
+    sweeps: SweepSettings | None = None,
+    breakers: Breakers | None = None,
+    events: EventSettings = ORCHESTRATOR_EVENTS,
+    context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
+    depth_limits: DepthLimits | None = None,
+    retry: RetryPolicy | None = None,
+) -> Orchestrator:
+    """An orchestrator that is not started yet. `retry` is what steps inherit whose template names no retries.
+
+    Requests for a namespace with more ready steps than `depth_limits` wait; None: none does.
+    """
+    context = process_context(url, messaging, settings, sweeps, breakers, events)
+    made = OrchestratorAssembly(context, context_limit_bytes, depth_limits, retry)
+    return Orchestrator(context, made.identity, made.heartbeat, made.actors, made.upkeep)
+
+
+class OrchestratorAssembly(Assembly):
+    """The objects of an orchestrator's process. Parameters as of `orchestrator_process`."""
+
+    def __init__(
+        self,
+        context: ProcessContext,
+        context_limit_bytes: int,
+        depth_limits: DepthLimits | None,
+        retry: RetryPolicy | None,
+    ) -> None:
+        super().__init__(context)
+        self.identity = new_uuid()
+        self._context_limit_bytes, self._depth_limits, self._retry = context_limit_bytes, depth_limits, retry
+
+    @cached_property
+    def executor(self) -> NoExecutor:
+        """Nobody runs steps here."""
+        limits = self.context.settings
+        return NoExecutor(
+            Caller(self.identity, window=limits.window, timeout_ms=limits.timeout_ms, grace_ms=limits.grace_ms)
+        )
+
+    @cached_property
+    def heartbeat(self) -> Heartbeat:
+        """The orchestrator's entry in the registry."""
+        backend, lease_ms = self.context.messaging.provider_name(), self.context.settings.lease_ms
+        return Heartbeat(self.context.engine, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
+
+    @cached_property
+    def result_engine(self) -> Engine:
+        """The engine for what the queues ask for."""
+        return self.context.engines.make("results")
+
+    @cached_property
+    def inboxes(self) -> Mapping[str, Inbox]:
+        """All three orchestration queues."""
+        names, engine = self.context.messaging.names, self.result_engine
+        plans = PlanStore(engine.connection, self._retry)
+        return {
+            names.step_results: ParkedResults(engine, Processor(engine, random), plans),
+            names.task_requests: TaskRequests(engine, plans, self.drafts, self.context.clock, self.admission),
+            names.task_finalizations: Finalizations(engine),
+        }
+
+    @cached_property
+    def drafts(self) -> Drafts:
+        """How requests become tasks."""
+        window = self.context.settings.window
+        return Drafts(new_task_uuid, window=window, context_limit_bytes=self._context_limit_bytes)
+
+    @cached_property
+    def admission(self) -> Admission | None:
+        """Which requests have to wait; None: none."""
+        limits = self._depth_limits
+        return Admission(self.result_engine, self.context.clock, limits) if limits else None

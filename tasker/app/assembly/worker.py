@@ -1,0 +1,200 @@
+"""How a worker with the engine in its process is put together."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+from tasker.app.assembly.context import ProcessContext, process_context
+from tasker.app.assembly.process import Assembly
+from tasker.app.runtime import Runtime
+from tasker.execution.attempt.placing import Waits
+from tasker.execution.attempt.runner import AttemptRunner
+from tasker.execution.claiming import Claimer
+from tasker.execution.collecting import Collector
+from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.settings import WorkerSettings
+from tasker.execution.slots import Slots
+from tasker.execution.step_execution import StepExecution
+from tasker.execution.worker import Worker
+from tasker.handler import HandlerRegistry
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.consuming import Inbox
+from tasker.orchestration.parking import ParkedResults, Parking
+from tasker.orchestration.results import Processor
+from tasker.orchestration.schedule import FollowUp
+from tasker.orchestration.sweep import SweepSettings
+from tasker.process.membership import Membership
+from tasker.process.releasing import Releases
+from tasker.process.system import new_uuid
+from tasker.resilience.registry import Breakers
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import ResultSink
+from tasker.services.engine.polling import Poller
+
+
+def worker_process(
+    url: str,
+    messaging: MessagingService,
+    registry: HandlerRegistry,
+    namespaces: Sequence[str],
+    *,
+    settings: WorkerSettings | None = None,
+    sweeps: SweepSettings | None = None,
+    breakers: Breakers | None = None,
+    consume: bool = True,
+    runner: Callable[..., AttemptRunner] = AttemptRunner,
+    on_finished: Callable[[str, str], None] = lambda task, state: None,
+    on_elsewhere: Callable[[str], None] = lambda task: None,
+) -> Runtime:
+    """A worker that is not started yet.
+
+    `on_finished(task_uuid, state)` is called for every task that ends by what this process does, and
+    `on_elsewhere(task_uuid)` for those that others ended or cancelled. With the result path `queued`, `consume` says
+    whether this process ends parked results as well. `runner` makes what runs the handlers.
+    """
+    context = process_context(url, messaging, settings, sweeps, breakers)
+    made = WorkerAssembly(context, registry, namespaces, runner, on_finished, consume=consume)
+    return Runtime(context, made.execution, made.actors, made.upkeep, made.membership, on_elsewhere)
+
+
+class WorkerAssembly(Assembly):
+    """The objects of a worker's process. Parameters as of `worker_process`."""
+
+    def __init__(
+        self,
+        context: ProcessContext,
+        registry: HandlerRegistry,
+        namespaces: Sequence[str],
+        runner: Callable[..., AttemptRunner],
+        on_finished: Callable[[str, str], None],
+        *,
+        consume: bool,
+    ) -> None:
+        super().__init__(context)
+        self._registry, self._make_runner = registry, runner
+        self._namespaces, self._on_finished = list(namespaces), on_finished
+        self._parks = context.settings.result_path == "queued"
+        self._consumes = self._parks and consume
+
+    @cached_property
+    def execution(self) -> StepExecution:
+        """All that runs steps."""
+        return StepExecution(self.executor, self.claimer, self.buffer, self.collector, self.runner, self.context.clock)
+
+    @cached_property
+    def membership(self) -> Membership:
+        """The worker's entry in the registry, and its lease."""
+        context = self.context
+        return Membership(
+            self.executor, self.context.engine, self._registry, self._namespaces, context.url, context.clock
+        )
+
+    @cached_property
+    def executor(self) -> Worker:
+        """The worker."""
+        return Worker(
+            new_uuid(),
+            self.slots,
+            self.buffer,
+            engine=self.claim_engine,
+            plans=self.plans,
+            runner=self.runner,
+            settings=self.context.settings,
+        )
+
+    @cached_property
+    def inboxes(self) -> Mapping[str, Inbox]:
+        """Parked results, where this process ends them."""
+        if not self._consumes:
+            return {}
+        engine = self.context.engine
+        parked = ParkedResults(engine, Processor(engine, random), self.plans)
+        return {self.context.messaging.names.step_results: parked}
+
+    @cached_property
+    def follow_up(self) -> FollowUp:
+        """Steps that became ready are claimed here, too."""
+        return FollowUp(self.context.schedule, wake=self.poller.wake, on_finished=self._on_finished)
+
+    @cached_property
+    def claim_engine(self) -> Engine:
+        """The engine for claims."""
+        return self.context.engines.make("claim")
+
+    @cached_property
+    def result_engine(self) -> Engine:
+        """The engine for results."""
+        return self.context.engines.make("result")
+
+    @cached_property
+    def processor(self) -> Processor:
+        """What moves tasks on by the results of their steps."""
+        return Processor(self.result_engine, random)
+
+    @cached_property
+    def poller(self) -> Poller:
+        """When the worker looks for steps."""
+        return Poller(self.context.events, random)
+
+    @cached_property
+    def slots(self) -> Slots:
+        """How many steps may run."""
+        return Slots(self.context.settings.concurrency)
+
+    @cached_property
+    def buffer(self) -> CompletionBuffer:
+        """What ended and is not stored yet."""
+        return CompletionBuffer(self.slots, self.context.settings.completion_buffer)
+
+    @cached_property
+    def runner(self) -> AttemptRunner:
+        """What runs the handlers."""
+        settings = self.context.settings
+        return self._make_runner(
+            registry=self._registry,
+            clock=self.context.clock,
+            breakers=self.context.breakers,
+            default_timeout=settings.timeout_ms / 1000,
+            threads=settings.threads,
+            waits=Waits(settings.grace_ms / 1000, settings.starvation_ms / 1000),
+        )
+
+    @cached_property
+    def releases(self) -> Releases:
+        """What gives claims back, and releases held steps."""
+        return Releases(
+            self.processor, self.context.engine, self.executor.caller, self.context.schedule, self.follow_up
+        )
+
+    @cached_property
+    def claimer(self) -> Claimer:
+        """What takes steps from the queue."""
+        return Claimer(
+            self.claim_engine,
+            self.executor,
+            self._namespaces,
+            self.poller,
+            random,
+            self.releases.release_held,
+            on_lost=self.context.schedule.suspect,
+        )
+
+    @cached_property
+    def sink(self) -> ResultSink:
+        """Where results go: into their tasks, or to an orchestrator."""
+        return Parking(self.result_engine, random) if self._parks else self.processor
+
+    @cached_property
+    def collector(self) -> Collector:
+        """What brings results."""
+        return Collector(
+            self.buffer,
+            self.executor,
+            self.sink,
+            self.releases.give_back,
+            self.context.breakers.completion,
+            on_advanced=self.follow_up.advanced,
+            on_lost=self.context.schedule.suspect,
+        )

@@ -1,0 +1,74 @@
+"""All that runs steps in one process: the worker, what claims for it, and what brings its results."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from tasker.contracts.clock import Clock
+from tasker.execution.attempt.runner import AttemptRunner
+from tasker.execution.claiming import Claimer
+from tasker.execution.collecting import BREAKER, Collector
+from tasker.execution.completion_buffer import BUFFER, CompletionBuffer
+from tasker.execution.watchdog import LoopWatchdog
+from tasker.execution.worker import Worker
+
+FENCED = "fenced"
+"""Reason for which nothing is claimed: the lease was lost."""
+RUNNER_CLOSE_SECONDS = 1.0
+"""How long threads and child processes are waited for at the end."""
+
+
+class StepExecution:
+    """Runs steps until it is told to stop claiming, and says when all that it had is settled."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        claimer: Claimer,
+        buffer: CompletionBuffer,
+        collector: Collector,
+        runner: AttemptRunner,
+        clock: Clock,
+    ) -> None:
+        self.worker, self.claimer, self.collector, self.runner = worker, claimer, collector, runner
+        self._buffer, self._clock = buffer, clock
+
+    def services(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """What runs while the process does."""
+        return [self.collector.run, self.claimer.run, *self._watchdog()]
+
+    def _watchdog(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        loop, lag_ms = asyncio.get_running_loop(), self.worker.settings.loop_lag_ms
+        return [LoopWatchdog(self._clock, lag_ms, lambda: self.worker.in_turn(loop)).run] if lag_ms else []
+
+    def held_by(self) -> list[str]:
+        """The reasons for which nothing is claimed now."""
+        return [reason for reason in (BREAKER, BUFFER, FENCED) if self.worker.slots.is_held(reason)]
+
+    def fence(self) -> None:
+        """The lease was lost: what runs here belongs to others now. Stop it, and claim nothing until `unfence`."""
+        self.worker.slots.hold(FENCED, level=logging.DEBUG)  # told where it gives up
+        self.worker.stop_steps([step for step, _ in self.worker.held()])
+
+    def unfence(self) -> None:
+        """There is a lease again."""
+        self.worker.slots.lift(FENCED)
+
+    def stop_claiming(self) -> None:
+        """Take on nothing more; what runs goes on."""
+        self.worker.slots.close()
+        self.claimer.drain()
+
+    async def settled(self) -> None:
+        """Return when every handler has ended, every result is stored, and no claim is under way."""
+        while self.worker.busy or not self.worker.slots.idle:
+            await self.worker.slots.wait_idle()
+            await self._buffer.flushed()
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """End the threads and child processes of handlers."""
+        await self.runner.close(RUNNER_CLOSE_SECONDS)
