@@ -42,7 +42,7 @@ async def _measure(ground: Ground, names: list[str], tell: Callable[[str], None]
             tell(name)
             figures.append(await (_throughput(app, name, ground) if name in TASKS else _latency(app, name, ground)))
         await app.stop_working()
-        await brokers.remove_queues(app._ground.messaging, apart)
+        await brokers.remove_queues(app._resources.messaging, apart)
     return figures
 
 
