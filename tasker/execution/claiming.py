@@ -16,6 +16,7 @@ from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
 from tasker.services.engine.calls import Answer, Engine
 from tasker.services.engine.polling import Poller
+from tasker.services.engine.process_registry import ProcessRegistry
 
 BACKOFF_SECONDS = 0.2
 
@@ -39,7 +40,7 @@ class Claimer:
         on_lost: Callable[[], None],
     ) -> None:
         self._engine, self._worker, self._random, self._release = engine, worker, random, release
-        self._on_lost = on_lost
+        self._registry, self._on_lost = ProcessRegistry(engine.connection), on_lost
         self._namespaces, self._poller = namespaces, poller
         self._draining = False
         self._asleep = False
@@ -85,7 +86,7 @@ class Claimer:
             poll.found = await self._take()
         if poll.found and self._asleep and self._is_up():
             self._asleep = False
-            await self._mark("wake")
+            await self._mark(self._registry.wake)
         return poll.found > 0
 
     def _is_up(self) -> bool:
@@ -133,7 +134,7 @@ class Claimer:
         """
         self._poller.begin()
         if self._takes and not self._asleep:
-            await self._mark("sleep")
+            await self._mark(self._registry.sleep)
             self._asleep = True
             if await self._look():
                 return
@@ -147,6 +148,6 @@ class Claimer:
         self._up_since = asyncio.get_running_loop().time()
         return woken
 
-    async def _mark(self, action: str) -> None:
-        await self._engine.read("worker", {"action": action, "worker": self._worker.identity, "lease_ms": 0})
+    async def _mark(self, mark: Callable[[str], Awaitable[None]]) -> None:
+        await mark(self._worker.identity)
         self._up_since = asyncio.get_running_loop().time()

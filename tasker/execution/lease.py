@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from tasker.contracts.clock import Clock
 from tasker.db.connection import SyncConnection
 from tasker.errors import DatabaseUnavailable
+from tasker.services.engine.process_registry import renew_lease
 
 _log = logging.getLogger("tasker.worker")
 
@@ -41,9 +42,7 @@ class LeaseKeeper:
     ) -> None:
         self._connection = connection
         self._clock = clock
-        self._args = {"action": "beat", "worker": worker, "lease_ms": lease_ms}
-        self._lease = lease_ms / 1000
-        self._limit_ms = lease_ms // 3
+        self._worker, self._lease_ms, self._lease = worker, lease_ms, lease_ms / 1000
         self._held, self._on_lost, self._on_fenced = held, on_lost, on_fenced
         self._over, self._fencing = threading.Event(), threading.Lock()
         self._threads = [
@@ -72,21 +71,21 @@ class LeaseKeeper:
             except DatabaseUnavailable:
                 continue  # the lease lasts for more beats than one
             except Exception:
-                _log.exception("lease_beat_failed worker=%s", self._args["worker"])
+                _log.exception("lease_beat_failed worker=%s", self._worker)
 
     def _beat(self) -> None:
         started = self._clock.monotonic()
         held = self._held()
-        args = {**self._args, "held": [list(pair) for pair in held]}
-        answer = self._connection.call("tasker.worker_v1(%s::jsonb)", args, limit_ms=self._limit_ms)
+        limit_ms = self._lease_ms // 3
+        renewal = renew_lease(self._connection, self._worker, self._lease_ms, held, limit_ms=limit_ms)
         if self._over.is_set():
             return  # the answer came too late
-        if not answer.get("known"):
+        if not renewal.known:
             return self._fence()
         self._renewed = started
-        if lost := answer.get("lost"):
+        if renewal.lost:
             # with their tokens: meanwhile this worker may have the next attempt of the same step
-            self._on_lost([pair for pair in held if pair[0] in lost])
+            self._on_lost([pair for pair in held if pair[0] in renewal.lost])
 
     def _watch(self) -> None:
         """Wait for the end of the lease, which every renewal puts off."""

@@ -27,6 +27,7 @@ from tasker.resilience.outage import level_of
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore
+from tasker.services.engine.process_registry import ProcessRegistry
 
 Found = Mapping[str, Any]
 _log = logging.getLogger("tasker.orchestration")
@@ -68,7 +69,7 @@ class Sweeper:
         self._engine, self._processor, self._plans, self._random = engine, processor, plans, random
         self._parked = ParkedResults(engine, processor, plans)
         self._settings = settings or SweepSettings()
-        self._silent = SilentWorkers()
+        self._registry, self._silent = ProcessRegistry(engine.connection), SilentWorkers()
         self.storms = StormWatch(engine, self._settings.storms)
 
     async def sweep(
@@ -99,8 +100,7 @@ class Sweeper:
         taken: list[Found],
     ) -> None:
         last: str | None = None
-        registry = await self._engine.read("worker", {"action": "forget", "older_ms": self._settings.forget_ms})
-        self._silent.tell(registry.get("silent") or ())
+        self._silent.tell(await self._registry.forget(self._settings.forget_ms))
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
             found = await self._engine.read("find", self._args(last))

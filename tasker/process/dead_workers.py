@@ -7,6 +7,7 @@ import socket
 
 from tasker.db.queries import query
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.process_registry import ProcessRegistry
 
 
 async def end_dead_leases(engine: Engine) -> None:
@@ -14,7 +15,7 @@ async def end_dead_leases(engine: Engine) -> None:
     rows = await engine.connection.execute(query("tasks", "dead_local_workers"), {"host": socket.gethostname()})
     for worker, pid in rows:
         if not _alive(pid):
-            await engine.read("worker", {"action": "stop", "worker": worker, "lease_ms": 0})
+            await ProcessRegistry(engine.connection).stop(worker)
 
 
 def _alive(pid: int) -> bool:

@@ -1,53 +1,16 @@
-"""A process in the registry of processes: what it enters, and how a process that holds no steps stays in it."""
+"""How a process that holds no steps stays in the registry of processes, and how any process leaves it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable
 
 from tasker.errors import DatabaseError
-from tasker.services.engine.calls import Engine
-from tasker.version import __version__
+from tasker.services.engine.process_registry import ProcessRegistry, Registration
 
 TELL_SECONDS = 1.0
 """Spent at most on telling the registry of an end: the time of a stop is for results."""
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """The entry of one incarnation. `name` is for people, `callables` are the handlers that it has loaded."""
-
-    identity: str
-    lease_ms: int
-    kind: str = "worker"
-    name: str | None = None
-    namespaces: Sequence[str] = ()
-    callables: Sequence[str] = ()
-    concurrency: int = 0
-    backend: str | None = None
-    """The messaging provider that it takes messages from."""
-
-    def args(self, action: str) -> dict[str, Any]:
-        """The arguments of `tasker.worker_v1`."""
-        return {
-            "action": action,
-            "worker": self.identity,
-            "kind": self.kind,
-            "name": self.name,
-            "lease_ms": self.lease_ms,
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-            "version": __version__,
-            "namespaces": list(self.namespaces),
-            "callables": list(self.callables),
-            "concurrency": self.concurrency,
-            "backend": self.backend,
-        }
 
 
 class Heartbeat:
@@ -56,25 +19,31 @@ class Heartbeat:
     A process that holds steps has a `LeaseKeeper` instead, with a thread of its own.
     """
 
-    def __init__(self, engine: Engine, registration: Registration) -> None:
-        self._engine, self._registration = engine, registration
+    def __init__(self, registry: ProcessRegistry, entry: Registration) -> None:
+        self._registry, self._entry = registry, entry
 
     async def run(self) -> None:
         """Enter, and beat until cancelled. The registry is advisory: without the database it tries again (H-50)."""
         known = False
         while True:
             with contextlib.suppress(DatabaseError):
-                answer = await self._engine.read("worker", self._registration.args("beat" if known else "start"))
-                known = not known or bool(answer.get("known"))
-            await asyncio.sleep(self._registration.lease_ms / 3000 if known else 1.0)
+                known = await self._beat() if known else await self._start()
+            await asyncio.sleep(self._entry.lease_ms / 3000 if known else 1.0)
+
+    async def _start(self) -> bool:
+        await self._registry.start(self._entry)
+        return True
+
+    async def _beat(self) -> bool:
+        return await self._registry.beat(self._entry.worker, self._entry.lease_ms)
 
     async def leave(self) -> None:
         """Say that the process has ended."""
-        await tell(self._engine, self._registration, "stop")
+        await briefly(self._registry.stop(self._entry.worker))
 
 
-async def tell(engine: Engine, registration: Registration, action: str) -> None:
+async def briefly(telling: Awaitable[None]) -> None:
     """Tell the registry how a process ends; not for long, since its lease ends by itself."""
     with contextlib.suppress(DatabaseError, TimeoutError):
         async with asyncio.timeout(TELL_SECONDS):
-            await engine.read("worker", registration.args(action))
+            await telling

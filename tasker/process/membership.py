@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from tasker.contracts.clock import Clock
 from tasker.errors import DatabaseUnavailable
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.worker import Worker
 from tasker.handler import HandlerRegistry
-from tasker.process.heartbeat import Registration, tell
+from tasker.process.heartbeat import briefly
 from tasker.process.leasing import keep_lease
 from tasker.process.supervisor import Supervisor
 from tasker.process.system import new_uuid
-from tasker.services.engine.calls import Engine
+from tasker.services.engine.process_registry import ProcessRegistry, Registration
 
 GIVE_UP_SECONDS = 5.0
 """How long handlers that were told to stop are waited for; one that does not come back is left to itself."""
@@ -27,26 +27,28 @@ class Membership:
     """Enters the worker in the registry, keeps its lease, and takes it out again.
 
     `handlers` and `namespaces` are what it serves; both may grow, and are told with `update`. `url` is the database's,
-    to which the lease has a connection of its own.
+    to which the lease has a connection of its own; `backend` names the messaging provider.
     """
 
     def __init__(
         self,
         worker: Worker,
-        engine: Engine,
+        registry: ProcessRegistry,
         handlers: HandlerRegistry,
         namespaces: list[str],
+        backend: str,
         url: str,
         clock: Clock,
     ) -> None:
         self.namespaces = namespaces
-        self._worker, self._engine, self._handlers, self._url, self._clock = worker, engine, handlers, url, clock
+        self._worker, self._registry, self._handlers, self._backend = worker, registry, handlers, backend
+        self._url, self._clock = url, clock
         self._told_revision = -1
         self._lease: LeaseKeeper | None = None
 
     async def join(self, on_fenced: Callable[[], None]) -> None:
         """Enter the registry and keep the lease; `on_fenced` is called when it is lost. Raises `DatabaseError`."""
-        await self._register("start")
+        await self._tell(self._registry.start)
         self._lease = keep_lease(self._url, self._clock, self._worker, on_fenced)
 
     @property
@@ -56,16 +58,16 @@ class Membership:
 
     async def update(self) -> None:
         """Tell the registry of namespaces and handlers that came since."""
-        await self._register("serve")
+        await self._tell(self._registry.serve)
 
     async def drain(self) -> None:
         """Tell the registry that the worker takes on nothing more."""
-        await tell(self._engine, Registration(self._worker.identity, 0), "drain")
+        await briefly(self._registry.drain(self._worker.identity))
 
     async def leave(self) -> None:
         """Let the lease go, and tell the registry that the worker has ended."""
         await self._end_lease()
-        await tell(self._engine, Registration(self._worker.identity, 0), "stop")
+        await briefly(self._registry.stop(self._worker.identity))
 
     async def give_up(self, supervisor: Supervisor) -> None:
         """End this incarnation, whose lease was lost, so that nothing of it is left, and be another one (rule 12).
@@ -81,14 +83,14 @@ class Membership:
         if not await supervisor.stop():
             raise DatabaseUnavailable(f"worker {worker.identity} cannot begin anew while a part of it hangs")
         await self._end_lease()
-        await self._engine.read("worker", Registration(worker.identity, 0).args("stop"))
+        await self._registry.stop(worker.identity)
         worker.begin_as(new_uuid())
 
     async def _end_lease(self) -> None:
         if self._lease is not None:
             await asyncio.to_thread(self._lease.stop)
 
-    async def _register(self, action: str) -> None:
+    async def _tell(self, enter: Callable[[Registration], Awaitable[list[int]]]) -> None:
         worker, revision = self._worker, self._handlers.revision
         entry = Registration(
             worker.identity,
@@ -97,8 +99,7 @@ class Membership:
             callables=self._handlers.served_handlers(),
             name=worker.settings.name,
             concurrency=worker.settings.concurrency,
-            backend=self._engine.messaging.provider_name(),
+            backend=self._backend,
         )
-        answer = await self._engine.read("worker", entry.args(action))
-        worker.registered(sorted(answer["namespaces"].values()))
+        worker.registered(await enter(entry))
         self._told_revision = revision

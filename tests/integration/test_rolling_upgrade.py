@@ -177,8 +177,9 @@ def test_the_release_is_that_of_the_tree_which_runs_and_not_that_of_an_installat
     version = tmp_path / "tasker" / "version.py"
     version.write_text(version.read_text("utf-8").replace(f'"{tasker.__version__}"', '"99.1.0"'))
     code = (
-        "import tasker; from tasker.db.schema import read_schema; from tasker.process.heartbeat import Registration; "
-        "print(tasker.__version__, read_schema().release, Registration('one', 1000).args('start')['version'])"
+        "import tasker; from tasker.db.schema import read_schema; "
+        "from tasker.services.engine.process_registry import Registration; "
+        "print(tasker.__version__, read_schema().release, Registration('one', 1000).version)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -21,12 +21,13 @@ from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.requests import TaskRequests
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import SweepSettings
-from tasker.process.heartbeat import Heartbeat, Registration
+from tasker.process.heartbeat import Heartbeat
 from tasker.process.system import new_task_uuid, new_uuid
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore
+from tasker.services.engine.process_registry import Registration
 from tasker.services.pressure import Admission
 from tasker.services.submission import CONTEXT_LIMIT_BYTES, Drafts
 
@@ -78,7 +79,7 @@ class OrchestratorAssembly(Assembly):
     def heartbeat(self) -> Heartbeat:
         """The orchestrator's entry in the registry."""
         backend, lease_ms = self.context.messaging.provider_name(), self.context.settings.lease_ms
-        return Heartbeat(self.context.engine, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
+        return Heartbeat(self.registry, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
 
     @cached_property
     def result_engine(self) -> Engine:

@@ -21,6 +21,7 @@ from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.services.engine.plans import PlanStore
+from tasker.services.engine.process_registry import ProcessRegistry
 
 
 class Assembly(ABC):
@@ -43,6 +44,11 @@ class Assembly(ABC):
     def follow_up(self) -> FollowUp:
         """What becomes of the answers to writes."""
         return FollowUp(self.context.schedule)
+
+    @cached_property
+    def registry(self) -> ProcessRegistry:
+        """Where the process enters itself."""
+        return ProcessRegistry(self.context.engine.connection)
 
     @cached_property
     def plans(self) -> PlanStore:

@@ -73,7 +73,7 @@ class WorkerAssembly(Assembly):
         consume: bool,
     ) -> None:
         super().__init__(context)
-        self._registry, self._make_runner = registry, runner
+        self._handlers, self._make_runner = registry, runner
         self._namespaces, self._on_finished = list(namespaces), on_finished
         self._parks = context.settings.result_path == "queued"
         self._consumes = self._parks and consume
@@ -88,7 +88,13 @@ class WorkerAssembly(Assembly):
         """The worker's entry in the registry, and its lease."""
         context = self.context
         return Membership(
-            self.executor, self.context.engine, self._registry, self._namespaces, context.url, context.clock
+            self.executor,
+            self.registry,
+            self._handlers,
+            self._namespaces,
+            context.messaging.provider_name(),
+            context.url,
+            context.clock,
         )
 
     @cached_property
@@ -153,7 +159,7 @@ class WorkerAssembly(Assembly):
         """What runs the handlers."""
         settings = self.context.settings
         return self._make_runner(
-            registry=self._registry,
+            registry=self._handlers,
             clock=self.context.clock,
             breakers=self.context.breakers,
             default_timeout=settings.timeout_ms / 1000,

@@ -148,15 +148,15 @@ def test_a_submission_that_enqueues_nothing_notifies_nobody(lab: Lab) -> None:
     assert heard(ears) == []
 
 
-class LateWork(Engine):
+class LateWork(Connection):
     """Submits a task at the worst moment: after the worker's last look and before its mark."""
 
     lab: Lab
 
-    async def read(self, function: str, args: dict[str, Any]) -> dict[str, Any]:
-        if args.get("action") == "sleep":
+    async def call(self, expression: str, args: dict[str, Any] | str) -> dict[str, Any]:
+        if isinstance(args, dict) and args.get("action") == "sleep":
             self.lab.one.submit(self.lab.chain(1), {})
-        return await super().read(function, args)
+        return await super().call(expression, args)
 
 
 async def test_a_sweep_wakes_whoever_sleeps_while_hints_lie_in_the_queue(lab: Lab) -> None:
@@ -188,9 +188,9 @@ class Ears:
 async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
     """No notification reaches it and it never polls: only the second look can find the task."""
     claimed = asyncio.get_running_loop().create_future()
-    connection = Connection(lab.url)
-    engine = LateWork(connection, MessagingService(load_backend("pgmq", {})))
-    engine.lab = lab
+    connection = LateWork(lab.url)
+    connection.lab = lab
+    engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
     lab.two.start_worker()
     lab.submit(lab.plan(Spec("first")))
     lab.one.run_all()
