@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from tasker.types.model import Model
 
 Condition = Literal["success", "failure", "retryable_failure", "permanent_failure", "always"]
 DeliveryMode = Literal["durable", "fast", "broadcast"]
 
 
-class EventDeclaration(BaseModel):
+class EventDeclaration(Model):
     """One entry of `publishes_events` (D-155)."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -27,7 +29,7 @@ class EventDeclaration(BaseModel):
         return self.schema_
 
 
-class StepResult(BaseModel):
+class StepResult(Model):
     """The result that an event reports."""
 
     success: bool
@@ -35,7 +37,7 @@ class StepResult(BaseModel):
     metadata: dict[str, Any] | None = None
 
 
-class StepEventContext(BaseModel):
+class StepEventContext(Model):
     """The step that an event is about; `result` holds the handler's own keys (D-152)."""
 
     task_uuid: str
@@ -62,7 +64,7 @@ class StepEventContext(BaseModel):
         )
 
 
-class PublishContext(BaseModel):
+class PublishContext(Model):
     """One event about to be published."""
 
     event_name: str

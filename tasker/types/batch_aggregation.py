@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from tasker.types.model import Model
 
 
-class BatchAggregationResult(BaseModel):
+class BatchAggregationResult(Model):
     """Totals over all batches; `success_rate` is 0.0 to 1.0, `errors` is capped and `error_count` is not."""
 
     total_processed: int

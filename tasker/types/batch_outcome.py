@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from tasker.errors import ValidationError
 from tasker.types.cursor import CursorConfig, RustCursorConfig, wire_cursor
+from tasker.types.model import Model
 
 OUTCOME_KEY = "batch_processing_outcome"
 """The key of a result under which the engine looks for the outcome (C-51)."""
 
 
-class NoBatchesOutcome(BaseModel):
+class NoBatchesOutcome(Model):
     """There is nothing to cut: no worker will process any item (C-79)."""
 
     type: str = "no_batches"
@@ -24,7 +25,7 @@ class NoBatchesOutcome(BaseModel):
         return {"type": "no_batches"}
 
 
-class CreateBatchesOutcome(BaseModel):
+class CreateBatchesOutcome(Model):
     """One worker per cursor. Raises `ValidationError` when the numbers do not fit together (C-52)."""
 
     type: str = "create_batches"
@@ -92,7 +93,7 @@ def wire_outcome(worker_template_name: str, cursor_configs: Sequence[Any], total
     return checked.to_dict() | {"cursor_configs": cursors}
 
 
-class BatchAnalyzerOutcome(BaseModel):
+class BatchAnalyzerOutcome(Model):
     """An analysis as authors write it: the ranges, how many items there are, and data for every worker."""
 
     cursor_configs: list[CursorConfig] = Field(default_factory=list)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from tasker.errors import ValidationError
 from tasker.types.cursor import CursorConfig, RustCursorConfig
+from tasker.types.model import Model
 
 if TYPE_CHECKING:
     from tasker.types.context import StepContext
@@ -27,7 +28,7 @@ class FailureStrategy(StrEnum):
         return cls.ISOLATE if value == "isolate_failed" else None
 
 
-class BatchMetadata(BaseModel):
+class BatchMetadata(Model):
     """The template's advice to its workers; further keys are kept."""
 
     model_config = ConfigDict(extra="allow")
@@ -36,7 +37,7 @@ class BatchMetadata(BaseModel):
     failure_strategy: FailureStrategy
 
 
-class RustBatchWorkerInputs(BaseModel):
+class RustBatchWorkerInputs(Model):
     """The inputs of a worker instance (C-68)."""
 
     cursor: RustCursorConfig
@@ -62,7 +63,7 @@ class RustBatchWorkerInputs(BaseModel):
             raise ValidationError(f"the inputs of this batch worker cannot be read: {error}") from None
 
 
-class BatchWorkerContext(BaseModel):
+class BatchWorkerContext(Model):
     """One batch: its cursors, its place among the batches (`total_batches` is 0 when unknown), the last checkpoint."""
 
     batch_id: str
@@ -160,7 +161,7 @@ def _count_batches(dependency_results: Mapping[str, Any]) -> int:
     return 0
 
 
-class BatchWorkerOutcome(BaseModel):
+class BatchWorkerOutcome(Model):
     """What became of the items of one batch."""
 
     items_processed: int = 0

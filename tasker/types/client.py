@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from tasker.types.model import Model
 
 
-class ClientStepReadiness(BaseModel):
+class ClientStepReadiness(Model):
     """A step of a task and whether it can run; times are ISO 8601 in UTC."""
 
     workflow_step_uuid: str
@@ -28,7 +30,7 @@ class ClientStepReadiness(BaseModel):
     last_attempted_at: str | None = None
 
 
-class ClientTaskResponse(BaseModel):
+class ClientTaskResponse(Model):
     """A task with its progress and its steps."""
 
     task_uuid: str
@@ -60,7 +62,7 @@ class ClientTaskResponse(BaseModel):
     steps: list[ClientStepReadiness] = Field(default_factory=list)
 
 
-class ClientPaginationInfo(BaseModel):
+class ClientPaginationInfo(Model):
     """Which part of a list this is; pages count from 0."""
 
     page: int
@@ -71,14 +73,14 @@ class ClientPaginationInfo(BaseModel):
     has_previous: bool
 
 
-class ClientTaskListResponse(BaseModel):
+class ClientTaskListResponse(Model):
     """A page of tasks."""
 
     tasks: list[ClientTaskResponse]
     pagination: ClientPaginationInfo
 
 
-class ClientStepResponse(BaseModel):
+class ClientStepResponse(Model):
     """One step with its result."""
 
     step_uuid: str
@@ -101,7 +103,7 @@ class ClientStepResponse(BaseModel):
     last_attempted_at: str | None = None
 
 
-class ClientStepAuditResponse(BaseModel):
+class ClientStepAuditResponse(Model):
     """One execution of a step from the audit."""
 
     audit_uuid: str
@@ -119,7 +121,7 @@ class ClientStepAuditResponse(BaseModel):
     to_state: str
 
 
-class ClientHealthResponse(BaseModel):
+class ClientHealthResponse(Model):
     """The server's health."""
 
     status: str

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
-from pydantic import BaseModel, Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.types.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
 from tasker.types.legacy_event import FfiStepEvent, event_for
+from tasker.types.model import Model
 
 if TYPE_CHECKING:
     from tasker.models import TaskSequenceStepWrapper, TaskWrapper
@@ -25,7 +26,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(BaseModel):
+class StepContext(Model):
     """Everything a handler may read. No accessor raises for something that is not there (F-1).
 
     `input_data` is the task's context, `step_inputs` the inputs of this step instance (a batch worker's cursor),

@@ -9,9 +9,10 @@ from typing import Any, TypeGuard
 from pydantic import BaseModel, Field
 
 from tasker.errors import ValidationError
+from tasker.types.model import Model
 
 
-class RustCursorConfig(BaseModel):
+class RustCursorConfig(Model):
     """A cursor in wire form: exactly the four fields that the engine reads (C-53)."""
 
     batch_id: str
@@ -20,7 +21,7 @@ class RustCursorConfig(BaseModel):
     batch_size: int
 
 
-class CursorConfig(BaseModel):
+class CursorConfig(Model):
     """A cursor as authors write it; `to_dict` turns it into wire form.
 
     `batch_size` (items in this batch) may be left out for integer cursors, `batch_id` everywhere. `step_size` is the

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from tasker.errors import ValidationError
+from tasker.types.model import Model
 
 OUTCOME_KEY = "decision_point_outcome"
 """The key of a result under which the engine looks for the outcome (C-21)."""
@@ -21,7 +22,7 @@ class DecisionType(StrEnum):
     NO_BRANCHES = "no_branches"
 
 
-class DecisionPointOutcome(BaseModel):
+class DecisionPointOutcome(Model):
     """A decision. `to_dict` writes what the engine reads; `parse` reads that form and this class's own.
 
     Raises `ValidationError` (permanent) for `dynamic_steps`: a decision chooses among the steps of the template, it

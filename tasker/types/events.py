@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from tasker.types.model import Model
 
 
-class DomainEventMetadata(BaseModel):
+class DomainEventMetadata(Model):
     """Where an event comes from; `fired_at` is ISO 8601 in UTC."""
 
     task_uuid: UUID
@@ -20,7 +22,7 @@ class DomainEventMetadata(BaseModel):
     fired_by: str
 
 
-class ExecutionResult(BaseModel):
+class ExecutionResult(Model):
     """The execution that an event reports."""
 
     success: bool
@@ -30,7 +32,7 @@ class ExecutionResult(BaseModel):
     execution_time_ms: int | None = None
 
 
-class InProcessDomainEvent(BaseModel):
+class InProcessDomainEvent(Model):
     """An event delivered inside the process (modes `fast` and `broadcast`, D-155)."""
 
     event_id: UUID

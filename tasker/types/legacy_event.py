@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import StepPlan
+from tasker.types.model import Model
 
 
-class FfiStepEvent(BaseModel):
+class FfiStepEvent(Model):
     """A step that is ready for its handler; `task_sequence_step` holds everything known about it."""
 
     event_id: str

@@ -6,7 +6,9 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import AliasChoices, Field
+
+from tasker.types.model import Model
 
 
 class ResultStatus(StrEnum):
@@ -42,7 +44,7 @@ Keyed: TypeAlias = dict[Any, Any]
 """A mapping from text. What cannot be stored, keys of another type among it, is found when it is (`not_storable`)."""
 
 
-class StepHandlerResult(BaseModel):
+class StepHandlerResult(Model):
     """The outcome of one call of a handler (D-115): made by `success(...)` or `failure(...)`."""
 
     is_success: bool = Field(validation_alias=AliasChoices("is_success", "success"))
@@ -108,7 +110,7 @@ class StepHandlerResult(BaseModel):
         return not self.is_success
 
 
-class StepHandlerCallResult(BaseModel):
+class StepHandlerCallResult(Model):
     """The older, smaller form of a handler's outcome; accepted wherever a `StepHandlerResult` is."""
 
     success: bool
@@ -117,7 +119,7 @@ class StepHandlerCallResult(BaseModel):
     metadata: Keyed = Field(default_factory=dict)
 
 
-class StepError(BaseModel):
+class StepError(Model):
     """Why an execution failed."""
 
     error_type: str
@@ -127,7 +129,7 @@ class StepError(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class StepExecutionResult(BaseModel):
+class StepExecutionResult(Model):
     """One execution of a step as it is reported: outcome, duration in milliseconds, and who ran it (C-176)."""
 
     step_uuid: UUID

@@ -6,7 +6,9 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from tasker.types.model import Model
 
 
 class WorkerState(StrEnum):
@@ -19,7 +21,7 @@ class WorkerState(StrEnum):
     ERROR = "error"
 
 
-class BootstrapConfig(BaseModel):
+class BootstrapConfig(Model):
     """What a worker is told at its start; everything else comes from the TOML configuration (D-164)."""
 
     worker_id: str | None = None
@@ -28,7 +30,7 @@ class BootstrapConfig(BaseModel):
     log_level: str = "info"
 
 
-class BootstrapResult(BaseModel):
+class BootstrapResult(Model):
     """What became of a start."""
 
     success: bool
@@ -39,7 +41,7 @@ class BootstrapResult(BaseModel):
     error_message: str | None = None
 
 
-class WorkerStatus(BaseModel):
+class WorkerStatus(Model):
     """The worker right now; `running` is false when none was started (D-168)."""
 
     running: bool
@@ -52,7 +54,7 @@ class WorkerStatus(BaseModel):
     error: str | None = None
 
 
-class LogContext(BaseModel):
+class LogContext(Model):
     """The fields that every log line about a step should carry (D-174)."""
 
     correlation_id: str | None = None
@@ -62,7 +64,7 @@ class LogContext(BaseModel):
     operation: str | None = None
 
 
-class FfiDispatchMetrics(BaseModel):
+class FfiDispatchMetrics(Model):
     """How many steps wait for a handler, and for how long (milliseconds)."""
 
     pending_count: int
@@ -73,7 +75,7 @@ class FfiDispatchMetrics(BaseModel):
     starving_event_count: int = 0
 
 
-class StarvationWarning(BaseModel):
+class StarvationWarning(Model):
     """A step that has waited for a handler longer than the threshold (milliseconds)."""
 
     event_id: UUID
@@ -82,7 +84,7 @@ class StarvationWarning(BaseModel):
     threshold_ms: int
 
 
-class ComponentHealth(BaseModel):
+class ComponentHealth(Model):
     """One part of the worker and how it is."""
 
     name: str
@@ -91,7 +93,7 @@ class ComponentHealth(BaseModel):
     pool_idle: int | None = None
 
 
-class HealthCheck(BaseModel):
+class HealthCheck(Model):
     """The worker's health; `rust` is kept for code that reads it and stays empty."""
 
     status: str
@@ -101,7 +103,7 @@ class HealthCheck(BaseModel):
     python: dict[str, Any] = Field(default_factory=dict)
 
 
-class WorkerMetrics(BaseModel):
+class WorkerMetrics(Model):
     """What the worker has done and what it has to do; ages in milliseconds."""
 
     dispatch_channel_pending: int = 0
@@ -118,7 +120,7 @@ class WorkerMetrics(BaseModel):
     steps_in_progress: int = 0
 
 
-class WorkerConfig(BaseModel):
+class WorkerConfig(Model):
     """The settings a worker runs with; durations in milliseconds."""
 
     environment: str | None = None
