@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tasker.contracts.messaging import BackendSettings, known_settings
 from tasker.errors import MessagingError
 from tasker_memory.backend import DEFAULT_MAX_DEPTH, MemoryBackend, SystemClock
 
-__all__ = ["MemoryBackend", "create"]
+if TYPE_CHECKING:
+    from tasker.contracts.settings import Table
+
+__all__ = ["MemoryBackend", "create", "settings_table"]
 
 
 def create(settings: BackendSettings) -> MemoryBackend:
@@ -19,3 +24,10 @@ def create(settings: BackendSettings) -> MemoryBackend:
     if type(max_depth) is not int or max_depth < 1:  # True is no number here
         raise MessagingError("memory needs a whole number from 1 as max_depth", retryable=False)
     return MemoryBackend(settings.get("clock") or SystemClock(), max_depth)
+
+
+def settings_table() -> type[Table]:
+    """What `[common.queues.memory]` may hold."""
+    from tasker_memory.table import MemoryTable
+
+    return MemoryTable

@@ -40,7 +40,7 @@ class QueueFull(MessagingError):
 class MemoryBackend:
     """`Backend` in the memory of this process, for the tasks of one event loop. What it holds ends with the process."""
 
-    capabilities = Capabilities(push=True, native_delay=True, ack_extend=True, fetch_by_id=True)
+    capabilities = Capabilities(push=True, native_delay=True, ack_extend=True, fetch_by_id=True, shared=False)
 
     def __init__(self, clock: MonotonicClock, max_depth: int = DEFAULT_MAX_DEPTH) -> None:
         self._clock = clock

@@ -10,13 +10,14 @@ from typing import Any
 
 from tasker.contracts.messaging import check_url, known_settings
 from tasker.errors import MessagingError
+from tasker_nats import VARIABLES
 
 
 @dataclass(frozen=True, slots=True)
 class NatsSettings:
     """Where the server is and how it is used."""
 
-    url: str = field(default_factory=lambda: os.environ.get("NATS_URL") or "nats://localhost:4222")
+    url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or "nats://localhost:4222")
     """Address; several servers of a cluster are separated by commas."""
     prefix: str = "tasker"
     """First part of every name, letters, digits and `_`: several of the engine's databases can share one server."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tasker.contracts.messaging import BackendSettings, known_settings
 from tasker_pgmq.backend import PgmqBackend
 
-__all__ = ["PgmqBackend", "create"]
+if TYPE_CHECKING:
+    from tasker.contracts.settings import Table
+
+__all__ = ["PgmqBackend", "create", "settings_table"]
 
 
 def create(settings: BackendSettings) -> PgmqBackend:
@@ -15,3 +20,10 @@ def create(settings: BackendSettings) -> PgmqBackend:
     """
     known_settings("pgmq", settings, ())
     return PgmqBackend(settings.get("channel"))
+
+
+def settings_table() -> type[Table]:
+    """What `[common.queues.pgmq]` may hold."""
+    from tasker_pgmq.table import PgmqTable
+
+    return PgmqTable

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from tasker.contracts.messaging import BackendSettings
-from tasker_rabbitmq.backend import RabbitmqBackend
-from tasker_rabbitmq.settings import RabbitmqSettings
+from typing import TYPE_CHECKING
 
-__all__ = ["RabbitmqBackend", "create"]
+from tasker.contracts.messaging import BackendSettings
+
+if TYPE_CHECKING:
+    from tasker.contracts.settings import Table
+    from tasker_rabbitmq.backend import RabbitmqBackend
+
+VARIABLES = ("RABBITMQ_URL",)
 
 
 def create(settings: BackendSettings) -> RabbitmqBackend:
     """The backend, not yet connected. `settings` are fields of `RabbitmqSettings`; raises `MessagingError`."""
+    from tasker_rabbitmq.backend import RabbitmqBackend
+    from tasker_rabbitmq.settings import RabbitmqSettings
+
     return RabbitmqBackend(RabbitmqSettings.from_mapping(settings))
+
+
+def settings_table() -> type[Table]:
+    """What `[common.queues.rabbitmq]` may hold."""
+    from tasker_rabbitmq.table import RabbitmqTable
+
+    return RabbitmqTable

@@ -11,6 +11,7 @@ from typing import Any
 
 from tasker.contracts.clock import Clock
 from tasker.contracts.messaging import check_url, known_settings
+from tasker_rabbitmq import VARIABLES
 
 
 class SystemClock:
@@ -29,7 +30,7 @@ class SystemClock:
 class RabbitmqSettings:
     """Where the broker is and how it is used."""
 
-    url: str = field(default_factory=lambda: os.environ.get("RABBITMQ_URL") or "amqp://guest:guest@localhost:5672/%2F")
+    url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or "amqp://guest:guest@localhost:5672/%2F")
     """AMQP address; the virtual host `/` is written `%2F` (A-70)."""
     prefix: str = ""
     """Put before every name on the broker, so that several databases can share one virtual host."""

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from tasker.contracts.messaging import BackendSettings
-from tasker_redis.backend import RedisBackend
-from tasker_redis.settings import RedisSettings
+from typing import TYPE_CHECKING
 
-__all__ = ["RedisBackend", "create"]
+from tasker.contracts.messaging import BackendSettings
+
+if TYPE_CHECKING:
+    from tasker.contracts.settings import Table
+    from tasker_redis.backend import RedisBackend
+
+VARIABLES = ("TASKER_REDIS_URL",)
 
 
 def create(settings: BackendSettings) -> RedisBackend:
     """The backend for a mapping of `RedisSettings`' fields, not yet connected. Raises `MessagingError`."""
+    from tasker_redis.backend import RedisBackend
+    from tasker_redis.settings import RedisSettings
+
     return RedisBackend(RedisSettings.from_mapping(settings))
+
+
+def settings_table() -> type[Table]:
+    """What `[common.queues.redis]` may hold."""
+    from tasker_redis.table import RedisTable
+
+    return RedisTable

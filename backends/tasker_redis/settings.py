@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tasker.contracts.messaging import check_url, known_settings
+from tasker_redis import VARIABLES
 
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
     """Where the server is and how it is used."""
 
-    url: str = field(default_factory=lambda: os.environ.get("TASKER_REDIS_URL") or "redis://localhost:6379/0")
+    url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or "redis://localhost:6379/0")
     """Address: `redis://`, `rediss://` or `unix://`; the path is the number of the database."""
     prefix: str = "tasker"
     """First part of every key, so that several of the engine's databases can share one server."""

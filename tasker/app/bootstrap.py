@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.contracts.messaging import Backend, BackendSettings, TransactionalBackend
+from tasker.contracts.messaging import DEFAULT_BACKEND, Backend, BackendSettings, TransactionalBackend
 from tasker.db.channel import DatabaseChannel
 from tasker.db.database import with_statement_timeout
 from tasker.db.limits import DatabaseSettings
 from tasker.db.migrate import upgrade
 from tasker.errors import UsageError
+from tasker.installed import installed_backends
 from tasker.messaging.queues import QueueNames
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
@@ -25,7 +26,6 @@ from tasker.resilience.registry import Breakers
 if TYPE_CHECKING:
     from tasker.db.embedded import EmbeddedServer
 
-DEFAULT_BACKEND = "pgmq"
 DEFAULT_DATABASE = DatabaseSettings()
 
 
@@ -67,6 +67,18 @@ def not_empty(database_url: str | None) -> str | None:
     if database_url is not None and not database_url.strip():
         raise UsageError("database_url is empty", hint="give a URL, or leave it out for the embedded server")
     return database_url
+
+
+def require_shared(backend: Backend, loss: str, hint: str = "") -> None:
+    """Raises `UsageError` for a backend that other processes cannot reach; `loss` says what does not work with it.
+
+    Without a `hint` the other backends that are installed are named.
+    """
+    if not backend.capabilities.shared:
+        name = backend.provider_name()
+        others = " or ".join(each for each in installed_backends() if each != name)
+        message = f"the {name} backend lives inside one process; {loss}"
+        raise UsageError(message, hint=hint or f"name another one: {others}")
 
 
 def prepare(

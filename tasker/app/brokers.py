@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tasker.app.bootstrap import Resources, prepare
+from tasker.app.bootstrap import Resources, prepare, require_shared
 from tasker.app.configured import Configured
 from tasker.db.connection import Connection
-from tasker.errors import UsageError
+from tasker.messaging.registry import load_backend
 from tasker.services.broker_migration import Migration
 from tasker.services.engine.calls import Engine
 
@@ -20,19 +20,16 @@ async def provider(
 ) -> AsyncGenerator[tuple[Resources, Connection]]:
     """An open provider with the configuration's settings for it, and a connection to the database.
 
-    Raises `UsageError` for `memory`, and what `prepare` and opening the provider raise.
+    Raises `UsageError` for one that lives inside one process, and what `prepare` and opening the provider raise.
     """
-    if backend == "memory":
-        raise UsageError(
-            "the memory backend lives inside one process; nothing of it can be reached from here",
-            hint="name a provider that processes share: pgmq, rabbitmq, redis or nats",
-        )
+    settings = configuration.backend_settings.get(backend)
+    require_shared(load_backend(backend, settings or {}), "nothing of it can be reached from here")
     resources = prepare(
         configuration.database_url,
         backend=backend,
         data_dir=data_dir,
         names=configuration.queue_names,
-        backend_settings=configuration.backend_settings.get(backend),
+        backend_settings=settings,
         database=configuration.database,
     )
     connection = Connection(resources.url, name="tasker broker")

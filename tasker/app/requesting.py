@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from tasker.app.bootstrap import require_shared
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.contracts.messaging import BackendSettings, Capabilities
 from tasker.db.channel import DatabaseChannel
@@ -22,7 +23,7 @@ from tasker.services.tasks import checked
 
 
 class TaskRequester:
-    """Sends requests that an orchestrator turns into tasks. Use it as `async with TaskRequester("rabbitmq") as ask:`.
+    """Sends requests that an orchestrator turns into tasks. Use it as `async with TaskRequester(backend) as ask:`.
 
     Parameters: `backend` and `backend_settings` say how to reach the broker, `database_url` is only for a backend whose
     queues live in the database; `configuration` gives what is not given here.
@@ -43,7 +44,10 @@ class TaskRequester:
             settings["channel"] = DatabaseChannel(url)
         self._limit = configuration.context_limit_bytes
         chosen = load_backend(name, settings)
-        _require_reachable(name, chosen.capabilities, url)
+        _require_database(name, chosen.capabilities, url)
+        require_shared(
+            chosen, "no orchestrator would see the request", "submit with App.submit, or choose another backend"
+        )
         self._messaging = MessagingService(with_faults(chosen), configuration.queue_names)
 
     async def __aenter__(self) -> Self:
@@ -80,14 +84,9 @@ class TaskRequester:
         await self._messaging.send_task_finalization({"task_uuid": checked(task_uuid)})
 
 
-def _require_reachable(name: str, capabilities: Capabilities, url: str | None) -> None:
+def _require_database(name: str, capabilities: Capabilities, url: str | None) -> None:
     if capabilities.transactional and url is None:
         raise UsageError(
             f"the queues of the {name} backend are in the database, and no database is named",
-            hint="give its URL, or choose a broker: --backend rabbitmq; on the embedded database: tasker task submit",
-        )
-    if name == "memory":
-        raise UsageError(
-            "the memory backend lives inside one process; no orchestrator would see the request",
-            hint="submit with App.submit, or choose another backend",
+            hint="give its URL, or choose a broker with --backend; on the embedded database: tasker task submit",
         )

@@ -13,14 +13,15 @@ from typing import Any, Protocol
 from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.assembly.worker import worker_process
 from tasker.app.awaited_broker import open_broker
-from tasker.app.bootstrap import Resources, prepare
+from tasker.app.bootstrap import Resources, prepare, require_shared
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.reloading import Hangups, Reloading
 from tasker.app.runtime import Runtime
 from tasker.app.served import register_served
+from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db.awaited import Patient, with_servers
 from tasker.db.connection import Connection
-from tasker.errors import UsageError
+from tasker.messaging.registry import load_backend
 from tasker.process.capacity import ORCHESTRATOR, PROCESSES_VARIABLE, WORKER, purposes_of, tell_capacity
 from tasker.process.interpreter_watch import interpreter_watched
 from tasker.process.stopping import Stop, grace_of, interrupted_at_once, tell_short_grace
@@ -74,9 +75,9 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     """Run a worker until SIGTERM or SIGINT; a second signal ends the process at once.
 
     `ready` gets a line that says what is served. Raises `UsageError` for a worker without a namespace, and for the
-    `memory` backend, which other processes cannot reach.
+    messaging backend that other processes cannot reach.
     """
-    _refuse_memory(service)
+    _require_shared(service)
     breakers = Breakers(SystemClock(), service.configuration.breakers)
     resources = _resources(service, breakers)
     runtime = await _worker(service, resources, breakers)
@@ -121,7 +122,7 @@ def _steps(number: int) -> str:
 
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
     """Run an orchestrator until SIGTERM or SIGINT; a second signal ends the process at once."""
-    _refuse_memory(service)
+    _require_shared(service)
     breakers = Breakers(SystemClock(), service.configuration.breakers)
     resources = _resources(service, breakers)
     limits = service.configuration
@@ -222,12 +223,11 @@ async def _serve(
         resources.close()
 
 
-def _refuse_memory(service: Service) -> None:
-    if service.configuration.backend == "memory":
-        raise UsageError(
-            "the memory backend lives inside one process; other processes cannot reach it",
-            hint="use --backend pgmq (the default), or tasker run / tasker dev",
-        )
+def _require_shared(service: Service) -> None:
+    chosen = service.configuration
+    backend = load_backend(chosen.backend, chosen.backend_settings.get(chosen.backend, {}))
+    hint = f"use --backend {DEFAULT_BACKEND} (the default), or tasker run / tasker dev"
+    require_shared(backend, "other processes cannot reach it", hint)
 
 
 Serve = Callable[[Service, Callable[[str], None]], Coroutine[Any, Any, None]]

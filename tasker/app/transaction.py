@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tasker.app.bootstrap import DEFAULT_BACKEND
-from tasker.contracts.messaging import Backend
+from tasker.contracts.messaging import DEFAULT_BACKEND, Backend
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, caller_transaction, in_caller_transaction
 from tasker.errors import UsageError

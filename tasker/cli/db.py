@@ -14,7 +14,8 @@ import click
 
 from tasker.cli.connection import FORMAT, configured_for, connected, require_database
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.options import DEFAULT_BACKEND, Database, database_options
+from tasker.cli.options import Database, database_options
+from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db import migrate
 from tasker.db.database import describe_url, ensure_database
 from tasker.db.embedded import DEFAULT_DATA_DIR, EmbeddedServer

@@ -13,10 +13,10 @@ import click
 from click.core import ParameterSource
 
 from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
+from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.errors import UsageError
 from tasker.settings.redaction import without_password
 
-DEFAULT_BACKEND = "pgmq"
 URL_VARIABLE = "DATABASE_URL"
 BACKEND_VARIABLE = "TASKER_MESSAGING_BACKEND"
 

@@ -1,7 +1,15 @@
 """The port that a messaging backend implements (B-74, B-75, design section 3).
 
 A message is a hint that carries ids only; the row in PostgreSQL is the truth. A backend is chosen by name through the
-entry-point group `tasker.backends`; its module offers `create(settings: Mapping[str, Any]) -> Backend`.
+entry-point group `tasker.backends`; its module offers
+
+- `create(settings: Mapping[str, Any]) -> Backend`,
+- `settings_table() -> type[Table]`, when it has settings: what `[common.queues.NAME]` may hold
+  (`tasker.contracts.settings`), checked, documented, explained and redacted like every other setting,
+- `VARIABLES`, the environment variables that this table names.
+
+The module is imported by every process that asks which variables there are, so it imports its client library and its
+table inside of these functions.
 """
 
 from __future__ import annotations
@@ -15,8 +23,10 @@ from urllib.parse import urlsplit
 
 from tasker.errors import InvalidQueueName, MessagingError
 
+DEFAULT_BACKEND = "pgmq"
+"""The backend that is used when nobody names another one: it needs nothing but the engine's database."""
 QUEUE_NAME_MAX = 47
-"""Characters of a queue name: what PGMQ's table names leave, kept for every backend so that switching is a setting."""
+"""Characters of a queue name: the least that a backend can carry, kept for every one so that switching is a setting."""
 
 _QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -59,6 +69,8 @@ class Capabilities:
     """`receive_message` takes one message by its id, as a notification names it (B-16)."""
     fallback_polling: bool = False
     """A push may be lost; poll as well."""
+    shared: bool = True
+    """Other processes reach the same queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +124,7 @@ class Backend(Protocol):
     capabilities: Capabilities
 
     def provider_name(self) -> str:
-        """The name it is chosen by, e.g. `pgmq`."""
+        """The name it is chosen by, that of its entry point."""
         ...
 
     async def open(self) -> None:

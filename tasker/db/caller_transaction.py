@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
+from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.errors import DatabaseError, DatabaseUnavailable, LockTimeout, SchemaOutdated, UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class DriverTransaction:
         """Refused: a connection of the driver does not tell when it commits."""
         raise UsageError(
             "this messaging backend sends after the commit, and a psycopg connection does not tell when it commits",
-            hint="give a SQLAlchemy connection or session, or use the pgmq backend, which sends in the transaction",
+            hint="give a SQLAlchemy connection or session, or use a backend that sends in the transaction, such as "
+            f"{DEFAULT_BACKEND}",
         )
 
 

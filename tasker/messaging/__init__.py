@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tasker.installed import installed_backends
 from tasker.messaging.hints import PoisonMessage, StepHint
 from tasker.messaging.queues import QueueNames, check_namespace, namespace_of, ready_channel
-from tasker.messaging.registry import installed_backends, load_backend
+from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 
 __all__ = [

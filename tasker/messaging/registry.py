@@ -1,21 +1,16 @@
-"""Backends by name: the entry-point group `tasker.backends`. Only the chosen one is imported."""
+"""Backends by name: the entry-point group `tasker.backends`. Only the chosen one is made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from tasker.contracts.messaging import Backend, BackendSettings
 from tasker.errors import BackendUnavailable
+from tasker.installed import BACKENDS_GROUP, installed_backends, offered
 from tasker.version import DISTRIBUTION
-
-GROUP = "tasker.backends"
-
-
-def installed_backends() -> list[str]:
-    """Names that `load_backend` knows, sorted."""
-    return sorted({point.name for point in entry_points(group=GROUP)})
 
 
 def load_backend(name: str, settings: BackendSettings) -> Backend:
@@ -25,8 +20,8 @@ def load_backend(name: str, settings: BackendSettings) -> Backend:
     package that is missing (with the pip command), a module that does not keep the contract.
     """
     point = _entry_point(name)
-    create = _create_of(_imported(point), point)
-    backend = create(settings)
+    with _naming_what_is_missing(point):
+        backend = _create_of(point.load(), point)(settings)
     if not isinstance(backend, Backend):
         missing = ", ".join(_missing(backend)) or "nothing visible"
         raise BackendUnavailable(
@@ -38,11 +33,11 @@ def load_backend(name: str, settings: BackendSettings) -> Backend:
 
 
 def _entry_point(name: str) -> EntryPoint:
-    offered = {point.value: point for point in entry_points(group=GROUP, name=name)}
-    if len(offered) == 1:
-        return next(iter(offered.values()))
-    if offered:
-        places = ", ".join(f"{value} (of {_distribution(offered[value])})" for value in sorted(offered))
+    points = [point for point in offered(BACKENDS_GROUP) if point.name == name]
+    if len(points) == 1:
+        return points[0]
+    if points:
+        places = ", ".join(f"{point.value} (of {_distribution(point)})" for point in points)
         raise BackendUnavailable(
             f"messaging backend {name!r} is offered more than once: {places}",
             retryable=False,
@@ -56,9 +51,11 @@ def _entry_point(name: str) -> EntryPoint:
     )
 
 
-def _imported(point: EntryPoint) -> Any:
+@contextmanager
+def _naming_what_is_missing(point: EntryPoint) -> Iterator[None]:
+    """A backend imports its client library with its module, or when it is made."""
     try:
-        return point.load()
+        yield
     except ModuleNotFoundError as error:
         raise BackendUnavailable(
             f"messaging backend {point.name!r} needs {error.name!r}, which is not installed",

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from tasker.settings.installed import settings_model
 from tasker.settings.layering import covering
 from tasker.settings.model import Settings
 from tasker.settings.reserved import RESERVED
@@ -23,7 +24,8 @@ class Parameter:
     """One parameter. `variables` are the environment variables that give its value while no file does, first one first.
 
     `reserved` names the part that this version does not have, for which it is refused; `single_process` is the default
-    of `tasker run`, `tasker dev` and `App` where it is another one.
+    of `tasker run`, `tasker dev` and `App` where it is another one. `overrules` is the path of the setting for all
+    messaging backends that this one of a backend's table counts above while that backend is chosen.
     """
 
     path: str
@@ -38,6 +40,7 @@ class Parameter:
     table: str = ""
     reserved: str | None = None
     single_process: Any = None
+    overrules: str | None = None
 
     @property
     def name(self) -> str:
@@ -58,22 +61,29 @@ class Parameter:
         return tuple(each.path for each in parameters() if each.path.rpartition(".")[0] == above and each != self)
 
 
-@cache
 def parameters() -> tuple[Parameter, ...]:
-    """All of them, in the order of the model."""
-    return tuple(_walk(Settings, ""))
+    """All of them, in the order of the model; those of the installed messaging backends are among them."""
+    return tuple(by_path().values())
 
 
-@cache
 def by_path() -> dict[str, Parameter]:
     """All of them by dotted path."""
-    return {parameter.path: parameter for parameter in parameters()}
+    return _by_path(settings_model())
+
+
+def tables() -> dict[str, str]:
+    """The meaning of every table by dotted path."""
+    return _meanings(settings_model())
 
 
 @cache
-def tables() -> dict[str, str]:
-    """The meaning of every table by dotted path."""
-    return dict(_tables(Settings, ""))
+def _by_path(model: type[Settings]) -> dict[str, Parameter]:
+    return {parameter.path: parameter for parameter in _walk(model, "")}
+
+
+@cache
+def _meanings(model: type[Settings]) -> dict[str, str]:
+    return dict(_tables(model, ""))
 
 
 def _walk(model: type[BaseModel], prefix: str) -> Iterator[Parameter]:
@@ -111,6 +121,7 @@ def _parameter(path: str, field: FieldInfo, table: str) -> Parameter:
         table=table,
         reserved=covering(path, RESERVED),
         single_process=SINGLE_PROCESS.get(path),
+        overrules=str(notes["overrules"]) if "overrules" in notes else None,
     )
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from tasker.settings.catalogue import by_path, tables
+from tasker.settings.installed import settings_model
 from tasker.settings.layering import find, without
 from tasker.settings.model import Settings
 from tasker.settings.problems import Problem
@@ -53,7 +54,7 @@ def check(
 
 
 def _parsed(values: Mapping[str, Any]) -> Settings:
-    return Settings.model_validate(values)
+    return settings_model().model_validate(values)
 
 
 def _validate(values: Mapping[str, Any]) -> list[Problem]:

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasker.contracts.settings import Table
+from tasker.settings.catalogue import parameters
 from tasker.settings.layering import deep_merge, nested
 from tasker.settings.model import Settings
-from tasker.settings.tables.base import Table
 from tasker.settings.tables.breakers import PRESETS
 
 BREAKERS = "common.circuit_breakers"
 WORKER = "worker.event_systems.worker"
 POLLER = f"{WORKER}.metadata.fallback_poller"
+POLL_INTERVAL = "common.queues.poll_interval_ms"
 Source = tuple[Any, str]
 """A value, and the path that gave it."""
 
@@ -32,7 +34,7 @@ def resolved(settings: Settings) -> Resolved:
     if not taken:
         return Resolved(settings)
     values = nested({path: value for path, (value, _) in taken.items()})
-    filled = Settings.model_validate(deep_merge(settings.model_dump(exclude_unset=True), values))
+    filled = type(settings).model_validate(deep_merge(settings.model_dump(exclude_unset=True), values))
     return Resolved(filled, {path: source for path, (_, source) in taken.items()})
 
 
@@ -41,12 +43,27 @@ def _inherited(settings: Settings) -> Iterator[tuple[str, Any, str]]:
     for name in ("failure_threshold", "success_threshold", "timeout_seconds"):
         yield from _threshold(settings, name)
     polled = [_set_value(settings, f"{WORKER}.timing.fallback_polling_interval_seconds", 1000)]
-    if settings.common.queues.backend == "pgmq":
-        polled.append(_set_value(settings, "common.queues.pgmq.poll_interval_ms"))
-    yield from _first(settings, f"{POLLER}.polling_interval_ms", polled)
+    for own, common in overruled(settings):
+        yield from _overruled(settings, own, common)
+        polled += [_set_value(settings, own)] if common == POLL_INTERVAL else []
+    yield from _first(settings, f"{POLLER}.polling_interval_ms", [*polled, _set_value(settings, POLL_INTERVAL)])
     system = settings.worker.event_systems.worker
     if system.deployment_mode == "Hybrid" and not system.metadata.fallback_poller.enabled:
         yield f"{WORKER}.deployment_mode", "EventDrivenOnly", f"{POLLER}.enabled"
+
+
+def overruled(settings: Settings) -> list[tuple[str, str]]:
+    """(path, the path it counts above) of what the chosen messaging backend has a setting of its own for."""
+    chosen = f"common.queues.{settings.common.queues.backend}."
+    return [(each.path, each.overrules) for each in parameters() if each.overrules and each.path.startswith(chosen)]
+
+
+def _overruled(settings: Settings, own: str, common: str) -> Iterator[tuple[str, Any, str]]:
+    """Both say what is used: the backend's own where it is set, else what is set for all."""
+    if found := _set_value(settings, own):
+        yield common, *found
+    else:
+        yield from _first(settings, own, [_set_value(settings, common)])
 
 
 def _threshold(settings: Settings, name: str) -> Iterator[tuple[str, Any, str]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tasker.settings.catalogue import by_path
+
 LIVE = (
     "common.circuit_breakers",
     "common.database.listen_url",
-    "common.queues.pgmq.poll_interval_ms",
+    "common.queues.poll_interval_ms",
     "orchestration.event_systems.orchestration",
     "worker.circuit_breakers",
     "worker.event_systems.worker",
@@ -16,7 +18,9 @@ NOT_LIVE = ("worker.event_systems.worker.metadata.fallback_poller.supported_name
 
 
 def is_live(path: str) -> bool:
-    """True for a parameter that a running process takes over."""
+    """True for a parameter that a running process takes over; one of a backend's table if what it overrules is."""
+    parameter = by_path().get(path)
+    path = (parameter.overrules if parameter else None) or path
     return _below(path, LIVE) and not _below(path, NOT_LIVE)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 from tasker.settings.tables.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
-from tasker.settings.tables.base import Table, choice, flag, several, table, text, whole
 from tasker.settings.tables.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
 from tasker.settings.tables.channels import CommonChannels, WorkerChannels
 from tasker.settings.tables.event_systems import OrchestrationSystems, WorkerSystems

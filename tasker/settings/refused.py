@@ -51,8 +51,8 @@ REFUSED: Mapping[str, str] = {
     ),
     "common.mpsc_channels.ffi": _FFI,
     "common.pgmq_database": (
-        "PGMQ's queues are in the engine's database, so that a message is sent in the transaction that makes it true; "
-        "to take load off the database choose another common.queues.backend"
+        "Queues in PostgreSQL are in the engine's database, so that a message is sent in the transaction that makes it "
+        "true; to take load off the database choose another common.queues.backend"
     ),
     "common.queues.naming_pattern": _QUEUE_NAMES,
     "common.queues.orchestration_namespace": _QUEUE_NAMES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tasker.settings.inherited import overruled, resolved
 from tasker.settings.layering import find
 from tasker.settings.model import Settings
 from tasker.settings.problems import Problem
@@ -18,8 +19,8 @@ _ORDERED = (
         for context in ("orchestration", "worker")
     ),
     (
-        "common.queues.pgmq.queue_depth_thresholds.critical_threshold",
-        "common.queues.pgmq.queue_depth_thresholds.overflow_threshold",
+        "common.queues.queue_depth_thresholds.critical_threshold",
+        "common.queues.queue_depth_thresholds.overflow_threshold",
     ),
 )
 """(smaller, larger): the first must not be above the second."""
@@ -27,8 +28,11 @@ _ORDERED = (
 
 def broken_rules(settings: Settings) -> Iterator[Problem]:
     """Everything that does not go together."""
-    values = settings.model_dump()
-    for smaller, larger in _ORDERED:
+    used = resolved(settings)
+    values, own = used.settings.model_dump(), {common: path for path, common in overruled(settings)}
+    for pair in _ORDERED:
+        overruling = any(used.taken_from.get(path) == own.get(path, "") for path in pair)
+        smaller, larger = (own[path] for path in pair) if overruling else pair
         low, high = find(values, smaller), find(values, larger)
         if low > high:
             yield Problem(smaller, low, f"Above {larger} ({high})", f"Lower it to {high} or less, or raise the other")

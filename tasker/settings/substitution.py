@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tasker.contracts.settings import Substituted
 from tasker.settings.problems import Problem
-from tasker.settings.tables.base import Substituted
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}", re.ASCII)
 Lookup = Callable[[str], str | None]

@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import aio_pika
 
-from tasker_rabbitmq import RabbitmqBackend, create
+from tasker_rabbitmq import create
+from tasker_rabbitmq.backend import RabbitmqBackend
 
 
 class HandClock:

@@ -14,7 +14,8 @@ import pytest_asyncio
 from tasker.contracts.messaging import Available, Backend
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker.testing.messaging_contract import MessagingContract
-from tasker_nats import NatsBackend, create
+from tasker_nats import create
+from tasker_nats.backend import NatsBackend
 from tasker_nats.held import HeldMessages, Receipt
 from tests.support import brokers
 

@@ -12,7 +12,8 @@ import pytest_asyncio
 from tasker.contracts.messaging import Available, Backend
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker.testing.messaging_contract import MessagingContract
-from tasker_rabbitmq import RabbitmqBackend, create, link
+from tasker_rabbitmq import create, link
+from tasker_rabbitmq.backend import RabbitmqBackend
 from tasker_rabbitmq.received import FREE_RETURNS, HeldMessages, Receipt
 from tasker_rabbitmq.topology import rounded_up
 from tests.contract.rabbitmq_rig import Rig

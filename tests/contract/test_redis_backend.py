@@ -14,7 +14,8 @@ import redis.asyncio
 from tasker.contracts.messaging import Available, Backend, QueueStats
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker.testing.messaging_contract import MessagingContract
-from tasker_redis import RedisBackend, create
+from tasker_redis import create
+from tasker_redis.backend import RedisBackend
 from tasker_redis.held import HeldMessages, Receipt
 from tasker_redis.settings import RedisSettings
 from tests.support import brokers

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tasker.app.bootstrap import DEFAULT_BACKEND
 from tasker.app.configured.database import database_settings
 from tasker.app.configured.engine import retry_policy, sweep_settings
 from tasker.app.configured.events import orchestrator_events
@@ -19,10 +18,11 @@ from tasker.app.configured.messaging import backend_settings, queue_names
 from tasker.app.configured.resilience import SINGLE_PROCESS_DEPTH, breaker_policies, depth_limits
 from tasker.app.configured.templates import template_environment
 from tasker.app.configured.worker import worker_settings
-from tasker.contracts.messaging import BackendSettings
+from tasker.contracts.messaging import DEFAULT_BACKEND, BackendSettings
 from tasker.contracts.plan import RetryPolicy
 from tasker.db.limits import DatabaseSettings
 from tasker.execution.settings import WorkerSettings
+from tasker.installed import backend_variables
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.queues import QueueNames
@@ -37,16 +37,13 @@ if TYPE_CHECKING:
 FILE_VARIABLES = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT")
 VALUE_VARIABLES = (
     "DATABASE_LISTEN_URL",
-    "NATS_URL",
-    "RABBITMQ_URL",
     "TASKER_DEPLOYMENT_MODE",
     "TASKER_ENV",
     "TASKER_LOG_FORMAT",
     "TASKER_MESSAGING_BACKEND",
-    "TASKER_REDIS_URL",
     "WORKER_NAMESPACES",
 )
-"""Variables that give a value even where there is no file."""
+"""Variables that give a value even where there is no file; messaging backends have more (`value_variables`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +83,19 @@ class Configured:
 UNCONFIGURED = Configured()
 
 
+def value_variables() -> tuple[str, ...]:
+    """`VALUE_VARIABLES`, and those that the installed messaging backends name."""
+    return (*VALUE_VARIABLES, *sorted(backend_variables()))
+
+
 def from_environment(context: str = "complete", environ: Mapping[str, str] = os.environ) -> Configured:
     """What the file and the variables of the environment say; `UNCONFIGURED` for a single process without any.
 
     `DATABASE_URL` alone does not count: the command line takes it by itself. Raises `ConfigurationError`,
     and `ConfigurationInvalid` with every problem.
     """
-    names = (*FILE_VARIABLES, *VALUE_VARIABLES, *(f"{name}_FILE" for name in ("DATABASE_URL", *VALUE_VARIABLES)))
+    values = value_variables()
+    names = (*FILE_VARIABLES, *values, *(f"{name}_FILE" for name in ("DATABASE_URL", *values)))
     if context == "complete" and not any(environ.get(name) for name in names):
         return UNCONFIGURED
     from tasker.services.configuration.loading import load

@@ -42,7 +42,7 @@ def orchestrator_events(settings: Settings) -> EventSettings:
 
 def _common(settings: Settings, health: Health) -> dict[str, Any]:
     return {
-        "lost_poll_ms": settings.common.queues.pgmq.poll_interval_ms,
+        "lost_poll_ms": settings.common.queues.poll_interval_ms,
         "listen_url": settings.common.database.listen_url or None,
         "health_enabled": health.enabled,
         "max_consecutive_errors": health.max_consecutive_errors,

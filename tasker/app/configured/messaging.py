@@ -9,6 +9,7 @@ from tasker.contracts.messaging import BackendSettings
 from tasker.messaging.queues import QueueNames
 
 if TYPE_CHECKING:
+    from tasker.contracts.settings import Table
     from tasker.settings.model import Settings
 
 
@@ -19,8 +20,19 @@ def queue_names(settings: Settings) -> QueueNames:
 
 
 def backend_settings(settings: Settings, others: Mapping[str, BackendSettings]) -> dict[str, BackendSettings]:
-    """By backend what is set about it: the rest is the backend's own default. `others` are those without a model."""
-    queues = settings.common.queues
-    tables = {"rabbitmq": queues.rabbitmq, "redis": queues.redis, "nats": queues.nats}
-    known = {name: given for name, table in tables.items() if (given := table.model_dump(exclude_unset=True))}
+    """By backend what is set about it: the rest is the backend's own default. `others` are those without a model.
+
+    What a table overrules is read by the engine, and no business of the backend.
+    """
+    tables = settings.common.queues.tables()
+    known = {name: given for name, table in tables.items() if (given := _told(table))}
     return {**known, **others}
+
+
+def _told(table: Table) -> BackendSettings:
+    from tasker.settings.installed import overruling
+    from tasker.settings.layering import leaves, nested
+
+    read_here = overruling(type(table))
+    given = leaves(table.model_dump(exclude_unset=True))
+    return nested({path: value for path, value in given if path not in read_here})

@@ -40,7 +40,7 @@ def _policy(own: Thresholds | ReadinessThresholds) -> BreakerPolicy:
 
 def depth_limits(settings: Settings) -> DepthLimits:
     """When a namespace has too many ready steps, whichever backend carries their messages."""
-    thresholds = settings.common.queues.pgmq.queue_depth_thresholds
+    thresholds = settings.common.queues.queue_depth_thresholds
     return DepthLimits(thresholds.critical_threshold, thresholds.overflow_threshold)
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 from tasker.contracts.messaging import BackendSettings
 from tasker.errors import TaskerError
-from tasker.messaging.registry import installed_backends, load_backend
+from tasker.installed import backend_modules, installed_backends
+from tasker.messaging.registry import load_backend
+from tasker.settings.catalogue import tables
+from tasker.settings.installed import declared_table
 from tasker.settings.layering import find
 from tasker.settings.problems import Problem
 from tasker.settings.tables.queues import Queues
@@ -20,7 +23,8 @@ CHOSEN = f"{TABLE}.backend"
 def backend_tables(values: Mapping[str, Any]) -> dict[str, BackendSettings]:
     """The tables below `common.queues` whose name is that of an installed backend without a model, by that name."""
     queues = find(values, TABLE, {})
-    unknown = {name: given for name, given in queues.items() if name not in Queues.model_fields} if queues else {}
+    known = {*Queues.model_fields, *(path.removeprefix(f"{TABLE}.") for path in tables())}
+    unknown = {name: given for name, given in queues.items() if name not in known} if queues else {}
     installed = installed_backends() if unknown else []
     return {name: given for name, given in unknown.items() if name in installed and isinstance(given, Mapping)}
 
@@ -31,14 +35,28 @@ def backend_problems(tables: Mapping[str, BackendSettings], place_of: Callable[[
 
 
 def choice_problems(values: Mapping[str, Any], place_of: Callable[[str], str | None]) -> list[Problem]:
-    """Whether the chosen backend is installed; its package may still lack what it needs, as `load_backend` tells."""
+    """Whether the chosen backend is installed, and declares its settings as it must.
+
+    Its package may still lack what it needs, as `load_backend` tells.
+    """
     name = find(values, CHOSEN)
-    if not isinstance(name, str) or not name or name in (installed := installed_backends()):
+    if not isinstance(name, str) or not name:
         return []
+    if name in (installed := installed_backends()):
+        return _declaration_problems(name, place_of)
     near = get_close_matches(name, installed, n=1)
     fix = f"Did you mean {near[0]}?" if near else "Choose one of them, or install the package that brings it"
     issue = f"No messaging backend of that name; installed: {', '.join(installed)}"
     return [Problem(CHOSEN, name, issue, fix, place_of(CHOSEN))]
+
+
+def _declaration_problems(name: str, place_of: Callable[[str], str | None]) -> list[Problem]:
+    try:
+        declared_table(name, dict(backend_modules()).get(name))
+    except Exception as error:  # whatever a stranger's declaration raises
+        fix = getattr(error, "hint", None) or "See tasker.contracts.messaging"
+        return [Problem(CHOSEN, name, str(error), fix, place_of(CHOSEN))]
+    return []
 
 
 def _problem(name: str, given: BackendSettings, place_of: Callable[[str], str | None]) -> Problem | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tasker.contracts.settings import Substituted
 from tasker.errors import ConfigurationError
 from tasker.settings.aliases import ALIASES, canonical
 from tasker.settings.catalogue import parameters
@@ -16,7 +17,6 @@ from tasker.settings.lines import line_of
 from tasker.settings.problems import Problem
 from tasker.settings.refused import REFUSED
 from tasker.settings.single_process import SINGLE_PROCESS
-from tasker.settings.tables.base import Substituted
 
 CONTEXTS = ("common", "orchestration", "worker", "complete")
 ENVIRONMENTS = ("development", "test", "production")

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasker.contracts.settings import Substituted
 from tasker.services.authoring.template_search import search
 from tasker.services.configuration.sources import CONTEXTS, ROOTS, Layer
 from tasker.settings.layering import leaves
-from tasker.settings.tables.base import Substituted
 
 if TYPE_CHECKING:
     from tasker.services.configuration.loading import Configuration

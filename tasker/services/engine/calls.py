@@ -1,7 +1,7 @@
 """The engine's SQL functions joined with the messaging backend: one call, one transaction, hints sent.
 
-A transactional backend (PGMQ in the same database) sends in the transaction that makes the hint true; with another one
-the hints of an answer are sent after the commit, and what a crash in between loses the sweep sends again.
+A transactional backend (queues in the same database) sends in the transaction that makes the hint true; with another
+one the hints of an answer are sent after the commit, and what a crash in between loses the sweep sends again.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.errors import UsageError
 
 FILES = Path(__file__).parent / "configuration"
@@ -26,11 +27,15 @@ def write_configuration(folder: Path) -> list[Path]:
     with ExitStack() as made:
         for source, target in zip(sources, targets, strict=True):
             try:
-                _write(target, source.read_text(encoding="utf-8"), made)
+                _write(target, _text(source), made)
             except OSError as error:
                 raise UsageError(f"{error.filename or target} cannot be written: {error.strerror}") from None
         made.pop_all()
     return targets
+
+
+def _text(source: Path) -> str:
+    return source.read_text(encoding="utf-8").replace("@DEFAULT_BACKEND@", DEFAULT_BACKEND)
 
 
 def _write(target: Path, text: str, made: ExitStack) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.settings.tables.base import Table, flag, table, text, whole
+from tasker.contracts.settings import Table, flag, table, text, whole
 from tasker.settings.tables.formats import Address, WebUrl
 
 

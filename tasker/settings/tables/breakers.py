@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from tasker.settings.tables.base import Table, choice, number, table, whole
+from tasker.contracts.settings import Table, choice, number, table, whole
 
 _FAILURES = "Failures in a row that open the breaker."
 _SUCCESSES = "Successes in a row, half-open, that close the breaker."

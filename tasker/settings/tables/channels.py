@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.settings.tables.base import Table, flag, number, table, whole
+from tasker.contracts.settings import Table, flag, number, table, whole
 
 
 class EventPublisher(Table):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasker.settings.tables.base import Table, choice, flag, several, table, text, whole
+from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 
 Mode = Literal["Hybrid", "EventDrivenOnly", "PollingOnly"]
 _MODE = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasker.contracts.limits import MOST_BATCHES
-from tasker.settings.tables.base import Table, flag, table, text, whole
+from tasker.contracts.settings import Table, flag, table, text, whole
 from tasker.settings.tables.formats import Channel
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tasker.settings.tables.base import Table, choice, flag, number, several, whole
+from tasker.contracts.settings import Table, choice, flag, number, several, whole
 from tasker.settings.tables.formats import Pattern
 
 

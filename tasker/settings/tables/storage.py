@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasker.settings.tables.base import Table, choice, flag, table, text, whole
+from tasker.contracts.settings import Table, choice, flag, table, text, whole
 from tasker.settings.tables.formats import DatabaseUrl, RedisUrl
 
 

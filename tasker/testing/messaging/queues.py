@@ -11,6 +11,8 @@ import pytest
 
 from tasker.contracts.messaging import QUEUE_NAME_MAX, Backend, Capabilities, TransactionalBackend
 from tasker.errors import InvalidQueueName, MessagingError
+from tasker.settings.installed import declared_table, overruling
+from tasker.settings.layering import leaves, nested
 from tasker.testing.messaging.suite import HIDDEN, OTHER, QUEUE, Suite, needs, receive
 
 TOO_LONG = "a" * (QUEUE_NAME_MAX + 1)
@@ -30,6 +32,15 @@ class Queues(Suite):
         assert {other.value for other in others} <= {point.value}
         with pytest.raises(MessagingError, match="no_such_setting"):
             point.load().create({"no_such_setting": 1})
+
+    async def test_the_settings_that_it_declares_are_taken(self, backend: Backend) -> None:
+        point = next(iter(entry_points(group="tasker.backends", name=backend.provider_name())))
+        module = point.load()
+        kind = declared_table(point.name, module)
+        if kind is None:
+            pytest.skip("it declares no settings")
+        own = {path: value for path, value in leaves(kind().model_dump()) if path not in overruling(kind)}
+        assert module.create(nested(own)).provider_name() == point.name
 
     async def test_an_open_backend_is_healthy(self, backend: Backend) -> None:
         assert await backend.health_check() is True

@@ -12,25 +12,27 @@ import pytest
 from click.testing import Result
 
 from tasker.app.configured import configured, from_environment
+from tasker.contracts.settings import Table
 from tasker.errors import MessagingError
 from tasker.messaging import load_backend
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble
 from tasker.services.configuration.sources import Layer, read_layer
 from tasker.settings.check import check
 from tasker.settings.layering import nested
-from tasker.settings.tables.base import Table
-from tasker.settings.tables.queues import Nats, RabbitMq, Redis
 from tasker_nats.settings import NatsSettings
+from tasker_nats.table import NatsTable
 from tasker_rabbitmq.settings import RabbitmqSettings
+from tasker_rabbitmq.table import RabbitmqTable
 from tasker_redis.settings import RedisSettings
+from tasker_redis.table import RedisTable
 from tests.support.strangers import install_backend
 
 Write = Callable[[str, str], Path]
 
 KNOWN: list[tuple[str, type[Table], Any, set[str]]] = [
-    ("rabbitmq", RabbitMq, RabbitmqSettings, {"clock"}),
-    ("redis", Redis, RedisSettings, set()),
-    ("nats", Nats, NatsSettings, set()),
+    ("rabbitmq", RabbitmqTable, RabbitmqSettings, {"clock"}),
+    ("redis", RedisTable, RedisSettings, set()),
+    ("nats", NatsTable, NatsSettings, set()),
 ]
 PIGEON = """
 import tasker_memory
@@ -131,7 +133,8 @@ def test_a_table_of_a_backend_that_is_not_installed_is_an_unknown_setting(tmp_pa
 
 
 def test_a_setting_that_the_memory_backend_does_not_know_is_a_problem(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationInvalid, match="memory has no setting x"):
+    told = r"common\.queues\.memory\.x\n.*\nIssue: Unknown setting\nFix: .* max_depth"
+    with pytest.raises(ConfigurationInvalid, match=told):
         assemble("complete", "test", [layer(tmp_path, "[common.queues.memory]\nx = 1\n")], {})
 
 

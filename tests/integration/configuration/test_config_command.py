@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 from tasker.cli.main import cli
-from tasker.messaging.registry import installed_backends
+from tasker.installed import installed_backends
 from tasker.services.configuration.sources import CONTEXTS
 
 URL = "postgresql://tasker:hunter2@db/tasker_production"

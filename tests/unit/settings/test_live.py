@@ -8,8 +8,8 @@ import pytest
 
 from tasker.app.configured import Configured, configured
 from tasker.settings.catalogue import Parameter
+from tasker.settings.installed import settings_model
 from tasker.settings.live import is_live
-from tasker.settings.model import Settings
 from tests.support.parameters import READ, changed, path_of
 
 
@@ -25,7 +25,7 @@ def rest(found: Configured) -> Configured:
 
 @pytest.mark.parametrize("parameter", READ, ids=path_of)
 def test_what_is_said_to_be_taken_over_is_all_that_a_setting_changes(parameter: Parameter) -> None:
-    before = configured(Settings())
+    before = configured(settings_model()())
     after = [configured(settings) for _, settings in changed(parameter)]
     if is_live(parameter.path):
         assert all(rest(each) == rest(before) for each in after)

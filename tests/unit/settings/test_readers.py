@@ -29,6 +29,7 @@ from tasker.resilience.registry import BreakerPolicies
 from tasker.services.engine.calls import Rules
 from tasker.settings.catalogue import Parameter, by_path, parameters
 from tasker.settings.check import check
+from tasker.settings.installed import settings_model
 from tasker.settings.layering import deep_merge, nested
 from tasker.settings.model import Settings
 from tasker.settings.reference import reference
@@ -47,7 +48,7 @@ def settings_with(path: str, value: Any) -> Settings:
 
 @pytest.mark.parametrize("parameter", READ, ids=path_of)
 def test_a_setting_that_is_accepted_changes_what_a_process_is_made_with(parameter: Parameter) -> None:
-    assert any(configured(settings) != configured(Settings()) for _, settings in changed(parameter))
+    assert any(configured(settings) != configured(settings_model()()) for _, settings in changed(parameter))
 
 
 def test_every_number_of_the_settings_is_bounded_so_that_times_and_columns_can_hold_it() -> None:
@@ -121,9 +122,9 @@ def test_unset_is_not_default() -> None:
     spelled_out = nested({"worker.event_systems.worker.timing.fallback_polling_interval_seconds": 2})
     settings = check(spelled_out).settings
     assert settings is not None
-    assert settings == Settings()
+    assert settings == settings_model()()
     assert configured(settings).worker.events.poll_ms == 2000
-    assert configured(Settings()).worker.events.poll_ms == 1000
+    assert configured(settings_model()()).worker.events.poll_ms == 1000
 
 
 def test_of_several_keys_for_one_thing_the_most_specific_one_that_is_set_wins() -> None:
@@ -140,7 +141,7 @@ def test_of_several_keys_for_one_thing_the_most_specific_one_that_is_set_wins() 
 
 
 def test_the_environment_of_templates_is_that_of_the_settings_once_it_is_set() -> None:
-    assert template_environment(Settings()) is None
+    assert template_environment(settings_model()()) is None
     assert template_environment(settings_with("common.execution.environment", "development")) == "development"
 
 
@@ -153,7 +154,7 @@ def test_a_program_without_configuration_does_not_pay_for_it() -> None:
 
 def test_variables_that_give_a_value_count_without_a_file_too() -> None:
     read = {name for parameter in READ for name in parameter.variables}
-    assert read == {*seam.VALUE_VARIABLES, "DATABASE_URL"}
+    assert read == {*seam.value_variables(), "DATABASE_URL"}
     made = seam.from_environment(environ={"RABBITMQ_URL": "amqp://broker/x", "TASKER_MESSAGING_BACKEND": "rabbitmq"})
     assert (made.backend, made.backend_settings) == ("rabbitmq", {"rabbitmq": {"url": "amqp://broker/x"}})
 

@@ -1,10 +1,20 @@
-"""The ingredients of every table of settings: a strict base class, and one function per kind of value."""
+"""The ingredients of every table of settings: a strict base class, one function per kind of value, texts with a form.
+
+What the engine's own settings are made of, and the table that a messaging backend declares with `settings_table()`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, get_args, get_origin
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Any, get_args, get_origin
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from tasker.contracts.messaging import ENCODE_URL, is_clear_url
 
 
 class Substituted(str):
@@ -53,7 +63,12 @@ _PARSERS: dict[Any, Any] = {int: int, float: float, bool: lambda text: {"true": 
 
 
 def whole(default: int, low: int, high: int, meaning: str, **notes: Any) -> Any:
-    """A whole number from `low` to `high`. `notes`: `advice`, `variable` (see `catalogue.Parameter`)."""
+    """A whole number from `low` to `high`.
+
+    `notes` of this and the other kinds: `advice`, more about it; `variable`, the environment variable that gives the
+    value while no file does; `overrules`, the path of the setting for all backends that this one of a backend's table
+    counts above while that backend is chosen (of the same kind and range).
+    """
     return Field(default, ge=low, le=high, description=meaning, json_schema_extra=notes)
 
 
@@ -85,3 +100,44 @@ def several(default: tuple[Any, ...], meaning: str, **notes: Any) -> Any:
 def table(kind: type[Table], **notes: Any) -> Any:
     """A table inside a table."""
     return Field(default_factory=kind, json_schema_extra=notes)
+
+
+def refused(issue: str, fix: str) -> PydanticCustomError:
+    """What a validator of a text raises: what is wrong, and what to do. Both begin with a capital letter."""
+    return PydanticCustomError("form", "{issue}", {"issue": issue, "fix": fix})
+
+
+def url_of(*schemes: str, separator: str | None = None) -> AfterValidator:
+    """A URL, or several between separators: those after the first one may lack the scheme."""
+
+    def check(value: str) -> str:
+        if not _begins_with(schemes, value):
+            names = " or ".join(f"{name}://" for name in schemes)
+            raise refused(f"Not a URL that begins with {names}", "Write the whole URL")
+        if not all(map(is_clear_url, value.split(separator) if separator else [value])):
+            raise unclear(ENCODE_URL)
+        return value
+
+    return AfterValidator(check)
+
+
+def unclear(fix: str) -> PydanticCustomError:
+    """The error for a URL that cannot be taken apart without guessing where its password ends."""
+    return refused("The parts of this URL cannot be told apart", f"{fix[:1].upper()}{fix[1:]}")
+
+
+def _begins_with(schemes: Sequence[str], value: str) -> bool:
+    with suppress(ValueError):  # a stray bracket
+        parts = urlsplit(value)
+        return parts.scheme in schemes and bool(parts.netloc or (parts.scheme == "unix" and parts.path))
+    return False
+
+
+def _name_prefix(value: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_]+", value, re.ASCII):
+        return value
+    raise refused("Holds a character that is not a letter, digit or '_'", "Use A-Z a-z 0-9 _")
+
+
+NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
+"""The first part of names on a server that several databases share."""

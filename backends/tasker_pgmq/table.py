@@ -1,0 +1,38 @@
+"""The backend's table of the configuration: what the engine reads while the queues are in its database."""
+
+from __future__ import annotations
+
+from tasker.contracts.settings import Table, table, whole
+
+
+class DepthThresholds(Table):
+    """When a namespace has too much ready work. Counts above `common.queues.queue_depth_thresholds`."""
+
+    critical_threshold: int = whole(
+        5000,
+        1,
+        1_000_000_000,
+        "Ready steps from which on new tasks without priority are refused (503).",
+        overrules="common.queues.queue_depth_thresholds.critical_threshold",
+    )
+    overflow_threshold: int = whole(
+        10_000,
+        1,
+        1_000_000_000,
+        "Ready steps from which on tasks of positive priority are refused, too, and an error is logged.",
+        overrules="common.queues.queue_depth_thresholds.overflow_threshold",
+    )
+
+
+class PgmqTable(Table):
+    """PGMQ, in the engine's own database."""
+
+    poll_interval_ms: int = whole(
+        500,
+        10,
+        10_000,
+        "Pause between two looks at a queue when nothing announces messages. Counts above "
+        "common.queues.poll_interval_ms.",
+        overrules="common.queues.poll_interval_ms",
+    )
+    queue_depth_thresholds: DepthThresholds = table(DepthThresholds)

@@ -1,0 +1,52 @@
+"""What installed distributions offer by entry points; what they offer is imported only by name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+BACKENDS_GROUP = "tasker.backends"
+
+
+def offered(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group, those that only repeat another one left out, by name."""
+    return _offered(group, tuple(sys.path))
+
+
+@cache
+def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Read once for each search path: it means all folders of metadata, and the settings ask for every parameter."""
+    found = {(point.name, point.value): point for point in entry_points(group=group)}
+    return tuple(sorted(found.values(), key=lambda point: (point.name, point.value)))
+
+
+def installed_backends() -> list[str]:
+    """Names of the installed messaging backends, sorted."""
+    return sorted({point.name for point in offered(BACKENDS_GROUP)})
+
+
+def backend_modules() -> Iterator[tuple[str, Any]]:
+    """(name, module) of each messaging backend that can be imported here and that one distribution offers.
+
+    What is left out is told by `tasker.messaging.load_backend`, when somebody chooses it.
+    """
+    points = offered(BACKENDS_GROUP)
+    names = [point.name for point in points]
+    for point in points:
+        if names.count(point.name) == 1 and (module := _module(point.value)) is not None:
+            yield point.name, module
+
+
+def backend_variables() -> frozenset[str]:
+    """The environment variables that the backends say their settings have (`VARIABLES`); no settings are imported."""
+    return frozenset(name for _, module in backend_modules() for name in getattr(module, "VARIABLES", ()))
+
+
+def _module(value: str) -> Any:
+    try:
+        return EntryPoint("", value, BACKENDS_GROUP).load()
+    except Exception:  # of a stranger's package, which nobody may have chosen
+        return None

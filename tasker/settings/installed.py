@@ -1,0 +1,94 @@
+"""The settings with a table for each installed messaging backend that declares one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import create_model
+
+from tasker.contracts.settings import Table, table
+from tasker.errors import BackendUnavailable
+from tasker.installed import backend_modules
+from tasker.settings.model import Common, Settings
+from tasker.settings.tables.queues import Queues
+
+T = TypeVar("T", bound=Table)
+
+
+def settings_model() -> type[Settings]:
+    """`Settings` in which `common.queues` has the tables of the backends that are installed here."""
+    return _model(_tables(tuple(sys.path)))
+
+
+def declared_table(name: str, module: Any) -> type[Table] | None:
+    """What the module of a backend says about `[common.queues.NAME]`; None when it says nothing.
+
+    Raises `BackendUnavailable` for what is no table, a variable that `VARIABLES` lacks, and a name that the settings
+    have for something else.
+    """
+    declare = getattr(module, "settings_table", None)
+    if declare is None:
+        return None
+    kind = declare()
+    if not (isinstance(kind, type) and issubclass(kind, Table)):
+        raise _refused(name, f"settings_table() gives {kind!r}", "it must give a subclass of Table")
+    if not name.replace("-", "_").isidentifier() or name.startswith("_") or hasattr(Queues, name):
+        raise _refused(name, "the name cannot be that of a table", "use a-z 0-9 _ -, and no name of [common.queues]")
+    if name in Queues.model_fields:
+        raise _refused(name, f"common.queues.{name} is a setting already", "offer it under another name")
+    lacking = _variables(kind) - {*getattr(module, "VARIABLES", ())}
+    if lacking:
+        raise _refused(name, f"VARIABLES lacks {', '.join(sorted(lacking))}", "list every variable of the table there")
+    return kind
+
+
+def _refused(name: str, issue: str, hint: str) -> BackendUnavailable:
+    return BackendUnavailable(f"the settings of messaging backend {name!r}: {issue}", retryable=False, hint=hint)
+
+
+def overruling(kind: type[Table]) -> set[str]:
+    """The settings of a backend's table, by dotted path, that only count above those for all backends."""
+    return {path for path, notes in _notes(kind) if "overrules" in notes}
+
+
+def _variables(kind: type[Table]) -> set[str]:
+    given = [notes.get("variable", ()) for _, notes in _notes(kind)]
+    return {name for names in given for name in ((names,) if isinstance(names, str) else names)}
+
+
+def _notes(kind: type[Table], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """(dotted path, notes) of every setting."""
+    for name, field in kind.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Table):
+            yield from _notes(field.annotation, f"{prefix}{name}.")
+        else:
+            notes = field.json_schema_extra
+            yield f"{prefix}{name}", notes if isinstance(notes, dict) else {}
+
+
+@cache
+def _tables(path: tuple[str, ...]) -> tuple[tuple[str, type[Table]], ...]:
+    """(name, table) of the backends on a search path. What one declares wrongly is told to who chooses it."""
+    found = ((name, _usable(name, module)) for name, module in backend_modules())
+    return tuple((name, kind) for name, kind in found if kind is not None)
+
+
+def _usable(name: str, module: Any) -> type[Table] | None:
+    try:
+        return declared_table(name, module)
+    except Exception:  # of a stranger's package, which nobody may have chosen
+        return None
+
+
+@cache
+def _model(tables: tuple[tuple[str, type[Table]], ...]) -> type[Settings]:
+    queues = _extended(Queues, tables)
+    return _extended(Settings, [("common", _extended(Common, [("queues", queues)]))])
+
+
+def _extended(kind: type[T], tables: Iterable[tuple[str, type[Table]]]) -> type[T]:
+    fields: dict[str, Any] = {name: (each, table(each)) for name, each in tables}
+    return create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
