@@ -13,9 +13,12 @@ import pytest
 
 from tasker.cli.broker import COLUMNS
 from tasker.messaging import load_backend
+from tasker.settings.catalogue import by_path
 from tasker.settings.check import check
+from tasker.settings.layering import nested
 from tests.support.command_line import invoke
 from tests.support.providers import Providers
+from tests.support.strangers import install_backend
 
 PAGE = (Path(__file__).parents[2] / "docs" / "messaging.md").read_text("utf-8")
 
@@ -25,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_suite_of_the_page_runs_and_passes(tmp_path: Path) -> None:
-    (suite,) = blocks("python")
+    _, suite = blocks("python")
     (tmp_path / "test_pigeon.py").write_text(suite)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "test_pigeon.py"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -35,6 +38,15 @@ def test_the_suite_of_the_page_runs_and_passes(tmp_path: Path) -> None:
     )  # transactional, three that need a second process, four that restart a server
     for method in ("another", "restart"):
         assert re.search(rf"NOT TESTED on TestCarrierPigeon: .*; override {method}\(\)", run.stdout)
+
+
+def test_the_declaration_of_the_page_is_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    declaration, _ = blocks("python")
+    source = f"from tasker_memory import create\n{declaration}"
+    install_backend(tmp_path, monkeypatch, "pigeons", "carrier_pigeon", "pigeon_table", source)
+    assert by_path()["common.queues.carrier_pigeon.url"].variables == ("PIGEON_URL",)
+    (problem,) = check(nested({"common.queues.carrier_pigeon.pigeons": 101})).problems
+    assert problem.fix == "Reduce to 100 or less"
 
 
 def test_the_toml_of_the_page_is_configuration_or_names_the_entry_point() -> None:
