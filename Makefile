@@ -1,7 +1,7 @@
 # Needs only Python 3.11 or newer, make and git: the first run makes .venv, later runs take seconds.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-servers test-chaos mutants check bench bench-growth format clean
+.PHONY: help run test test-servers test-chaos mutants check bench bench-growth generate format clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -48,6 +48,10 @@ bench: $(STAMP)  ## measure latency, throughput, fleets and recovery (ARGS=--qui
 
 bench-growth: $(STAMP)  ## measure what grows with the size of tasks, templates and databases (ARGS=--only NAME)
 	@$(BIN)/python -m tests.benchmarks.growth $(ARGS)
+
+generate: $(STAMP)  ## write the SQL and the parts of the documentation that are made from the tables of the code
+	@$(BIN)/python -m tools.lifecycle_sql
+	@$(BIN)/python -m tools.lifecycle_docs
 
 format: $(STAMP)  ## format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix .

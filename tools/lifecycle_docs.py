@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tasker.contracts.plan import Plan
-from tasker.lifecycle.machines import paths
 from tasker.lifecycle.machines import step as step_machine
 from tasker.lifecycle.machines import task as task_machine
 from tasker.lifecycle.machines.diagrams import markdown, mermaid, transition_table, walk
-from tasker.lifecycle.machines.step import STEP, StepState
-from tasker.lifecycle.machines.task import TASK, TaskState
+from tasker.lifecycle.machines.moves import CHANGES, PLACES, Move
+from tasker.lifecycle.machines.step import OPEN_TO_OPERATORS, STEP, StepState
+from tasker.lifecycle.machines.task import TASK, TaskState, task_path
 from tests.unit.lifecycle.convergence_cases import TABLES, Case
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -44,15 +44,46 @@ def _diagram(text: str) -> str:
     return f"```mermaid\n{text}\n```"
 
 
-def _paths(prefix: str) -> str:
-    """The paths by their constant's words; a path from many states is shown by its end."""
-    rows = []
-    for name, value in vars(paths).items():
-        if name.startswith(prefix):
-            words = name.removeprefix(prefix).replace("_", " ").lower()
-            ends = {path[-1] for path in value.values()} if isinstance(value, Mapping) else set()
-            rows.append((words, f"any open state → `{ends.pop()}`" if ends else walk(value)))
-    return markdown(("write", "path"), rows)
+WRITES = (
+    ("submit", TaskState.PENDING, TaskState.STEPS_IN_PROCESS),
+    ("submit held", TaskState.PENDING, TaskState.WAITING_FOR_DEPENDENCIES),
+    ("submit empty", TaskState.PENDING, TaskState.COMPLETE),
+    ("more steps", TaskState.STEPS_IN_PROCESS, TaskState.STEPS_IN_PROCESS),
+    ("wait for siblings", TaskState.STEPS_IN_PROCESS, TaskState.WAITING_FOR_DEPENDENCIES),
+    ("wait for retry", TaskState.STEPS_IN_PROCESS, TaskState.WAITING_FOR_RETRY),
+    ("retry", TaskState.WAITING_FOR_RETRY, TaskState.STEPS_IN_PROCESS),
+    ("complete", TaskState.STEPS_IN_PROCESS, TaskState.COMPLETE),
+    ("block", TaskState.STEPS_IN_PROCESS, TaskState.BLOCKED_BY_FAILURES),
+    ("give up", TaskState.STEPS_IN_PROCESS, TaskState.ERROR),
+    ("reopen", TaskState.ERROR, TaskState.STEPS_IN_PROCESS),
+)
+"""What a write does to a task most often, from where to where."""
+
+
+def _task_paths() -> str:
+    rows = [(name, walk((state, *(task_path(state, target) or ())))) for name, state, target in WRITES]
+    return markdown(("write", "path"), [*rows, ("cancel", f"any open state → `{TaskState.CANCELLED}`")])
+
+
+def _changes() -> str:
+    return _moves("kind", CHANGES)
+
+
+def _places() -> str:
+    return _moves("place", PLACES)
+
+
+def _moves(what: str, moves: Mapping[str, Move]) -> str:
+    rows = [
+        (f"`{name}`", "<br>".join(_ways(move)), move.token.value, move.attempts.value) for name, move in moves.items()
+    ]
+    return markdown((what, "path", "token", "attempts"), rows)
+
+
+def _ways(move: Move) -> list[str]:
+    if len(move.paths) == len(OPEN_TO_OPERATORS):
+        return [f"any open state, `error` → `{move.paths[0][-1]}`"]
+    return [walk(states) for states in move.paths]
 
 
 def _convergence() -> str:
@@ -107,10 +138,11 @@ def _outcome(case: Case) -> str:
 PARTS: Mapping[str, Callable[[], str]] = {
     "task-diagram": lambda: _diagram(mermaid(TASK, TaskState.PENDING, task_machine.TERMINAL)),
     "task-transitions": lambda: transition_table(TASK),
-    "task-paths": lambda: _paths("TASK_"),
+    "task-paths": _task_paths,
     "step-diagram": lambda: _diagram(mermaid(STEP, StepState.PENDING, step_machine.TERMINAL)),
     "step-transitions": lambda: transition_table(STEP),
-    "step-paths": lambda: _paths("STEP_"),
+    "step-changes": _changes,
+    "step-places": _places,
     "convergence": _convergence,
 }
 

@@ -1,18 +1,9 @@
-"""Where a task goes after a write that changed its steps, and how its progress reads (design rule 10, F-47 .. F-51)."""
+"""How the progress of a task reads (F-47 .. F-51). Where a task goes is decided by SQL: `tasker.task_target`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
-from typing import Literal
-
-from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskEvent, TaskState
-
-OnBlocked = Literal["give_up", "wait"]
-
-_NOT_FOR_EVALUATION = frozenset({TaskEvent.RESET, TaskEvent.CANCEL, TaskEvent.ENQUEUE_FAILED})
-_FINISHED = TERMINAL - {TaskState.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,57 +23,6 @@ class StepCounts:
     """Pending with every parent satisfied, held back by the enqueue window."""
     enqueued_now: int = 0
     """Of `active`: what this very write enqueued or handed over."""
-
-
-def evaluate_task(state: TaskState, counts: StepCounts, on_blocked: OnBlocked = "give_up") -> list[TaskState]:
-    """The states that the task passes through now, without the one it is in; [] when it stays.
-
-    The way is the shortest legal one; when steps became ready it always leads through `enqueuing_steps`. A permanent
-    failure stops the task only when nothing else can run; then `on_blocked` says whether it gives up (`error`) or
-    waits for a person. `error` is evaluated like an open state: the engine asks only after an operator's repair
-    (D-16). The other final states answer [].
-    """
-    if state in _FINISHED:
-        return []
-    if counts.done == counts.total:
-        return list(path_to(state, TaskState.COMPLETE))
-    if counts.enqueued_now:
-        return [*path_to(state, TaskState.ENQUEUING_STEPS), TaskState.STEPS_IN_PROCESS]
-    if _is_blocked(counts):
-        return _blocked(state, on_blocked)
-    return list(path_to(state, _waiting(state, counts)))
-
-
-@cache
-def path_to(state: TaskState, target: TaskState) -> tuple[TaskState, ...]:
-    """The shortest legal way of an evaluation, without `state`; it never passes through a final state."""
-    path = TASK.shortest_path(state, target, without=_NOT_FOR_EVALUATION, ends=TERMINAL)
-    if path is None:
-        raise ValueError(f"no evaluation leads from {state} to {target}")
-    return path
-
-
-def _is_blocked(counts: StepCounts) -> bool:
-    can_move = counts.active or counts.retry or counts.ready_held
-    return not can_move and counts.error + counts.cancelled > 0
-
-
-def _blocked(state: TaskState, on_blocked: OnBlocked) -> list[TaskState]:
-    if on_blocked == "wait":
-        return list(path_to(state, TaskState.BLOCKED_BY_FAILURES))
-    if state == TaskState.ERROR:
-        return []
-    return [*path_to(state, TaskState.BLOCKED_BY_FAILURES), TaskState.ERROR]
-
-
-def _waiting(state: TaskState, counts: StepCounts) -> TaskState:
-    """Only a task whose steps were in process can start to wait for a retry; the others have no edge to it (E-8)."""
-    if not counts.retry:
-        return TaskState.WAITING_FOR_DEPENDENCIES
-    quiet = not counts.active and not counts.ready_held
-    if state == TaskState.WAITING_FOR_RETRY or (quiet and state == TaskState.STEPS_IN_PROCESS):
-        return TaskState.WAITING_FOR_RETRY
-    return TaskState.WAITING_FOR_DEPENDENCIES
 
 
 class ExecutionStatus(StrEnum):

@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from tasker.lifecycle.evaluate import StepCounts, execution_status
+from tasker.lifecycle.machines.step import SATISFYING
+from tasker.lifecycle.machines.task import TERMINAL as TASK_TERMINAL
 
-FINAL = frozenset({"complete", "error", "cancelled", "resolved_manually"})
+FINAL = frozenset[str](TASK_TERMINAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class StepReport:
     @property
     def error(self) -> dict[str, Any] | None:
         """Type, message, code and retryable of the last failure, unless the step succeeded after it."""
-        if not self.failures or self.state in ("complete", "resolved_manually"):
+        if not self.failures or self.state in SATISFYING:
             return None
         last = self.failures[-1]
         return {

@@ -19,6 +19,7 @@ from tasker.cli.render.values import (
     state_text,
     wrapped,
 )
+from tasker.lifecycle.machines.step import SATISFYING
 from tasker.step_handler.traceback_text import exception_of, traceback_of
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def failures_text(
 
 def headline(report: TaskReport) -> str:
     """State, steps and time on one line."""
-    done = sum(step.state in ("complete", "resolved_manually") for step in report.steps.values())
+    done = sum(step.state in SATISFYING for step in report.steps.values())
     time = f" in {duration(report.duration_ms)}" if report.duration_ms is not None else ""
     text = f"{state_text(report.status)}{time}, {done} of {counted(len(report.steps), 'step')} complete"
     return f"{text}: {report.cancel_reason}" if report.cancel_reason else text

@@ -6,12 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Generic, TypeVar
-
-from tasker.errors import IllegalTransition
+from typing import Generic, NamedTuple, TypeVar
 
 S = TypeVar("S", bound=StrEnum)
 E = TypeVar("E", bound=StrEnum)
+
+
+class Group(NamedTuple):
+    """States that SQL asks for together, by a function of its own; `meaning` says of what is in one of them."""
+
+    states: frozenset[str]
+    meaning: str
 
 
 @dataclass(frozen=True)
@@ -24,15 +29,6 @@ class Machine(Generic[S, E]):
     def legal(self, state: S) -> dict[E, S]:
         """The events that are legal in `state`, each with the state it leads to."""
         return {event: target for (source, event), target in self.table.items() if source == state}
-
-    def transition(self, state: S, event: E) -> S:
-        """The state after `event`.
-
-        Raises `IllegalTransition`; its hint lists what is legal, `context["legal"]` holds the same for programs (B-35).
-        """
-        if (state, event) not in self.table:
-            raise self._illegal(state, event)
-        return self.table[state, event]
 
     def allows(self, states: Iterable[S]) -> bool:
         """True when each state of the sequence follows from the one before by some event."""
@@ -57,12 +53,3 @@ class Machine(Generic[S, E]):
                     ways[target] = (*ways[state], target)
                     queue.append(target)
         return ways.get(end)
-
-    def _illegal(self, state: S, event: E) -> IllegalTransition:
-        legal = {str(name): str(target) for name, target in self.legal(state).items()}
-        choices = ", ".join(f"{name} -> {target}" for name, target in legal.items())
-        return IllegalTransition(
-            f"a {self.subject} in state '{state}' does not accept the event {event}",
-            hint=f"legal here: {choices}" if legal else f"'{state}' is final: no event is legal here",
-            context={"state": str(state), "event": str(event), "legal": legal},
-        )

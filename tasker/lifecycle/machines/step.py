@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Final
 
-from tasker.lifecycle.machines.machine import Machine
+from tasker.lifecycle.machines.machine import Group, Machine
 
 
 class StepState(StrEnum):
@@ -47,11 +49,22 @@ _S, _E = StepState, StepEvent
 TERMINAL = frozenset({_S.COMPLETE, _S.ERROR, _S.CANCELLED, _S.RESOLVED_MANUALLY})
 SATISFYING = frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY})
 PARKED = frozenset({_S.ENQUEUED_FOR_ORCHESTRATION, _S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION})
-ACTIVE = PARKED | {_S.IN_PROGRESS}
-PIPELINE = ACTIVE | {_S.ENQUEUED}
-FAILED = frozenset({_S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _S.WAITING_FOR_RETRY, _S.ERROR})
+PIPELINE = PARKED | {_S.ENQUEUED, _S.IN_PROGRESS}
+SETTLED = frozenset({_S.COMPLETE, _S.ERROR, _S.WAITING_FOR_RETRY})
 OPEN_TO_OPERATORS = tuple(state for state in StepState if state not in TERMINAL - {_S.ERROR})
 """The seven states in which a person may cancel, resolve or complete a step: `error` is one of them (D-15)."""
+
+GROUPS: Final[Mapping[str, Group]] = {
+    "done": Group(SATISFYING, "Steps that depend on it may run (B-40, F-24)."),
+    "ended": Group(TERMINAL, "The engine will not move it again; `error` stays open to operators (D-15)."),
+    "parked": Group(PARKED, "It has run, and an orchestrator is to settle what came of it."),
+    "active": Group(PIPELINE, "From the queue until its result is settled (B-40): what a task counts as active."),
+    "under_way": Group(PIPELINE | {_S.WAITING_FOR_RETRY}, "Active, or it has been and will be again."),
+    "to_run": Group(frozenset({_S.PENDING, _S.ENQUEUED}), "It waits for its turn, in the queue or before it."),
+    "settled": Group(SETTLED, "What came of an attempt is settled, and nothing has happened since."),
+    "failed": Group(SETTLED - {_S.COMPLETE}, "Settled, and the attempt had failed."),
+}
+"""By name; `tasker.step_is_NAME` in SQL."""
 
 STEP = Machine[StepState, StepEvent](
     "step",
@@ -86,38 +99,3 @@ STEP = Machine[StepState, StepEvent](
         **{(state, _E.COMPLETE_MANUALLY): _S.COMPLETE for state in OPEN_TO_OPERATORS},
     },
 )
-
-
-def is_terminal(state: StepState) -> bool:
-    """True when the engine will not move the step again; `error` stays open to operators (D-15)."""
-    return state in TERMINAL
-
-
-def is_error(state: StepState) -> bool:
-    """True when the last attempt failed; a retry may still follow (B-40)."""
-    return state in FAILED
-
-
-def is_active(state: StepState) -> bool:
-    """True from the claim until the result is settled (B-40)."""
-    return state in ACTIVE
-
-
-def is_in_processing_pipeline(state: StepState) -> bool:
-    """True from the queue until the result is settled (B-40): what a task counts as active."""
-    return state in PIPELINE
-
-
-def is_ready_for_claiming(state: StepState) -> bool:
-    """True when a worker may start the step: enqueued, or (legacy) pending (B-40, B-44)."""
-    return state in {_S.ENQUEUED, _S.PENDING}
-
-
-def satisfies_dependencies(state: StepState) -> bool:
-    """True when steps below may run: complete or resolved by a person (B-40, F-24)."""
-    return state in SATISFYING
-
-
-def transition(state: StepState, event: StepEvent) -> StepState:
-    """The step's state after `event`. Raises `IllegalTransition`, which lists what is legal (B-41, B-35)."""
-    return STEP.transition(state, event)

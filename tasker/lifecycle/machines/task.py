@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Final
 
-from tasker.lifecycle.machines.machine import Machine
+from tasker.lifecycle.machines.machine import Group, Machine
 
 
 class TaskState(StrEnum):
@@ -49,12 +51,23 @@ class TaskEvent(StrEnum):
     PROCESSOR_CRASHED = "ProcessorCrashed"
 
 
+TaskPath = tuple[TaskState, ...]
+
 _S, _E = TaskState, TaskEvent
 
 TERMINAL = frozenset({_S.COMPLETE, _S.ERROR, _S.CANCELLED, _S.RESOLVED_MANUALLY})
-OWNED = frozenset({_S.INITIALIZING, _S.ENQUEUING_STEPS, _S.STEPS_IN_PROCESS, _S.EVALUATING_RESULTS})
-WAITING = frozenset({_S.WAITING_FOR_DEPENDENCIES, _S.WAITING_FOR_RETRY, _S.BLOCKED_BY_FAILURES})
-PROCESSABLE = frozenset({_S.PENDING, _S.WAITING_FOR_DEPENDENCIES, _S.WAITING_FOR_RETRY})
+PASSING = frozenset({_S.PENDING, _S.INITIALIZING, _S.ENQUEUING_STEPS, _S.EVALUATING_RESULTS})
+
+GROUPS: Final[Mapping[str, Group]] = {
+    "final": Group(TERMINAL, "It has ended; `error` is open to operators (D-15, D-16)."),
+    "troubled": Group(TERMINAL - {_S.COMPLETE}, "It has ended otherwise than complete."),
+    "passing": Group(PASSING, "No write leaves a task there."),
+    "retrying": Group(
+        frozenset({_S.STEPS_IN_PROCESS, _S.WAITING_FOR_RETRY}),
+        "It waits for a retry, or one transition leads there (E-8).",
+    ),
+}
+"""By name; `tasker.task_is_NAME` in SQL."""
 
 TASK = Machine[TaskState, TaskEvent](
     "task",
@@ -84,32 +97,24 @@ TASK = Machine[TaskState, TaskEvent](
     },
 )
 
-
-def is_terminal(state: TaskState) -> bool:
-    """True when the task has ended. `error` is terminal for the engine and open to operators (D-15, D-16)."""
-    return state in TERMINAL
-
-
-def requires_ownership(state: TaskState) -> bool:
-    """True in the states in which a processor works on the task; it is recorded, never required to match (B-65)."""
-    return state in OWNED
+_NOT_FOR_EVALUATION = frozenset({_E.RESET, _E.CANCEL, _E.ENQUEUE_FAILED})
+_VIA = {_S.STEPS_IN_PROCESS: _S.ENQUEUING_STEPS, _S.ERROR: _S.BLOCKED_BY_FAILURES}
+"""An evaluation enters these states by this edge alone: whoever looks finds why in the history."""
 
 
-def is_active(state: TaskState) -> bool:
-    """True while somebody works on the task: the states of `requires_ownership` (B-32)."""
-    return state in OWNED
+def task_path(state: TaskState, target: TaskState) -> TaskPath | None:
+    """The states that one write passes through on the way to `target`, without `state`; None when there is no way.
 
-
-def is_waiting(state: TaskState) -> bool:
-    """True while the task waits for steps, for a retry, or for a person (B-32)."""
-    return state in WAITING
-
-
-def can_be_processed(state: TaskState) -> bool:
-    """True in the states from which any processor may pick the task up (B-32)."""
-    return state in PROCESSABLE
-
-
-def transition(state: TaskState, event: TaskEvent) -> TaskState:
-    """The task's state after `event`. Raises `IllegalTransition`, which lists what is legal (B-33, B-35)."""
-    return TASK.transition(state, event)
+    The shortest legal way, which never passes through a final state; () when the task is there. From
+    `steps_in_process` to itself it leads through evaluation: that is what a result does that makes steps ready.
+    """
+    if target in PASSING:
+        return None
+    if state == target and target != _S.STEPS_IN_PROCESS:
+        return ()
+    if state in TERMINAL - {_S.ERROR}:
+        return None
+    if target in (_S.CANCELLED, _S.RESOLVED_MANUALLY):
+        return (target,) if target in TASK.legal(state).values() else None
+    way = TASK.shortest_path(state, _VIA.get(target, target), without=_NOT_FOR_EVALUATION, ends=TERMINAL)
+    return (*way, target) if way is not None and target in _VIA else way

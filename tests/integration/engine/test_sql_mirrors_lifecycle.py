@@ -1,42 +1,26 @@
-"""The engine's SQL decides as the pure functions of `tasker.lifecycle` do, for every state, kind and count of steps."""
+"""The engine's SQL decides as the tables of `tasker.lifecycle` say, for every state, kind and count of steps."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import psycopg
 import pytest
 
-from tasker.lifecycle.evaluate import StepCounts, evaluate_task, path_to
-from tasker.lifecycle.machines import paths
-from tasker.lifecycle.machines.machine import Machine
+from tasker.lifecycle.evaluate import StepCounts
+from tasker.lifecycle.machines.machine import Group, Machine
+from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Token
+from tasker.lifecycle.machines.step import GROUPS as STEP_GROUPS
 from tasker.lifecycle.machines.step import STEP, StepState
-from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskState
+from tasker.lifecycle.machines.task import GROUPS as TASK_GROUPS
+from tasker.lifecycle.machines.task import TASK, TaskState, task_path
+from tests.support import paths
 from tests.support.engine_fixture import Lab
-
-KINDS: dict[str, list[paths.StepPath]] = {
-    "ok": [paths.STEP_SUCCEED, paths.STEP_SETTLE_SUCCESS],
-    "retry": [paths.STEP_RETRY_LATER, paths.STEP_SETTLE_RETRY],
-    "fail": [
-        paths.STEP_FAIL,
-        paths.STEP_SETTLE_FAILURE,
-        paths.STEP_REFUSE_PARKED_SUCCESS,
-        paths.STEP_FAIL_UNSTARTED,
-        paths.STEP_FAIL_UNSERVED,
-    ],
-    "release": [paths.STEP_RELEASE],
-    "defer": [paths.STEP_DEFER],
-    "hold": [paths.STEP_PUT_ASIDE],
-    "promote": [paths.STEP_PROMOTE_HELD],
-    "reset": [paths.STEP_RESET_HELD],
-    "unhold": [(StepState.PENDING,)],
-    "resolve": list(paths.STEP_RESOLVE.values()),
-    "complete": list(paths.STEP_COMPLETE.values()),
-    "cancel": list(paths.STEP_CANCEL.values()),
-}
+from tests.support.evaluation import evaluate_task
+from tools.lifecycle_sql import FLAGS
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +29,70 @@ def db(module_database_url: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_change_of_a_step_takes_the_named_path_and_no_other(db: psycopg.Connection[Any], kind: str) -> None:
-    expected = {str(path[0]): ">".join(path) for path in KINDS[kind]}
+def answers(db: psycopg.Connection[Any], call: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """What `call`, of the parameters c->>0, c->>1 ..., answers for each row."""
+    query = f"select {call} from jsonb_array_elements(%s::jsonb) with ordinality as x (c, i) order by i"
+    return [answer for (answer,) in db.execute(query.encode(), (json.dumps(rows),))]
 
-    for state in StepState:
-        (found,) = db.execute("select tasker.step_path(%s, %s)", (state, kind)).fetchone() or ()
-        assert found == expected.get(str(state)), state
-        assert found is None or STEP.allows(StepState(name) for name in found.split(">"))
+
+@pytest.mark.parametrize("kind", [*CHANGES, "explode"])
+def test_each_change_of_a_step_takes_the_path_of_the_table_and_no_other(db: psycopg.Connection[Any], kind: str) -> None:
+    by_state = CHANGES[kind].by_state if kind in CHANGES else {}
+    found = answers(db, "tasker.step_path(c->>0, c->>1)", [(state, kind) for state in StepState])
+
+    assert found == [">".join(by_state[state]) if state in by_state else None for state in StepState]
+
+
+def test_a_change_does_to_the_token_and_the_attempts_what_the_table_says(db: psycopg.Connection[Any]) -> None:
+    grows = {Token.KEPT: (0, 0), Token.GROWS: (1, 1), Token.GROWS_WHEN_LOST: (0, 1)}
+    tokens = answers(
+        db,
+        "array[tasker.kind_token(c->>0, 7, false), tasker.kind_token(c->>0, 7, true)]",
+        [(kind,) for kind in CHANGES],
+    )
+    attempts = answers(db, "tasker.kind_attempts(c->>0, 5)", [(kind,) for kind in CHANGES])
+
+    assert tokens == [[7 + growth for growth in grows[move.token]] for move in CHANGES.values()]
+    assert attempts == [AFTER_FIVE[move.attempts] for move in CHANGES.values()]
+
+
+AFTER_FIVE = {Attempts.KEPT: 5, Attempts.COUNTED: 6, Attempts.GIVEN_BACK: 4, Attempts.FORGOTTEN: 0}
+
+
+def test_a_place_does_to_path_state_token_and_attempts_what_the_table_says(db: psycopg.Connection[Any]) -> None:
+    cases = [(place, path) for place, move in PLACES.items() for path in move.paths]
+    found = answers(
+        db,
+        "jsonb_build_array(tasker.placed_path(c->>1, c->>0), tasker.placed_path('error>' || (c->>1), c->>0), "
+        "tasker.place_state(c->>0), tasker.place_token(c->>0, 7), tasker.place_attempts(c->>0, 5))",
+        [(place, path[0]) for place, path in cases],
+    )
+
+    for (place, path), (walked, further, state, token, attempts) in zip(cases, found, strict=True):
+        assert walked == ">".join(path)
+        assert further == "error>" + walked
+        assert state in (path[-1], None)
+        assert token == 7 + (PLACES[place].token is Token.GROWS)
+        assert attempts == AFTER_FIVE[PLACES[place].attempts]
+
+
+@pytest.mark.parametrize(("subject", "groups"), [("step", STEP_GROUPS), ("task", TASK_GROUPS)])
+def test_a_group_of_states_is_the_same_in_sql(
+    db: psycopg.Connection[Any], subject: str, groups: Mapping[str, Group]
+) -> None:
+    states = sorted({str(state) for state in (*StepState, *TaskState)})
+    for name, group in groups.items():
+        found = answers(db, f"tasker.{subject}_is_{name}(c->>0)", [(state,) for state in states])
+        assert found == [state in group.states for state in states], name
+
+
+def test_a_kind_is_marked_alike_in_sql(db: psycopg.Connection[Any]) -> None:
+    for flag in FLAGS:
+        found = answers(db, f"tasker.kind_{flag}(c->>0)", [(kind,) for kind in CHANGES])
+        assert found == [getattr(move, flag) for move in CHANGES.values()], flag
+    pairs = list(product(CHANGES, StepState))
+    accepted = answers(db, "tasker.kind_was_accepted(c->>0, c->>1)", pairs)
+    assert accepted == [state in CHANGES[kind].accepted_in for kind, state in pairs]
 
 
 @pytest.mark.parametrize("machine", [STEP, TASK], ids=lambda machine: machine.subject)
@@ -62,23 +102,6 @@ def test_history_is_held_against_the_same_transitions(db: psycopg.Connection[Any
     ).fetchall()
 
     assert sorted(rows) == sorted({(str(source), str(target)) for (source, _), target in machine.table.items()})
-
-
-def test_an_unknown_kind_of_change_is_legal_nowhere(db: psycopg.Connection[Any]) -> None:
-    found = {db.execute("select tasker.step_path(%s, 'explode')", (state,)).fetchone() for state in StepState}
-
-    assert found == {(None,)}
-
-
-def test_a_ready_step_goes_on_from_pending_by_the_named_paths(db: psycopg.Connection[Any]) -> None:
-    """What `place_ready` appends to the path that ends in pending."""
-    for before, enqueued, handed_over in (
-        ((StepState.PENDING,), paths.STEP_ENQUEUE, paths.STEP_HAND_OVER),
-        (paths.STEP_PROMOTE_HELD, paths.STEP_PROMOTE, paths.STEP_PROMOTE_HAND_OVER),
-    ):
-        assert (*before, StepState.ENQUEUED) == enqueued
-        assert (*before, StepState.ENQUEUED, StepState.IN_PROGRESS) == handed_over
-    assert (*paths.STEP_RESET_HELD, StepState.ENQUEUED) == paths.STEP_RESET
 
 
 def _counts(limit: int) -> list[StepCounts]:
@@ -122,21 +145,13 @@ def test_a_task_is_evaluated_alike_for_every_state_and_count(db: psycopg.Connect
     assert not different, f"{len(different)} of {len(CASES)}: {different[:5]}"
 
 
-def test_the_way_to_each_target_is_the_shortest_legal_one(db: psycopg.Connection[Any]) -> None:
-    targets = {TaskState.COMPLETE, TaskState.WAITING_FOR_DEPENDENCIES, TaskState.BLOCKED_BY_FAILURES}
-    for state, target in product((s for s in TaskState if s not in TERMINAL - {TaskState.ERROR}), targets):
-        (found,) = db.execute("select tasker.task_path(%s, %s)", (state, target)).fetchone() or ()
-        assert found == ">".join(path_to(state, target)), (state, target)
+def test_a_task_takes_the_same_way_from_every_state_to_every_other(db: psycopg.Connection[Any]) -> None:
+    pairs = list(product(TaskState, TaskState))
+    ways = [task_path(state, target) for state, target in pairs]
 
+    found = answers(db, "tasker.task_path(c->>0, c->>1)", pairs)
 
-def test_cancelling_and_resolving_a_task_is_legal_where_the_table_says_so(db: psycopg.Connection[Any]) -> None:
-    for state in TaskState:
-        (cancelled,) = db.execute("select tasker.task_path(%s, 'cancelled')", (state,)).fetchone() or ()
-        expected = "" if state is TaskState.CANCELLED else "cancelled" if state in paths.TASK_CANCEL else None
-        assert cancelled == expected, state
-        (resolved,) = db.execute("select tasker.task_path(%s, 'resolved_manually')", (state,)).fetchone() or ()
-        open_to_it = {paths.TASK_RESOLVE[0]: "resolved_manually", TaskState.RESOLVED_MANUALLY: ""}
-        assert resolved == open_to_it.get(state), state
+    assert found == [None if way is None else ">".join(way) for way in ways]
 
 
 def test_a_submitted_task_and_its_roots_take_the_named_paths(lab: Lab) -> None:

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tasker.lifecycle.evaluate import (
     StepCounts,
     completion_percentage,
-    evaluate_task,
     execution_status,
     health_status,
     recommended_action,
 )
-from tasker.lifecycle.machines import paths
 from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskState
+from tests.support import paths
+from tests.support.evaluation import evaluate_task
 
 S = TaskState
 FINISHED = (S.COMPLETE, S.CANCELLED, S.RESOLVED_MANUALLY)

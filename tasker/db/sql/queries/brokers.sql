@@ -9,7 +9,7 @@ group by ns.name order by ns.name
 -- name: parked
 -- How many results wait for an orchestrator.
 select count(*) from tasker.tasks t join tasker.workflow_steps s using (task_uuid)
-where not t.complete and s.state in ('enqueued_for_orchestration', 'enqueued_as_error_for_orchestration')
+where not t.complete and tasker.step_is_parked(s.state)
 
 -- name: processes
 -- The processes whose lease stands: what they are, their provider, host, number, namespaces.
@@ -33,7 +33,7 @@ with open as materialized (
 ), steps as materialized (
   select s.workflow_step_uuid as step, s.task_uuid as task, s.claim_token as token, s.state, ns.name as namespace
   from open join tasker.workflow_steps s using (task_uuid) join tasker.task_namespaces ns using (namespace_id)
-  where s.state in ('enqueued', 'enqueued_for_orchestration', 'enqueued_as_error_for_orchestration')
+  where s.state = 'enqueued' or tasker.step_is_parked(s.state)
 )
 select jsonb_build_object(
   'last', (select o.task_uuid from open o order by o.task_uuid desc limit 1),

@@ -63,17 +63,17 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
           where s.task_uuid = t.task_uuid and (s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0))) s
         cross join lateral tasker.pauses_of(t.namespace_id, s.template_id, s.ordinal, t.task_uuid) f)
       or p.queue = %(results_queue)s and exists (select from tasker.workflow_steps s where s.task_uuid = t.task_uuid
-        and s.state in ('enqueued_for_orchestration', 'enqueued_as_error_for_orchestration'))) end,
+        and tasker.step_is_parked(s.state))) end,
   'steps', (
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
       'unserved', case when s.state = 'enqueued' and s.ordinal = any (u.ordinals) then ts.handler end,
-      'error', case when s.state in ('waiting_for_retry', 'error') then (
+      'error', case when tasker.step_is_failed(s.state) then (
         select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
           'attempt', x.attempt) order by x.failure_id desc))[1]
         from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) end,
-      'duration_ms', case when s.state in ('complete', 'waiting_for_retry', 'error') then (   -- as in a report
+      'duration_ms', case when tasker.step_is_settled(s.state) then (   -- as in a report
         select (array_agg(g.execution_time_ms order by g.sort_key desc))[1] from tasker.step_moves g
         where g.workflow_step_uuid = s.workflow_step_uuid and tasker.brought(g.path) is not null) end)
       order by ts.ordinal, s.workflow_step_uuid), '[]')
@@ -192,7 +192,7 @@ update tasker.workflow_steps s set hinted_at = tasker.now()
 where s.workflow_step_uuid = any (array(
   select p.workflow_step_uuid from tasker.workflow_steps p
   where p.workflow_step_uuid = any (%(steps)s::uuid[])
-    and p.state in ('enqueued_for_orchestration', 'enqueued_as_error_for_orchestration')
+    and tasker.step_is_parked(p.state)
   order by p.workflow_step_uuid for no key update skip locked))
 
 -- name: refused

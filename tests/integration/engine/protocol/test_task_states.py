@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.lifecycle.machines import paths
+from tasker.lifecycle.machines.task import TaskPath
+from tests.support import paths
 from tests.support.engine_fixture import FAILURE, Lab, change, fail, operator, retry, verdict
 from tests.support.random_plans import RetryPolicy, Spec
 
 
-def path(states: paths.TaskPath) -> str:
+def path(states: TaskPath) -> str:
     return ">".join(states)
 
 

@@ -18,13 +18,7 @@ with rooms as materialized (   -- materialized: once for each namespace
 )
 select array_agg(q::tasker.placed_step) into v_answer from (
     select z.step_uuid, z.task_uuid, z.namespace_id, z.template_id, z.ordinal, z.name, z.priority, z.met,
-      case when not z.ready then 'wait' when z.claimed then 'claim'
-           when z.path like '%>enqueued' or z.queue_rank <= z.room and not z.paused then 'enqueue' else 'hold' end,
-      z.path || case when not z.ready
-                       or not z.claimed and z.path not like '%>enqueued' and (z.queue_rank > z.room or z.paused) then ''
-                     when z.claimed then '>enqueued>in_progress'
-                     when z.path like '%>enqueued' then '' else '>enqueued' end,
-      z.from_state, z.token, z.attempt, z.sort_key, z.moved,
+      w.place, tasker.placed_path(z.path, w.place), z.from_state, z.token, z.attempt, z.sort_key, z.moved,
       case when z.claimed then coalesce((select ts.timeout_ms from tasker.template_steps ts
         where ts.template_id = z.template_id and ts.ordinal = z.ordinal), p_timeout_ms) end,
       row_number() over (partition by z.task_uuid order by z.step_uuid)::int, z.paused
@@ -41,7 +35,9 @@ select array_agg(q::tasker.placed_step) into v_answer from (
           and r.path not like '%>enqueued' and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (paused, mine)
       ) y
       join rooms v on v.id = y.namespace_id
-    ) z) q;
+    ) z
+    cross join lateral (select case when not z.ready then 'wait' when z.claimed then 'claim'
+      when z.path like '%>enqueued' or z.queue_rank <= z.room and not z.paused then 'enqueue' else 'hold' end) as w (place)) q;
   return v_answer;
 end
 $$;

@@ -64,8 +64,10 @@ begin
   end if;
 
   with claimed as (
-    update tasker.workflow_steps s set state = 'in_progress', claim_token = s.claim_token + 1, attempts = least(s.attempts, 2147483646) + 1,
-      worker_uuid = v_worker, started_at = v_now, sort_key = s.sort_key + 1, updated_at = v_now,
+    update tasker.workflow_steps s set state = tasker.place_state('claim'), claim_token = tasker.place_token('claim', s.claim_token),
+      attempts = tasker.place_attempts('claim', s.attempts),
+      sort_key = s.sort_key + tasker.path_length(tasker.placed_path('enqueued', 'claim')),
+      worker_uuid = v_worker, started_at = v_now, updated_at = v_now,
       deadline_at = v_now + (least(coalesce((select ts.timeout_ms from tasker.template_steps ts
           where ts.template_id = s.template_id and ts.ordinal = s.ordinal), (p_args->>'timeout_ms')::bigint, 30000), v_century)
         + least(coalesce((p_args->>'grace_ms')::bigint, 10000), v_century)) * interval '1 millisecond'
@@ -73,7 +75,8 @@ begin
     returning s.*
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
-    select c.workflow_step_uuid, tasker.path_code('enqueued>in_progress'), c.sort_key, c.attempts, c.claim_token, v_worker, v_now
+    select c.workflow_step_uuid, tasker.path_code(tasker.placed_path('enqueued', 'claim')),
+      c.sort_key, c.attempts, c.claim_token, v_worker, v_now
     from claimed c
   ), counted as (
     select tasker.count_enqueued(array_agg(c.namespace_id), array_agg(-1)) from claimed c having count(*) > 0

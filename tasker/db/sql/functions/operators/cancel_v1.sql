@@ -13,6 +13,7 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_task tasker.tasks;
+  v_path text;
   v_running jsonb;
   v_counted int;
 begin
@@ -25,6 +26,7 @@ begin
     return jsonb_build_object('cancelled', false, 'state', v_task.state);
   end if;
 
+  v_path := v_task.state || '>' || tasker.task_path(v_task.state, 'cancelled');
   delete from tasker.pauses p where p.task_uuid = v_task.task_uuid;
 
   perform from tasker.workflow_steps where task_uuid = v_task.task_uuid order by workflow_step_uuid for no key update;
@@ -34,14 +36,15 @@ begin
   order by b.workflow_step_uuid for update;
 
   with open as (
-    select s.workflow_step_uuid, s.state as from_state, s.worker_uuid, tasker.step_path(s.state, 'cancel') as path
+    select s.workflow_step_uuid, s.state as from_state, s.claim_token as token, tasker.step_path(s.state, 'cancel') as path
     from tasker.workflow_steps s
     where s.task_uuid = v_task.task_uuid and tasker.step_path(s.state, 'cancel') is not null
   ), moved as (
-    update tasker.workflow_steps s set state = 'cancelled', claim_token = s.claim_token + 1, sort_key = s.sort_key + 1,
-      due_at = null, deadline_at = null, updated_at = v_now
+    update tasker.workflow_steps s set state = tasker.path_end(o.path),
+      claim_token = tasker.kind_token('cancel', s.claim_token, false), attempts = tasker.kind_attempts('cancel', s.attempts),
+      sort_key = s.sort_key + tasker.path_length(o.path), due_at = null, deadline_at = null, updated_at = v_now
     from open o where s.workflow_step_uuid = o.workflow_step_uuid
-    returning s.*, o.from_state, o.path
+    returning s.*, o.from_state, o.token, o.path
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, metadata,
       created_at)
@@ -50,18 +53,19 @@ begin
   ), unheld as (
     delete from tasker.ready_backlog b using open o where b.workflow_step_uuid = o.workflow_step_uuid
   ), counted as (
-    update tasker.tasks t set state = 'cancelled', complete = true, completed_at = v_now, updated_at = v_now,
-      sort_key = t.sort_key + 1, active = 0, retrying = 0, held = 0, cancelled = t.cancelled + (select count(*) from moved),
+    update tasker.tasks t set state = tasker.path_end(v_path), complete = true, completed_at = v_now, updated_at = v_now,
+      sort_key = t.sort_key + tasker.path_length(v_path), active = 0, retrying = 0, held = 0,
+      cancelled = t.cancelled + (select count(*) from moved),
       failed = t.failed - (select count(*) from moved m where m.from_state = 'error')
     where t.task_uuid = v_task.task_uuid returning t.sort_key
   ), task_logged as (
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
-    select v_task.task_uuid, tasker.path_code(v_task.state || '>cancelled'), c.sort_key, (p_args->>'worker')::uuid, p_args - 'task', v_now
+    select v_task.task_uuid, tasker.path_code(v_path), c.sort_key, (p_args->>'worker')::uuid, p_args - 'task', v_now
     from counted c
   ), explained as (
     update tasker.task_details d set cancel_reason = p_args->>'reason' where d.task_uuid = v_task.task_uuid
   )
-  select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'token', m.claim_token - 1, 'worker', m.worker_uuid))
+  select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'token', m.token, 'worker', m.worker_uuid))
       filter (where m.from_state = 'in_progress'),
     -count(*) filter (where m.from_state = 'enqueued')
   into v_running, v_counted from moved m;

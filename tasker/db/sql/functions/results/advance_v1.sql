@@ -41,7 +41,7 @@ begin
 
   select array_agg(q::tasker.given_change) into v_given from (
     select distinct on (i.s) i.s, i.t, i.kind, i.k, tasker.clamped_ms(i.d), tasker.clamped_ms(i.ms), i.r, i.m, i.e, i.n, i.x, i.gv,
-      coalesce(i.w, case when i.k is not null and i.kind in ('ok', 'retry', 'fail', 'release', 'defer') then v_worker end)
+      coalesce(i.w, case when i.k is not null and tasker.kind_ends_claim(i.kind) then v_worker end)
     from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint, d numeric, ms numeric, r jsonb,
       m jsonb, e jsonb, n jsonb, x jsonb, gv int, w uuid)
     order by i.s, i.k desc nulls last) q;   -- of two claims of one step the newer one counts
@@ -73,7 +73,7 @@ begin
     select g.task_uuid, g.step_uuid, g.token, v_worker, v_verdicts->>g.step_uuid::text, jsonb_build_object(
       'kind', g.kind, 'state', j.from_state, 'result', g.result, 'error', g.error), v_now
     from unnest(v_given) g left join unnest(v_judged) j on j.step_uuid = g.step_uuid   -- rare, so the join is cheap enough
-    where v_verdicts->>g.step_uuid::text in ('stale', 'cancelled') and g.kind in ('ok', 'retry', 'fail');
+    where v_verdicts->>g.step_uuid::text in ('stale', 'cancelled') and tasker.kind_reports(g.kind);
 
     v_judged := array(select j from unnest(v_judged) j where j.verdict = 'accepted');
     if cardinality(v_judged) = 0 then
@@ -97,20 +97,20 @@ begin
 
   insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
   select j.task_uuid, j.ordinal, j.step_uuid, j.name, j.result, j.metadata, v_now
-  from unnest(v_judged) j where j.result is not null and j.kind in ('ok', 'complete')
+  from unnest(v_judged) j where j.result is not null and tasker.kind_stores_result(j.kind)
   on conflict (task_uuid, ordinal, workflow_step_uuid) do update
     set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at;
 
-  if exists (select from unnest(v_judged) j where j.from_state = 'enqueued_for_orchestration' and j.kind in ('fail', 'resolve')) then
+  if exists (select from unnest(v_judged) j where j.from_state = 'enqueued_for_orchestration' and tasker.kind_drops_result(j.kind)) then
     delete from tasker.step_results r using unnest(v_judged) j   -- parked, and not accepted after all
     where r.task_uuid = j.task_uuid and r.ordinal = j.ordinal and r.workflow_step_uuid = j.step_uuid
-      and j.from_state = 'enqueued_for_orchestration' and j.kind in ('fail', 'resolve');
+      and j.from_state = 'enqueued_for_orchestration' and tasker.kind_drops_result(j.kind);
   end if;
 
   if p_args @? '$.items[*].e' then
     insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
     select j.task_uuid, j.step_uuid, j.attempt, j.token, j.worker_uuid, j.error, v_now
-    from unnest(v_judged) j where j.error is not null and j.kind in ('retry', 'fail');
+    from unnest(v_judged) j where j.error is not null and tasker.kind_stores_failure(j.kind);
   end if;
 
   -- steps of the batch that wait for other steps of it: they are moved by their own change, and counted down here
@@ -127,7 +127,7 @@ begin
     union all
     select j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name, j.priority, 0, j.unmet = 0,
       j.path, j.from_state, j.token, j.attempt, j.sort_key - tasker.path_length(j.path), true
-    from unnest(v_judged) j where j.to_state in ('pending', 'enqueued')
+    from unnest(v_judged) j where tasker.step_is_to_run(j.to_state)
     union all   -- steps that this write created and that wait for nothing
     select c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, t.priority, 0, true,
       'pending', c.state, c.claim_token, c.attempts, c.sort_key, false
@@ -149,16 +149,15 @@ begin
     deadline_at = null, due_at = case j.to_state when 'waiting_for_retry' then v_now + tasker.ms(j.delay_ms) end,
     updated_at = v_now
   from unnest(v_judged) j
-  where s.workflow_step_uuid = j.step_uuid and j.to_state not in ('pending', 'enqueued');
+  where s.workflow_step_uuid = j.step_uuid and not tasker.step_is_to_run(j.to_state);
 
   if v_placed is not null then
   -- children and steps that run again
   update tasker.workflow_steps s set
     unmet = s.unmet - p.met,
-    state = case p.place when 'claim' then 'in_progress' when 'enqueue' then 'enqueued'
-                         else case when p.moved then 'pending' else s.state end end,
-    claim_token = p.token + case p.place when 'claim' then 1 else 0 end,
-    attempts = case p.place when 'claim' then least(p.attempt, 2147483646) + 1 else p.attempt end,
+    state = coalesce(tasker.place_state(p.place), case when p.moved then 'pending' else s.state end),
+    claim_token = tasker.place_token(p.place, p.token),
+    attempts = tasker.place_attempts(p.place, p.attempt),
     sort_key = s.sort_key + tasker.path_length(p.path),
     worker_uuid = case p.place when 'claim' then v_worker else case when p.moved then null else s.worker_uuid end end,
     started_at = case p.place when 'claim' then v_now else case when p.moved then null else s.started_at end end,
@@ -175,11 +174,10 @@ begin
     execution_time_ms, metadata, created_at)
   select j.step_uuid, tasker.path_code(j.path), j.sort_key, j.attempt, j.token, coalesce(j.worker_uuid, v_worker),
     j.duration_ms, j.note, v_now
-  from unnest(v_judged) j where j.to_state not in ('pending', 'enqueued')
+  from unnest(v_judged) j where not tasker.step_is_to_run(j.to_state)
   union all
   select p.step_uuid, tasker.path_code(p.path), p.sort_key + tasker.path_length(p.path),
-    case p.place when 'claim' then least(p.attempt, 2147483646) + 1 else p.attempt end,
-    p.token + case p.place when 'claim' then 1 else 0 end,
+    tasker.place_attempts(p.place, p.attempt), tasker.place_token(p.place, p.token),
     v_worker, null, case when p.moved then (select j.note from unnest(v_judged) j where j.step_uuid = p.step_uuid) end,
     v_now
   from unnest(v_placed) p where p.path like '%>%';
@@ -192,7 +190,8 @@ begin
   from unnest(v_placed) p join tasker.task_namespaces ns on ns.namespace_id = p.namespace_id where p.place = 'enqueue';
 
   select jsonb_agg(jsonb_build_object('step', p.step_uuid, 'task', p.task_uuid, 'name', p.name,
-      'template', p.template_id, 'ordinal', p.ordinal, 'token', p.token + 1, 'attempt', least(p.attempt, 2147483646) + 1,
+      'template', p.template_id, 'ordinal', p.ordinal, 'token', tasker.place_token(p.place, p.token),
+      'attempt', tasker.place_attempts(p.place, p.attempt),
       'priority', p.priority,
       'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = p.step_uuid),
       'checkpoint', (select c.checkpoint from tasker.step_checkpoints c where c.workflow_step_uuid = p.step_uuid),

@@ -10,11 +10,11 @@ as $$
     select tasker.step_uuid(j.task_uuid, te.to_ordinal + 1) as child, j.priority
     from unnest(p_judged) j
     join tasker.template_edges te on te.template_id = j.template_id and te.from_ordinal = j.ordinal
-    where j.to_state in ('complete', 'resolved_manually')
+    where tasker.step_is_done(j.to_state)
     union all
     select e.to_step_uuid, j.priority
     from unnest(p_judged) j
     join tasker.dynamic_edges e on e.task_uuid = j.task_uuid and e.from_step_uuid = j.step_uuid
-    where j.to_state in ('complete', 'resolved_manually')) k
+    where tasker.step_is_done(j.to_state)) k
   group by k.child
 $$;

@@ -23,9 +23,9 @@ begin
     update tasker.tasks t set
       done = n.done, failed = n.failed, cancelled = n.cancelled, active = n.active, retrying = n.retrying, held = n.held,
       state = case when n.path = '' then t.state else tasker.path_end(n.path) end,
-      complete = tasker.path_end(coalesce(nullif(n.path, ''), t.state)) in ('complete', 'error', 'cancelled', 'resolved_manually'),
+      complete = tasker.task_is_final(tasker.path_end(coalesce(nullif(n.path, ''), t.state))),
       completed_at = case when n.path = '' then t.completed_at
-        when tasker.path_end(n.path) in ('complete', 'error', 'cancelled', 'resolved_manually') then p_now end,
+        when tasker.task_is_final(tasker.path_end(n.path)) then p_now end,
       sort_key = t.sort_key + case n.path when '' then 0 else tasker.path_length(n.path) + 1 end,
       updated_at = p_now
     from n

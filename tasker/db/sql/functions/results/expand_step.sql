@@ -32,7 +32,7 @@ begin
     select s.name, s.uuid, s.ordinal, s.unmet
     from (select n.name from named n except select g.name from given g) n
     cross join lateral (   -- offset: a look-up for each, never the whole task
-      select s.name, s.workflow_step_uuid as uuid, s.ordinal, s.state not in ('complete', 'resolved_manually') as unmet
+      select s.name, s.workflow_step_uuid as uuid, s.ordinal, not tasker.step_is_done(s.state) as unmet
       from tasker.workflow_steps s where s.task_uuid = p_task and s.name = n.name offset 0) s
     union all
     select g.name, g.uuid, g.ordinal, true from given g

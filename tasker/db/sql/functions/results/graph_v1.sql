@@ -5,7 +5,7 @@ language sql stable
 set search_path to pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_object_agg(t.task_uuid, jsonb_build_object('version', t.graph_version, 'steps',
-    (select jsonb_agg(jsonb_build_array(s.name, s.ordinal, s.state not in ('complete', 'resolved_manually'))
+    (select jsonb_agg(jsonb_build_array(s.name, s.ordinal, not tasker.step_is_done(s.state))
        order by s.workflow_step_uuid) from tasker.workflow_steps s where s.task_uuid = t.task_uuid))), '{}')
   from tasker.tasks t
   where t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid))

@@ -13,20 +13,16 @@ select array_agg(q::tasker.judged_change) into v_answer from (
     select s.workflow_step_uuid, s.task_uuid, g.kind,
       case
         when g.token <> s.claim_token or g.worker_uuid <> s.worker_uuid then case s.state when 'cancelled' then 'cancelled' else 'stale' end
-        when g.kind in ('ok', 'retry', 'fail') and g.token is not null
-          and (s.state in ('complete', 'error', 'waiting_for_retry')
-               or g.kind = 'retry' and s.state in ('pending', 'enqueued')) then 'already_accepted'   -- promoted meanwhile
+        when g.token is not null and tasker.kind_was_accepted(g.kind, s.state) then 'already_accepted'
         when p.path is null then case s.state when 'cancelled' then 'cancelled' else 'stale' end
-        when t.complete and not (t.state = 'error' and g.kind in ('reset', 'resolve', 'complete')) then 'cancelled'
-        when g.kind = 'unhold' and s.unmet > 0 then 'stale'
+        when t.complete and not (t.state = 'error' and tasker.kind_reopens(g.kind)) then 'cancelled'
+        when tasker.kind_needs_parents(g.kind) and s.unmet > 0 then 'stale'
         when g.graph_version <> t.graph_version then 'replan'
         else 'accepted'
       end,
       s.state, p.path, tasker.path_end(p.path),
-      s.claim_token + case when g.kind in ('promote', 'unhold', 'hold') then 0
-                           when g.kind in ('ok', 'retry', 'fail') and not coalesce(g.note ? 'lost', false) then 0
-                           else 1 end,
-      case when g.kind in ('release', 'defer') then s.attempts - 1 when g.kind = 'reset' then 0 else s.attempts end,
+      tasker.kind_token(g.kind, s.claim_token, coalesce(g.note ? 'lost', false)),
+      tasker.kind_attempts(g.kind, s.attempts),
       s.sort_key + tasker.path_length(p.path), s.unmet, s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid,
       t.priority, g.delay_ms, g.duration_ms, g.result, g.metadata, g.error, g.note
     from unnest(p_given) g

@@ -24,27 +24,29 @@ begin
   order by s.workflow_step_uuid for no key update;
 
   with given as (
-    select distinct on (i.s) i.* from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint,
+    select distinct on (i.s) i.*, tasker.parking_path(i.kind) as path
+    from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint,
       d numeric, ms numeric, r jsonb, m jsonb, e jsonb, w uuid)
   ), moved as (
-    update tasker.workflow_steps s set updated_at = v_now, deadline_at = null, sort_key = s.sort_key + 1, hinted_at = v_now,
-      state = case g.kind when 'ok' then 'enqueued_for_orchestration' else 'enqueued_as_error_for_orchestration' end
+    update tasker.workflow_steps s set updated_at = v_now, deadline_at = null, hinted_at = v_now,
+      sort_key = s.sort_key + tasker.path_length(g.path), state = tasker.path_end(g.path)
     from given g where s.workflow_step_uuid = any (v_steps) and s.workflow_step_uuid = g.s and s.state = 'in_progress'
       and s.claim_token = g.k and s.worker_uuid = coalesce(g.w, v_worker)
-    returning s.*, g.kind, g.d, g.ms, g.r, g.m, g.e
+    returning s.*, g.kind, g.path, g.d, g.ms, g.r, g.m, g.e
   ), stored as (
     insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
-    select m.task_uuid, m.ordinal, m.workflow_step_uuid, m.name, m.r, m.m, v_now from moved m where m.kind = 'ok' and m.r is not null
+    select m.task_uuid, m.ordinal, m.workflow_step_uuid, m.name, m.r, m.m, v_now
+    from moved m where tasker.kind_stores_result(m.kind) and m.r is not null
     on conflict (task_uuid, ordinal, workflow_step_uuid) do update
       set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at
   ), failed as (
     insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
     select m.task_uuid, m.workflow_step_uuid, m.attempts, m.claim_token, v_worker, m.e, v_now from moved m
-    where m.kind <> 'ok' and m.e is not null
+    where tasker.kind_stores_failure(m.kind) and m.e is not null
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
       execution_time_ms, metadata, created_at)
-    select m.workflow_step_uuid, tasker.path_code('in_progress>' || m.state), m.sort_key, m.attempts, m.claim_token, v_worker,
+    select m.workflow_step_uuid, tasker.path_code(m.path), m.sort_key, m.attempts, m.claim_token, v_worker,
       tasker.clamped_ms(m.ms), jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'delay_ms', m.d)), v_now from moved m
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', m.task_uuid, 'token', m.claim_token)) into v_parked

@@ -17,5 +17,5 @@ as $$
   cross join lateral (select l.metadata from tasker.step_moves l
     where l.workflow_step_uuid = s.workflow_step_uuid and l.sort_key = s.sort_key) l
   where s.workflow_step_uuid = any (array(select jsonb_array_elements_text(p_args->'steps')::uuid))
-    and s.state in ('enqueued_for_orchestration', 'enqueued_as_error_for_orchestration')
+    and tasker.step_is_parked(s.state)
 $$;

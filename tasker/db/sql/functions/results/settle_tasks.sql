@@ -21,13 +21,12 @@ begin
     select m.task_uuid, sum(m.done)::int as done, sum(m.failed)::int as failed, sum(m.cancelled)::int as cancelled,
       sum(m.active)::int as active, sum(m.retrying)::int as retrying, sum(m.held)::int as held, sum(m.started)::int as started
     from (
-      select j.task_uuid, (j.to_state in ('complete', 'resolved_manually'))::int as done,
+      select j.task_uuid, tasker.step_is_done(j.to_state)::int as done,
         (j.to_state = 'error')::int - (j.from_state = 'error')::int as failed, (j.to_state = 'cancelled')::int as cancelled,
-        -(j.from_state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
-          'enqueued_as_error_for_orchestration'))::int as active,
+        -tasker.step_is_active(j.from_state)::int as active,
         (j.to_state = 'waiting_for_retry')::int - (j.from_state = 'waiting_for_retry')::int as retrying, 0 as held,
         0 as started
-      from unnest(p_judged) j where j.kind <> 'release'
+      from unnest(p_judged) j where not tasker.kind_leaves_task(j.kind)
       union all
       select p.task_uuid, 0, 0, 0, (p.place <> 'hold')::int, 0, (p.place = 'hold')::int, (p.place <> 'hold')::int
       from unnest(p_placed) p where p.place in ('claim', 'enqueue', 'hold') and p.from_state <> 'in_progress'

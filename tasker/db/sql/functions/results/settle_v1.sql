@@ -26,11 +26,10 @@ begin
       coalesce(p_args->>'on_blocked', 'give_up'), null, '{"sweep": true}', tasker.now())
     from (
       select t.task_uuid,
-        (count(*) filter (where s.state in ('complete', 'resolved_manually')) - t.done)::int as done,
+        (count(*) filter (where tasker.step_is_done(s.state)) - t.done)::int as done,
         (count(*) filter (where s.state = 'error') - t.failed)::int as failed,
         (count(*) filter (where s.state = 'cancelled') - t.cancelled)::int as cancelled,
-        (count(*) filter (where s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
-          'enqueued_as_error_for_orchestration')) - t.active)::int as active,
+        (count(*) filter (where tasker.step_is_active(s.state)) - t.active)::int as active,
         (count(*) filter (where s.state = 'waiting_for_retry') - t.retrying)::int as retrying,
         (count(b.workflow_step_uuid) - t.held)::int as held
       from unnest(v_tasks) v (id) join tasker.tasks t on t.task_uuid = v.id

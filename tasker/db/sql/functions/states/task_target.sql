@@ -9,7 +9,7 @@ language sql immutable parallel safe as $$
     when p_active = 0 and p_retrying = 0 and p_held = 0 and p_started = 0 and p_failed > 0
       then case p_on_blocked when 'wait' then 'blocked_by_failures' else 'error' end
     when p_started > 0 then 'steps_in_process'
-    when p_retrying > 0 and p_active = 0 and p_held = 0 and p_state in ('steps_in_process', 'waiting_for_retry')
+    when p_retrying > 0 and p_active = 0 and p_held = 0 and tasker.task_is_retrying(p_state)
       then 'waiting_for_retry'
     when p_state = 'waiting_for_retry' and p_retrying > 0 then 'waiting_for_retry'
     else 'waiting_for_dependencies'

@@ -4,7 +4,7 @@ create or replace function tasker.tasks_in(p_state text) returns setof tasker.ta
 language sql stable as $$
   select * from tasker.tasks where coalesce(p_state, 'complete') = 'complete'
   union all
-  select * from tasker.tasks where troubled and p_state in ('error', 'cancelled', 'resolved_manually')
+  select * from tasker.tasks where troubled and tasker.task_is_troubled(p_state)
   union all
-  select * from tasker.tasks where not complete and p_state not in ('complete', 'error', 'cancelled', 'resolved_manually')
+  select * from tasker.tasks where not complete and not tasker.task_is_final(p_state)
 $$;

@@ -68,19 +68,21 @@ begin
     p.enqueued, cardinality(v_roots) - p.enqueued, v_now, v_now
   from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
   cross join lateral (select greatest(0, least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots)))) as e (enqueued)
-  cross join lateral (select e.enqueued, case when e.enqueued > 0 then 'pending>initializing>enqueuing_steps>steps_in_process'
-    else 'pending>initializing>waiting_for_dependencies' end) as p (enqueued, path);
+  cross join lateral (select e.enqueued, case when e.enqueued > 0 then 'pending>' || tasker.task_path('pending', 'steps_in_process')
+    else 'pending>' || tasker.task_path('pending', 'waiting_for_dependencies') end) as p (enqueued, path);
 
   insert into tasker.task_moves (task_uuid, path, sort_key, created_at)
-  select t.task_uuid, tasker.path_code(case t.state when 'steps_in_process' then 'pending>initializing>enqueuing_steps>steps_in_process'
-    else 'pending>initializing>waiting_for_dependencies' end), t.sort_key, v_now
+  select t.task_uuid, case t.state when 'steps_in_process'   -- of constants, so that each is coded once, by the planner
+    then tasker.path_code('pending>' || tasker.task_path('pending', 'steps_in_process'))
+    else tasker.path_code('pending>' || tasker.task_path('pending', 'waiting_for_dependencies')) end, t.sort_key, v_now
   from unnest(v_created) c join tasker.tasks t on t.task_uuid = c;
 
   insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state, unmet,
     max_attempts, retryable, sort_key, hinted_at, hint_count, created_at, updated_at)
   select tasker.step_uuid(c.id, ts.ordinal + 1), c.id, v_namespace, v_template, ts.ordinal, ts.name,
-    case when e.now then 'enqueued' else 'pending' end, ts.unmet, ts.max_attempts, ts.retryable,
-    case when e.now then 2 else 1 end, case when e.now then v_now end, case when e.now then 1 else 0 end, v_now, v_now
+    case when e.now then tasker.place_state('enqueue') else 'pending' end, ts.unmet, ts.max_attempts, ts.retryable,
+    case when e.now then 1 + tasker.path_length(tasker.placed_path('pending', 'enqueue')) else 1 end,
+    case when e.now then v_now end, case when e.now then 1 else 0 end, v_now, v_now
   from unnest(v_created) with ordinality as c (id, n)
   join tasker.template_steps ts on ts.template_id = v_template and ts.is_static
   cross join lateral (select ts.unmet = 0 and (c.n - 1) * cardinality(v_roots)
@@ -100,7 +102,8 @@ begin
     from roots r where r.nth > v_room
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, created_at)
-    select r.step, tasker.path_code('pending>enqueued'), 2, 0, 0, v_now from roots r where r.nth <= v_room
+    select r.step, tasker.path_code(tasker.placed_path('pending', 'enqueue')),
+      1 + tasker.path_length(tasker.placed_path('pending', 'enqueue')), 0, 0, v_now from roots r where r.nth <= v_room
   )
   select jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id) order by r.nth)
   into v_send from roots r where r.nth <= v_room;

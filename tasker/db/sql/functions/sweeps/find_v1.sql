@@ -27,7 +27,7 @@ as $$
     select s.*, tasker.now() - s.updated_at as idle, ns.name as namespace from open o
     join tasker.workflow_steps s on s.task_uuid = o.task_uuid
     join tasker.task_namespaces ns on ns.namespace_id = s.namespace_id
-    where s.state not in ('complete', 'resolved_manually', 'cancelled', 'error') and (s.state <> 'pending' or s.unmet = 0)
+    where not tasker.step_is_ended(s.state) and (s.state <> 'pending' or s.unmet = 0)
   ), item as (
     select s.*, jsonb_build_object('s', s.workflow_step_uuid, 't', s.task_uuid, 'k', s.claim_token, 'name', s.name,
       'namespace', s.namespace, 'template', s.template_id, 'ordinal', s.ordinal, 'attempt', s.attempts) as j from steps s
@@ -42,8 +42,7 @@ as $$
         and (i.deadline_at < tasker.now() or w.worker_uuid is null or w.lease_until < tasker.now())),
     'unhinted', (select jsonb_agg(i.j) from item i where i.state = 'enqueued' and tasker.now() - i.hinted_at
       > power(2, greatest(least(i.hint_count, 7), 1) - 1) * (select g.hint from grace g)),
-    'parked', (select jsonb_agg(i.j) from item i where i.state in ('enqueued_for_orchestration',
-      'enqueued_as_error_for_orchestration')
+    'parked', (select jsonb_agg(i.j) from item i where tasker.step_is_parked(i.state)
       and (select greatest(i.hinted_at, g.results_since) < tasker.now() - g.park from grace g)),
     'forgotten', (select jsonb_agg(i.j) from item i where i.state = 'pending' and i.unmet = 0
       and i.idle > (select g.idle from grace g)
@@ -62,6 +61,6 @@ as $$
     'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry' and i.due_at is null),
     'unfinished', (select jsonb_agg(o.task_uuid) from open o
       where (o.done = o.total or (o.active = 0 and o.retrying = 0 and o.held = 0 and o.failed > 0
-          and o.state <> 'blocked_by_failures') or o.state in ('pending', 'initializing', 'enqueuing_steps', 'evaluating_results'))
+          and o.state <> 'blocked_by_failures') or tasker.task_is_passing(o.state))
         and (select greatest(o.updated_at, g.finalizations_since) < tasker.now() - g.idle from grace g))))
 $$;

@@ -13,10 +13,9 @@ as $$
     select s.*, t.complete as of_complete, t.state as of_state
     from tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
   ), counted as (
-    select s.task_uuid, count(*) as total, count(*) filter (where s.state in ('complete', 'resolved_manually')) as done,
+    select s.task_uuid, count(*) as total, count(*) filter (where tasker.step_is_done(s.state)) as done,
       count(*) filter (where s.state = 'error') as failed, count(*) filter (where s.state = 'cancelled') as cancelled,
-      count(*) filter (where s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
-        'enqueued_as_error_for_orchestration')) as active,
+      count(*) filter (where tasker.step_is_active(s.state)) as active,
       count(*) filter (where s.state = 'waiting_for_retry') as retrying,
       count(b.workflow_step_uuid) as held
     from steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid group by s.task_uuid
@@ -40,22 +39,20 @@ as $$
     select e.to_step_uuid, null, 0, 1 from tasks t
     join tasker.workflow_step_edges e on e.task_uuid = t.task_uuid
     join tasker.workflow_steps f on f.workflow_step_uuid = e.from_step_uuid
-    where f.state not in ('complete', 'resolved_manually')) u
+    where not tasker.step_is_done(f.state)) u
   group by u.step having sum(u.unmet) <> sum(u.counted)
   union all
   select 'started before its parents', s.workflow_step_uuid, s.name from steps s
-  where s.unmet > 0 and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
-    'enqueued_as_error_for_orchestration', 'waiting_for_retry')
+  where s.unmet > 0 and tasker.step_is_under_way(s.state)
   union all
   select 'final task with open steps', s.task_uuid, s.name || ' ' || s.state from steps s
-  where s.of_complete and s.state in ('enqueued', 'in_progress', 'enqueued_for_orchestration',
-    'enqueued_as_error_for_orchestration', 'waiting_for_retry')
+  where s.of_complete and tasker.step_is_under_way(s.state)
   union all
   select 'complete task with unfinished steps', s.task_uuid, s.name || ' ' || s.state from steps s
-  where s.of_state = 'complete' and s.state not in ('complete', 'resolved_manually')
+  where s.of_state = 'complete' and not tasker.step_is_done(s.state)
   union all
   select 'flag complete differs from the state', t.task_uuid, t.state from tasks t
-  where t.complete <> (t.state in ('complete', 'error', 'cancelled', 'resolved_manually'))
+  where t.complete <> tasker.task_is_final(t.state)
   union all
   select 'ready, not held and not enqueued', s.workflow_step_uuid, s.name from steps s
   where not s.of_complete and s.state = 'pending' and s.unmet = 0

@@ -5,12 +5,12 @@ language plpgsql as $$
 begin
   insert into tasker.unserved_steps as u (workflow_step_uuid, claim_token, callable, since)
   select j.step_uuid, j.token, j.note->>'unserved', p_now
-  from unnest(p_judged) j where j.kind = 'release' and j.note ? 'unserved'
+  from unnest(p_judged) j where tasker.kind_notes_unserved(j.kind) and j.note ? 'unserved'
   on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token, callable = excluded.callable,
     since = case when u.claim_token = excluded.claim_token - 2 then u.since else excluded.since end;
   update tasker.workers w set unserved = array(select distinct k from unnest(w.unserved || r.keys) k)
   from (select j.worker_uuid, array_agg(j.template_id || ':' || j.ordinal) as keys from unnest(p_judged) j
-    where j.kind = 'release' and j.note ? 'unserved' group by j.worker_uuid) r
+    where tasker.kind_notes_unserved(j.kind) and j.note ? 'unserved' group by j.worker_uuid) r
   where w.worker_uuid = r.worker_uuid;
 end
 $$;

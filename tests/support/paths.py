@@ -1,19 +1,15 @@
-"""Every path of states that one write of the engine walks, so that the history shows the whole way (design rule 10).
+"""Every path of states that one write of the engine walks, written down by hand: what its tables are held against.
 
-Each constant begins with the state that the subject is in. A test proves each legal against its machine; the engine's
-SQL writes the same paths.
+Each constant begins with the state that the subject is in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
+from tasker.lifecycle.machines.moves import StepPath
 from tasker.lifecycle.machines.step import OPEN_TO_OPERATORS, StepState
-from tasker.lifecycle.machines.task import TERMINAL, TaskState
-
-StepPath = tuple[StepState, ...]
-TaskPath = tuple[TaskState, ...]
+from tasker.lifecycle.machines.task import TaskPath, TaskState
 
 _S = StepState
 
@@ -50,9 +46,9 @@ STEP_PROMOTE_HAND_OVER: Final[StepPath] = (*STEP_PROMOTE, _S.IN_PROGRESS)
 # Operators.
 STEP_RESET: Final[StepPath] = (_S.ERROR, _S.PENDING, _S.ENQUEUED)
 STEP_RESET_HELD: Final[StepPath] = STEP_RESET[:2]
-STEP_CANCEL: Final[Mapping[StepState, StepPath]] = {s: (s, _S.CANCELLED) for s in OPEN_TO_OPERATORS}
-STEP_RESOLVE: Final[Mapping[StepState, StepPath]] = {s: (s, _S.RESOLVED_MANUALLY) for s in OPEN_TO_OPERATORS}
-STEP_COMPLETE: Final[Mapping[StepState, StepPath]] = {s: (s, _S.COMPLETE) for s in OPEN_TO_OPERATORS}
+STEP_CANCEL: Final[list[StepPath]] = [(s, _S.CANCELLED) for s in OPEN_TO_OPERATORS]
+STEP_RESOLVE: Final[list[StepPath]] = [(s, _S.RESOLVED_MANUALLY) for s in OPEN_TO_OPERATORS]
+STEP_COMPLETE: Final[list[StepPath]] = [(s, _S.COMPLETE) for s in OPEN_TO_OPERATORS]
 
 _T = TaskState
 
@@ -77,4 +73,3 @@ TASK_BLOCK: Final[TaskPath] = (_T.STEPS_IN_PROCESS, _T.EVALUATING_RESULTS, _T.BL
 TASK_GIVE_UP: Final[TaskPath] = (*TASK_BLOCK, _T.ERROR)
 TASK_REOPEN: Final[TaskPath] = (_T.ERROR, _T.ENQUEUING_STEPS, _T.STEPS_IN_PROCESS)
 TASK_RESOLVE: Final[TaskPath] = (_T.BLOCKED_BY_FAILURES, _T.RESOLVED_MANUALLY)
-TASK_CANCEL: Final[Mapping[TaskState, TaskPath]] = {s: (s, _T.CANCELLED) for s in TaskState if s not in TERMINAL}

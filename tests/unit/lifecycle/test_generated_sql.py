@@ -1,0 +1,47 @@
+"""The SQL that is generated from the tables is what they say today, and no other SQL says it once more."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tasker.lifecycle.machines.moves import CHANGES
+from tasker.lifecycle.machines.step import StepState
+from tasker.lifecycle.machines.task import TaskState
+from tools.lifecycle_sql import FILES, FOLDER, HEAD, text
+
+SQL = [
+    path
+    for folder in ("tasker/db/sql", "backends")
+    for path in sorted((FOLDER.parents[4] / folder).rglob("*.sql"))
+    if path.parent.name != "migrations"
+]
+STATES = {str(state) for state in (*StepState, *TaskState)}
+LIST = re.compile(r"\bin\s*\(\s*('\w+'(?:\s*,\s*'\w+')+)\s*\)")
+KIND = re.compile(r"\bkind\s*(?:=|<>)\s*'(\w+)'")
+
+
+def _written(path: Path) -> bool:
+    return path.parent == FOLDER and path.name in FILES
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_committed_file_is_current(name: str) -> None:
+    assert (FOLDER / name).read_text() == text(name), "run: python -m tools.lifecycle_sql"
+
+
+def test_what_claims_to_be_generated_is() -> None:
+    claiming = {path for path in SQL if path.read_text().startswith(HEAD)}
+    assert claiming == {FOLDER / name for name in FILES}
+
+
+@pytest.mark.parametrize("path", [path for path in SQL if not _written(path)], ids=lambda path: path.stem)
+def test_sql_asks_for_groups_of_states_and_kinds_by_their_functions(path: Path) -> None:
+    body = re.sub(r"--.*", "", path.read_text())
+    lists = [set(re.findall(r"'(\w+)'", found)) for found in LIST.findall(body)]
+    assert not [found for found in lists if found <= STATES], "use tasker.step_is_NAME or tasker.task_is_NAME"
+    assert not [found for found in lists if found <= set(CHANGES)], "use tasker.kind_FIELD"
+    assert not set(CHANGES).intersection(KIND.findall(body)), "use tasker.kind_FIELD"
+    assert not re.findall(r"'\w+>\w+'", body), "use tasker.step_path, task_path or placed_path"

@@ -1,0 +1,298 @@
+"""Writes the SQL functions that hold what the tables of `tasker.lifecycle.machines` say.
+
+    python -m tools.lifecycle_sql
+
+Each is one expression without a search path of its own, so the planner puts it in place of the call: it costs what the
+same expression costs where it stands. A test compares the files with what this would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+
+from tasker.lifecycle.machines import step, task
+from tasker.lifecycle.machines.letters import LETTERS
+from tasker.lifecycle.machines.machine import E, Machine, S
+from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Move, Token, parking_path
+from tasker.lifecycle.machines.step import STEP, StepState
+from tasker.lifecycle.machines.task import TASK, TaskState, task_path
+from tools.sql_text import function, grouped, is_one_of, path, wrapped
+
+FOLDER = Path(__file__).parents[1] / "tasker" / "db" / "sql" / "functions" / "states"
+HEAD = "-- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.\n"
+REPORTS = {kind: move for kind, move in CHANGES.items() if move.reports}
+FLAGS = [field.name for field in fields(Move) if field.type == "bool"]
+
+
+def main() -> None:
+    """Writes every file anew."""
+    for name in FILES:
+        (FOLDER / name).write_text(text(name), encoding="utf-8")
+
+
+def text(name: str) -> str:
+    """What the file of that name holds."""
+    return HEAD + FILES[name]()
+
+
+def _step_path() -> str:
+    cases = "\n".join(f"    when '{kind}' then case\n{_ways(move)} end" for kind, move in CHANGES.items())
+    return function(
+        "The states a step passes through for one kind of change, beginning with the state it is in; null: not legal. "
+        "A change that makes the step ready ends in `pending`; `placed_path` says where it goes from there.",
+        "step_path",
+        "p_from text, p_kind text",
+        "text",
+        f"case p_kind\n{cases}\n  end",
+    )
+
+
+def _ways(move: Move) -> str:
+    """The path by the state that the step is in; equal ways from several states are one case."""
+    ways = grouped((source, path(states[1:])) for source, states in move.by_state.items())
+    return "\n".join(
+        f"      when {is_one_of('p_from', sources)} then {_way(sources, way)}" for way, sources in ways.items()
+    )
+
+
+def _way(sources: list[str], way: str) -> str:
+    return f"p_from || '>{way}'" if len(sources) > 1 else f"'{path(filter(None, (sources[0], way)))}'"
+
+
+def _task_path() -> str:
+    cases = "\n".join(filter(None, map(_task_ways, TaskState)))
+    return function(
+        "The states a task passes through to reach `p_to`, without the state it is in; '' when it is there already, "
+        "null when there is no way. From steps_in_process to itself goes through evaluation: that is what a result "
+        "does that made further steps ready.",
+        "task_path",
+        "p_from text, p_to text",
+        "text",
+        f"case p_to\n{cases}\n  end",
+    )
+
+
+def _task_ways(target: TaskState) -> str:
+    found = ((state, task_path(state, target)) for state in TaskState)
+    ways = grouped((state, path(way)) for state, way in found if way is not None)
+    cases = "\n".join(f"      when {is_one_of('p_from', sources)} then '{way}'" for way, sources in ways.items())
+    return f"    when '{target}' then case\n{cases} end" if cases else ""
+
+
+def _path_code() -> str:
+    letters = [*((name, letter) for name, letter in _by_length()), (">", "")]
+    return function(
+        "A path as the history stores it, a letter for each state.",
+        "path_code",
+        "p_path text",
+        "text",
+        _replaced("p_path", letters),
+    )
+
+
+def _path_text() -> str:
+    names = [(letter, f"{name}>") for name, letter in _by_length()]
+    return function(
+        "The path of a row of the history with the names of its states: `pending>enqueued>in_progress`. "
+        "Reverses path_code.",
+        "path_text",
+        "p_code text",
+        "text",
+        f"rtrim({_replaced('p_code', names)}, '>')",
+    )
+
+
+def _by_length() -> list[tuple[str, str]]:
+    """Longer names first: some hold others."""
+    return sorted(LETTERS.items(), key=lambda item: (-len(item[0]), item[0]))
+
+
+def _replaced(start: str, pairs: list[tuple[str, str]]) -> str:
+    calls = start + "".join(f", '{old}', '{new}')" for old, new in pairs)
+    return "\n    ".join(("replace(" * 8, "replace(" * (len(pairs) - 8) + calls))
+
+
+def _brought() -> str:
+    codes = grouped(
+        ("".join(LETTERS[state] for state in parking_path(kind)), move.stores_result) for kind, move in REPORTS.items()
+    )
+    cases = " ".join(
+        f"when {is_one_of('left(p_code, 2)', set(f))} then {str(well).lower()}" for well, f in codes.items()
+    )
+    return function(
+        "What a worker brought, from the path that it left in the history: true a result, false a failure, null "
+        "neither.",
+        "brought",
+        "p_code text",
+        "boolean",
+        f"case {cases} end",
+    )
+
+
+def _legal_transitions() -> str:
+    rows = ",\n".join((*_followers(STEP, StepState), *_followers(TASK, TaskState)))
+    return wrapped(
+        "-- Which states may follow which, by kind of subject; `violations_v1` holds the history against it.\n"
+        "create or replace function tasker.legal_transitions()\n"
+        "returns table (subject text, state text, followers text[])\n"
+        f"language sql immutable parallel safe rows 16\nas $$\n  values\n{rows}\n$$;\n"
+    )
+
+
+def _followers(machine: Machine[S, E], states: Iterable[S]) -> Iterator[str]:
+    for state in states:
+        followers = ", ".join(f"'{target}'" for target in dict.fromkeys(machine.legal(state).values()))
+        if followers:
+            yield f"    ('{machine.subject}', '{state}', array[{followers}])"
+
+
+def _groups() -> str:
+    return "\n".join(
+        function(group.meaning, f"{subject}_is_{name}", "p_state text", "boolean", is_one_of("p_state", group.states))
+        for subject, groups in (("step", step.GROUPS), ("task", task.GROUPS))
+        for name, group in groups.items()
+    )
+
+
+def _kinds() -> str:
+    attempts = _attempts("kind_attempts", "p_kind", CHANGES)
+    return "\n".join((_was_accepted(), _kind_token(), attempts, _parking_path(), *map(_flag, FLAGS)))
+
+
+def _was_accepted() -> str:
+    states = grouped((kind, move.accepted_in) for kind, move in CHANGES.items() if move.accepted_in)
+    return function(
+        "True when a change that brings the token of the claim was accepted before: so the step has come here.",
+        "kind_was_accepted",
+        "p_kind text, p_state text",
+        "boolean",
+        "\n    or ".join(
+            f"{is_one_of('p_kind', kinds)} and {is_one_of('p_state', group)}" for group, kinds in states.items()
+        ),
+    )
+
+
+def _kind_token() -> str:
+    kept, unless_lost = (
+        is_one_of("p_kind", (kind for kind, move in CHANGES.items() if move.token is token))
+        for token in (Token.KEPT, Token.GROWS_WHEN_LOST)
+    )
+    return function(
+        "The token that fences claims, after a change.",
+        "kind_token",
+        "p_kind text, p_token bigint, p_lost boolean",
+        "bigint",
+        f"p_token + case when {kept} or {unless_lost} and not p_lost then 0 else 1 end",
+    )
+
+
+_AFTERWARDS = {
+    Attempts.COUNTED: "least(p_attempts, 2147483646) + 1",
+    Attempts.GIVEN_BACK: "p_attempts - 1",
+    Attempts.FORGOTTEN: "0",
+}
+
+
+def _attempts(name: str, parameter: str, moves: Mapping[str, Move]) -> str:
+    groups = grouped((kind, move.attempts) for kind, move in moves.items() if move.attempts in _AFTERWARDS)
+    cases = " ".join(f"when {is_one_of(parameter, kinds)} then {_AFTERWARDS[what]}" for what, kinds in groups.items())
+    return function(
+        "The number of attempts afterwards.",
+        name,
+        f"{parameter} text, p_attempts int",
+        "int",
+        f"case {cases} else p_attempts end",
+    )
+
+
+def _parking_path() -> str:
+    paths = grouped((kind, path(parking_path(kind))) for kind in REPORTS)
+    cases = "\n    ".join(f"when {is_one_of('p_kind', kinds)} then '{way}'" for way, kinds in paths.items())
+    return function(
+        "The path of a step whose worker parks its report for an orchestrator; null for what is no report.",
+        "parking_path",
+        "p_kind text",
+        "text",
+        f"case {cases} end",
+    )
+
+
+def _flag(name: str) -> str:
+    return function(
+        f"True for the kinds of change that the table marks as `{name}`.",
+        f"kind_{name}",
+        "p_kind text",
+        "boolean",
+        is_one_of("p_kind", (kind for kind, move in CHANGES.items() if getattr(move, name))),
+    )
+
+
+def _places() -> str:
+    attempts = _attempts("place_attempts", "p_place", PLACES)
+    return "\n".join((_placed_path(), _place_state(), _place_token(), attempts))
+
+
+def _placed_path() -> str:
+    cases = "\n    ".join(_appended(place, move) for place, move in PLACES.items() if _moves(move))
+    return function(
+        "The path of a step that goes to this place, from the path that has made it ready.",
+        "placed_path",
+        "p_path text, p_place text",
+        "text",
+        f"p_path || case p_place\n    {cases}\n    else '' end",
+    )
+
+
+def _moves(move: Move) -> bool:
+    return any(len(states) > 1 for states in move.paths)
+
+
+def _appended(place: str, move: Move) -> str:
+    """A path that ends in a later state of the way goes on from there."""
+    first, *others = sorted(move.paths, key=len, reverse=True)
+    cases = "".join(f" when p_path like '%{states[0]}' then '{_rest(states)}'" for states in others)
+    return f"when '{place}' then case{cases} else '{_rest(first)}' end"
+
+
+def _rest(states: tuple[str, ...]) -> str:
+    return "".join(f">{state}" for state in states[1:])
+
+
+def _place_state() -> str:
+    cases = " ".join(f"when '{place}' then '{move.paths[0][-1]}'" for place, move in PLACES.items() if _moves(move))
+    return function(
+        "The state of a step at this place; null where it stays in the one that it is in.",
+        "place_state",
+        "p_place text",
+        "text",
+        f"case p_place {cases} end",
+    )
+
+
+def _place_token() -> str:
+    grows = is_one_of("p_place", (place for place, move in PLACES.items() if move.token is Token.GROWS))
+    return function(
+        "The token that fences claims, of a step at this place.",
+        "place_token",
+        "p_place text, p_token bigint",
+        "bigint",
+        f"p_token + case when {grows} then 1 else 0 end",
+    )
+
+
+FILES: Mapping[str, Callable[[], str]] = {
+    "brought.sql": _brought,
+    "kinds.sql": _kinds,
+    "legal_transitions.sql": _legal_transitions,
+    "path_code.sql": _path_code,
+    "path_text.sql": _path_text,
+    "places.sql": _places,
+    "state_groups.sql": _groups,
+    "step_path.sql": _step_path,
+    "task_path.sql": _task_path,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Pieces of generated SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+WIDTH = 128
+T = TypeVar("T")
+
+
+def function(comment: str, name: str, parameters: str, returns: str, expression: str) -> str:
+    """A function of one expression, which the planner can put in place of the call."""
+    return wrapped(
+        f"-- {comment}\ncreate or replace function tasker.{name}({parameters}) returns {returns}\n"
+        f"language sql immutable parallel safe as $$\n  select {expression}\n$$;\n"
+    )
+
+
+def is_one_of(name: str, values: Iterable[str]) -> str:
+    """The condition that `name` is one of the values."""
+    found = sorted(f"'{value}'" for value in values)
+    if not found:
+        return "false"
+    return f"{name} = {found[0]}" if len(found) == 1 else f"{name} in ({', '.join(found)})"
+
+
+def grouped(items: Iterable[tuple[str, T]]) -> dict[T, list[str]]:
+    """The first parts of pairs by the second, in their order."""
+    groups: dict[T, list[str]] = {}
+    for name, value in items:
+        groups.setdefault(value, []).append(name)
+    return groups
+
+
+def path(states: Iterable[str]) -> str:
+    """States as one text, as the engine passes them on."""
+    return ">".join(states)
+
+
+def wrapped(text: str) -> str:
+    """The text with its long lines broken at a space; comments and indentation go on."""
+    return "\n".join(part for line in text.split("\n") for part in _broken(line))
+
+
+def _broken(line: str) -> Iterator[str]:
+    indent = "-- " if line.startswith("--") else " " * (len(line) - len(line.lstrip()) + 2)
+    while len(line) > WIDTH:
+        at = line.rindex(" ", 0, WIDTH)
+        yield line[:at]
+        line = indent + line[at + 1 :]
+    yield line
