@@ -8,7 +8,9 @@ from typing import Any
 
 from tasker.contracts.plan import EXPANDING
 from tasker.db.queries import query
-from tasker.errors import StateMachineError, StepNotFound
+from tasker.errors import IllegalTransition, StateMachineError, StepNotFound
+from tasker.lifecycle.machines.moves import CHANGES
+from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.storable import encode
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.graph import plan_growth
@@ -90,5 +92,17 @@ class Steps:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
         verdicts = list((answer.get("verdicts") or {}).values())
         if verdicts and verdicts[0] != "replan":
-            raise StateMachineError(f"step {step!r} is {answer.get('state')}: {item['kind']} is not possible")
+            raise _not_possible(step, StepState(answer["state"]), item["kind"])
         return not verdicts
+
+
+def _not_possible(step: str, state: StepState, kind: str) -> StateMachineError:
+    """Why an operator's action was refused: by the step's state, or its task has ended (B-35)."""
+    legal = [name for name, move in CHANGES.items() if move.reopens and state in move.by_state]
+    if kind in legal:
+        return StateMachineError(f"step {step!r} is {state}: {kind} is not possible", hint="its task has ended")
+    return IllegalTransition(
+        f"step {step!r} is {state}: {kind} is not possible",
+        hint=f"possible here: {', '.join(legal)}" if legal else f"'{state}' is final",
+        context={"state": str(state), "legal": legal},
+    )

@@ -166,6 +166,7 @@ def test_a_failed_step_can_be_completed_by_hand(failed: str, database_url: str) 
     assert done.stdout == "done, the task is complete\n"
     assert again.exit_code == 1
     assert "is complete: complete is not possible" in again.stderr
+    assert "'complete' is final" in again.stderr
 
 
 def test_a_step_that_does_not_exist_cannot_be_mended(failed: str, database_url: str) -> None:
