@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from aiormq import Channel
 from aiormq.abc import AbstractChannel, DeliveredMessage
 
+from tasker.contracts.backoff import Backoff
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
 from tasker_rabbitmq.sending import READS, publish
@@ -23,6 +24,7 @@ HELD_LIMIT = 100_000
 SILENCE_SECONDS = 5.0
 """After so long without a pushed message the queue is looked at: the push of a broker may have come to a halt."""
 FREE_RETURNS = 5
+FORCED_DELAY = Backoff(0.1, 25.6)
 """A message that was received more often is not given back at once but with a growing delay (E-17)."""
 FREE_PUSHES = 3
 """A message that the broker has sent ahead so often, and that nobody took, goes back as a copy that counts no more."""
@@ -77,7 +79,7 @@ def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
 
 def forced_delay(reads: int) -> float:
     """Seconds before a message that was received `reads` times is visible again: 0, then 0.1 doubled up to 25.6."""
-    return 0.0 if reads <= FREE_RETURNS else 0.1 * 2.0 ** min(8, reads - FREE_RETURNS - 1)
+    return 0.0 if reads <= FREE_RETURNS else FORCED_DELAY.pause(reads - FREE_RETURNS - 1)
 
 
 class HeldMessages:

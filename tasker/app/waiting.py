@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
+from tasker.contracts.backoff import Backoff
 from tasker.db.queries import query
 from tasker.errors import DatabaseError
 from tasker.services.engine.guarded_connection import is_outage
@@ -15,7 +16,8 @@ from tasker.services.tasks import not_found
 
 T = TypeVar("T")
 REMEMBERED = 10_000
-SHORTEST_SECONDS, LONGEST_SECONDS = 0.02, 0.5
+LOOKS = Backoff(0.02, 0.5)
+"""Seconds between two looks at what somebody waits for."""
 STATE_SECONDS = 2.0
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[list[tuple[Any, ...]]]]
 
@@ -95,12 +97,12 @@ class Waiters:
 
     async def _poll(self) -> None:
         """Look with growing pauses while somebody waits."""
-        pause = SHORTEST_SECONDS
+        pause = LOOKS.first
         while self._waiting:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._changed.wait()
-            pause = SHORTEST_SECONDS if self._changed.is_set() else min(pause * 2, LONGEST_SECONDS)
+            pause = LOOKS.first if self._changed.is_set() else LOOKS.after(pause)
             self._changed.clear()
             with contextlib.suppress(DatabaseError):
                 await self._look()
@@ -139,12 +141,12 @@ async def answered(ask: Callable[[], Awaitable[T]]) -> T:
     Whoever waits for a task waits through an outage; the reading behind it must not fail for its last moments: pooled
     connections that died in it, or the breaker, which lets one call at a time pass.
     """
-    pause = SHORTEST_SECONDS
+    failures = 0
     while True:
         try:
             return await ask()
         except DatabaseError as error:
             if not (error.retryable and is_outage(error)):
                 raise
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, LONGEST_SECONDS)
+        await asyncio.sleep(LOOKS.pause(failures))
+        failures += 1

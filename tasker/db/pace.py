@@ -10,11 +10,13 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from tasker.contracts.backoff import Backoff
 from tasker.db.database import describe_url, host_and_port
 from tasker.errors import DatabaseUnavailable
 from tasker.resilience.outage import Outage
 
-FIRST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
+BACKOFF = Backoff(0.1, 5.0, spread=0.5)
+"""Seconds between two attempts to connect."""
 _log = logging.getLogger("tasker.database")
 
 
@@ -26,14 +28,6 @@ def outage_of(url: str) -> Outage:
     return _outages.setdefault(
         f"{describe_url(url)} {host_and_port(url)}", Outage("database_unreachable", "database_reconnected", _log)
     )
-
-
-def growing_pause(failures: int, first: float, longest: float, chance: float) -> float:
-    """Seconds after so many earlier failures in a row: doubled by each up to the longest, times 0.5 to 1.5.
-
-    `chance`, 0 to 1, is random: processes that failed together do not come back together (H-45).
-    """
-    return min(first * 2.0 ** min(failures, 10), longest) * (0.5 + chance)
 
 
 class Pace:
@@ -67,7 +61,7 @@ class Pace:
             self._outage.answered()
 
     def _failed(self, error: DatabaseUnavailable) -> None:
-        seconds = growing_pause(self._failures, FIRST_SECONDS, LONGEST_SECONDS, random.random())
+        seconds = BACKOFF.pause(self._failures, random.random())
         self._failures += 1
         self._not_before = self._clock() + seconds
         said = error.message.replace("\n", " ")

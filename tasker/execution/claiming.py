@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from tasker.contracts.backoff import Backoff
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
@@ -18,7 +19,8 @@ from tasker.services.engine.calls import Answer, Engine
 from tasker.services.engine.polling import Poller
 from tasker.services.engine.process_registry import ProcessRegistry
 
-BACKOFF_SECONDS = 0.2
+FAILED = Backoff(0.2, 0.2, spread=0.5)
+"""Seconds to wait after a look that failed."""
 
 
 class Claimer:
@@ -72,7 +74,7 @@ class Claimer:
                     await self._sleep()
             except (DatabaseError, MessagingError):
                 self._on_lost()
-                await asyncio.sleep(BACKOFF_SECONDS * (0.5 + self._random.random()))
+                await asyncio.sleep(FAILED.pause(0, self._random.random()))
 
     @property
     def _takes(self) -> bool:

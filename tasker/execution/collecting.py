@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+from tasker.contracts.backoff import Backoff
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.completion_buffer import Batch, CompletionBuffer
 from tasker.execution.held import GivenBack
@@ -19,7 +20,8 @@ from tasker.resilience.guard import SlowCalls
 from tasker.services.engine.exchange import AdvanceResult, Result, ResultSink
 
 Release = Callable[[list[GivenBack]], Awaitable[None]]
-BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+FAILED = Backoff(0.05, 2.0)
+"""Seconds to wait after writes that failed, while the breaker does not say how long."""
 BREAKER = "completion_breaker"
 """Reason for which nothing more is claimed."""
 
@@ -137,8 +139,7 @@ class Collector:
     async def _wait_for_database(self) -> None:
         """Try again soon, and at the breaker's pace once it is open."""
         self._on_lost()
-        backoff = BACKOFF_SECONDS[min(self._failures, len(BACKOFF_SECONDS) - 1)]
-        await asyncio.sleep(self._breaker.guard.retry_after or backoff)
+        await asyncio.sleep(self._breaker.guard.retry_after or FAILED.pause(self._failures))
         self._failures += 1
 
 

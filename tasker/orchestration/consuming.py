@@ -7,15 +7,14 @@ import contextlib
 from collections.abc import Callable
 from typing import Protocol
 
+from tasker.contracts.backoff import Backoff
 from tasker.contracts.clock import Random
-from tasker.db.pace import growing_pause
 from tasker.errors import DatabaseError, MessagingError
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.polling import Poller
 
-FAILED_SECONDS = 0.5
-LONGEST_FAILED_SECONDS = 10.0
-"""Pauses after looks that failed: they double up to this, with jitter."""
+FAILED = Backoff(0.5, 10.0, spread=0.5)
+"""Seconds to wait after looks that failed."""
 DRAIN_SECONDS = 3.0
 """How long a stop waits for the look that is under way; the messages of one that is cut off come again later."""
 
@@ -76,8 +75,7 @@ class QueueActor:
                     found = await self._look(polled)
             except (DatabaseError, MessagingError):
                 # whatever is announced meanwhile: what is given back is delivered again, and providers count that
-                chance = self._random.random()
-                await asyncio.sleep(growing_pause(failures, FAILED_SECONDS, LONGEST_FAILED_SECONDS, chance))
+                await asyncio.sleep(FAILED.pause(failures, self._random.random()))
                 polled, failures = True, failures + 1
                 continue
             failures = 0

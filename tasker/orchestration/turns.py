@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tasker.contracts.backoff import between
 from tasker.contracts.clock import Clock, Random
 from tasker.services.engine.calls import Answer, Engine
 
@@ -39,11 +40,11 @@ class Turns:
         answer = await self._ask(0.7 * self._seconds)
         if not answer["mine"]:
             self._taken = 0
-            return False, self._seconds * (1.25 + 0.25 * self._random.random()) - answer["since_ms"] / 1000
+            return False, self._seconds * between(1.25, 1.5, self._random.random()) - answer["since_ms"] / 1000
         self._renewed_at = self._clock.monotonic()
         self._taken = (self._taken + 1) % KEPT_TURNS
         least = 0.75 if self._taken else 1.5
-        return True, self._seconds * (least + 0.5 * self._random.random())
+        return True, self._seconds * between(least, least + 0.5, self._random.random())
 
     async def keep(self) -> None:
         """Still at it: nobody else shall begin meanwhile."""

@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
+from tasker.contracts.backoff import Backoff, between, jittered
 from tasker.contracts.clock import Clock, Random
 from tasker.errors import DatabaseError, DatabaseUnavailable, MessagingError
 from tasker.orchestration.changes import simple_change
@@ -22,6 +23,10 @@ from tasker.services.engine.exchange import AdvanceResult
 
 HESITATION_SECONDS = 0.02
 """The first pause when retries are due in tasks that others hold; it doubles until there is progress."""
+SPREAD = 0.25
+"""Share of its pauses by which processes differ."""
+FAILED_SECONDS = (0.2, 0.5)
+"""Bounds of the pause after a round that failed."""
 
 
 class RoundSkipped(Exception):
@@ -52,7 +57,7 @@ class Upkeep:
         self._schedule, self._clock, self._random = schedule, clock, random
         self._breaker, self._on_advanced, self._poll_seconds = breaker, on_advanced, poll_seconds
         self._unreachable = False
-        self._hesitation = HESITATION_SECONDS
+        self._hesitations, self._hesitation = Backoff(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._sweep_at: float = clock.monotonic()
         self._unknown: set[tuple[str, int]] = set()
         self.repaired: Counter[str] = Counter()
@@ -67,7 +72,7 @@ class Upkeep:
             try:
                 await self._turn()
             except (DatabaseError, MessagingError):
-                await asyncio.sleep(0.2 + 0.3 * self._random.random())
+                await asyncio.sleep(between(*FAILED_SECONDS, self._random.random()))
             await self._schedule.wait(min(self._schedule.due_at, self._sweep_at) - self._clock.monotonic())
 
     async def _turn(self) -> None:
@@ -128,7 +133,7 @@ class Upkeep:
     def _look_again(self, answer: Answer, progress: bool) -> None:
         """When the next retry is due. What is due and could not be had is asked for less and less often."""
         pause = HESITATION_SECONDS if progress else self._hesitation
-        self._hesitation = HESITATION_SECONDS if progress else min(2 * pause, self._poll_seconds)
+        self._hesitation = HESITATION_SECONDS if progress else self._hesitations.after(pause)
         due = answer.get("next_due_ms")
         if answer.get("passed_over") or (due == 0 and not progress):
             self._schedule.due_in(pause * 1000)
@@ -173,4 +178,4 @@ class Upkeep:
         self._on_advanced(advanced)
 
     def _jittered(self, seconds: float) -> float:
-        return seconds * (0.75 + 0.5 * self._random.random())
+        return jittered(seconds, SPREAD, self._random.random())

@@ -9,12 +9,15 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.backoff import jittered
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError, TaskerError
 from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, notice
 from tasker.process.supervisor import is_cancelled
 from tasker.resilience.outage import is_outage
 
+SPREAD = 0.25
+"""Share of the pause before a lost source is opened again by which processes differ."""
 _log = logging.getLogger("tasker.events")
 
 
@@ -95,7 +98,7 @@ class Listener:
                     raise
                 problem = error
             self._step(self.state.lost(), problem)
-            await asyncio.sleep(self._settings.retry_interval_seconds * (0.75 + 0.5 * self._random.random()))
+            await asyncio.sleep(jittered(self._settings.retry_interval_seconds, SPREAD, self._random.random()))
 
     async def _follow(self) -> None:
         async with aclosing(self.source.news(self._settings)) as news:

@@ -9,9 +9,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from tasker.contracts.backoff import Backoff, jittered
 from tasker.contracts.clock import Random
 
 SHORTEST_SECONDS = 0.02
+SPREAD = 0.25
+"""Share of a pause by which processes differ."""
 
 
 @dataclass(slots=True)
@@ -64,14 +67,10 @@ class Poller:
         """The next, longer pause, of `at_most` seconds. True when it was ended by an announcement."""
         longest = self._policy.longest_pause()
         if longest is not None:
-            self._pause = min(self._pause * 2, longest)
+            self._pause = Backoff(SHORTEST_SECONDS, longest).after(self._pause)
         pause = min(at_most, math.inf if longest is None else self._pause)
-        return await self.doze(None if pause == math.inf else pause)
-
-    async def doze(self, seconds: float | None) -> bool:
-        """About so many seconds. True when an announcement came."""
-        jittered = None if seconds is None else seconds * (0.75 + 0.5 * self._random.random())
+        seconds = None if pause == math.inf else jittered(pause, SPREAD, self._random.random())
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(jittered):
+            async with asyncio.timeout(seconds):
                 await self._event.wait()
         return self._event.is_set()

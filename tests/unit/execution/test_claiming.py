@@ -229,5 +229,5 @@ async def test_after_an_error_processes_come_back_at_different_times_and_somebod
     with running(bench):
         await bench.asleep()
 
-    assert pauses == [claiming.BACKOFF_SECONDS * (0.5 + chance)]
+    assert pauses == [0.2 * (0.5 + chance)]
     assert bench.lost == 1
