@@ -68,7 +68,25 @@ def test_the_command_line_loads_nothing_heavy_before_a_command_is_chosen() -> No
     assert not loaded_by("import tasker.cli.main") & HEAVY
 
 
+def test_the_root_has_what_most_programs_need_and_nothing_else() -> None:
+    assert tasker.__all__ == [
+        "App",
+        "PermanentError",
+        "RetryableError",
+        "StepContext",
+        "StepHandler",
+        "StepHandlerResult",
+        "SyncApp",
+        "TaskRequester",
+        "TaskerError",
+        "__version__",
+        "submit_in",
+        "submit_in_async",
+    ]
+
+
 def test_every_public_name_is_found_at_its_home() -> None:
+    assert sorted(tasker._HOMES) == tasker.__all__
     for name, home in tasker._HOMES.items():
         assert getattr(tasker, name) is getattr(sys.modules[home], name)
         assert name in dir(tasker)
@@ -85,7 +103,28 @@ def test_type_checkers_see_the_names_that_programs_get() -> None:
     assert seen == tasker._HOMES
 
 
+def test_type_checkers_refuse_a_name_that_the_root_does_not_have(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("from tasker import App, LogContext\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--follow-imports=silent", program], cwd=ROOT, capture_output=True, text=True
+    )
+    assert 'Module "tasker" has no attribute "LogContext"' in done.stdout
+    assert "App" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in tasker._NAMES_ELSEWHERE.items() for name in names.split()]
+)
+def test_a_name_of_a_module_is_not_at_the_root_and_the_error_says_where_it_is(module: str, name: str) -> None:
+    for ask in (f"from tasker import {name}", f"import tasker; tasker.{name}"):
+        with pytest.raises(ImportError, match=f"write `from {module} import {name}`"):
+            exec(ask)
+    exec(f"from {module} import {name}")
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(tasker, "Nonsense")
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         tasker.Nonsense  # noqa: B018
 

@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.bootstrap import bootstrap_worker, get_worker_status, stop_worker, transition_to_graceful_shutdown
+from tasker.bootstrap import (
+    bootstrap_worker,
+    get_worker_status,
+    is_worker_running,
+    stop_worker,
+    transition_to_graceful_shutdown,
+)
 from tasker.client import TaskerClient, TaskListResponse, disconnect
 from tasker.errors import (
     ConfigurationError,
@@ -131,7 +137,7 @@ def test_a_second_worker_is_refused(folder: Path) -> None:
 
 def test_what_may_be_asked_without_a_worker(folder: Path) -> None:
     assert stop_worker() == "no worker is running"
-    assert (get_worker_status().running, tasker.is_worker_running()) == (False, False)
+    assert (get_worker_status().running, is_worker_running()) == (False, False)
     assert (get_health_check().status, get_health_check().is_running) == ("stopped", False)
     for call in (transition_to_graceful_shutdown, get_metrics, get_worker_config, lambda: Worker().worker_id):
         with pytest.raises(WorkerNotInitializedError):
@@ -177,7 +183,7 @@ def test_a_start_that_fails_says_why_and_leaves_nothing_running(
     with pytest.raises(error, match=message):
         Worker.start(config=BootstrapConfig(**config))
 
-    assert (Worker.instance(), tasker.is_worker_running()) == (None, False)
+    assert (Worker.instance(), is_worker_running()) == (None, False)
 
 
 # --- client -------------------------------------------------------------------------------------------------------
@@ -313,7 +319,7 @@ def test_a_worker_s_health_metrics_and_settings(client: TaskerClient) -> None:
 
 def test_a_worker_loads_no_sqlalchemy(folder: Path) -> None:
     code = (
-        "import sys, tasker; tasker.bootstrap_worker(); tasker.stop_worker(); "
+        "import sys; from tasker.bootstrap import bootstrap_worker, stop_worker; bootstrap_worker(); stop_worker(); "
         "print(sorted({'sqlalchemy', 'alembic', 'httpx', 'rich'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
