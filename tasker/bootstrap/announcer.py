@@ -11,7 +11,7 @@ from typing import Any
 from tasker.contracts.execution import Failure, Outcome
 from tasker.errors import StepExecutionError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, Finished
+from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, Unreported
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.types import StepError, StepExecutionResult
 from tasker.types.legacy_event import event_for
@@ -65,7 +65,7 @@ class StepAnnouncer:
     def ended(self, attempt: Attempt, end: AttemptEnd) -> None:
         """An attempt ended; one that was cancelled, lost or given back is not announced."""
         self.running -= 1
-        if not isinstance(end, Finished):
+        if isinstance(end, Unreported):
             return
         self.processed += 1
         outcome, failure = end.outcome, end.outcome.failure

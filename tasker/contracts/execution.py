@@ -62,7 +62,7 @@ class Outcome:
 
 
 class Verdict(StrEnum):
-    """The engine's answer to one outcome (design: each result is answered on its own)."""
+    """The engine's answer to one change or hint (design: each is answered on its own)."""
 
     ACCEPTED = "accepted"
     ALREADY_ACCEPTED = "already_accepted"
@@ -71,3 +71,17 @@ class Verdict(StrEnum):
     BUSY = "busy"
     REPLAN = "replan"
     NOT_STORABLE = "not_storable"
+    UNKNOWN = "unknown"
+    """This database has never had the step."""
+    HELD = "held"
+    """The step is paused, and waits until it is resumed."""
+
+    @property
+    def comes_again(self) -> bool:
+        """The same change may be accepted another time: somebody kept the task, or its graph had changed."""
+        return self in (Verdict.BUSY, Verdict.REPLAN)
+
+    @property
+    def refuses(self) -> bool:
+        """It will never be accepted, and what it says does not count."""
+        return self in (Verdict.STALE, Verdict.CANCELLED, Verdict.NOT_STORABLE)

@@ -15,7 +15,8 @@ from tasker.contracts.backoff import Backoff
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
-from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.answers import BacklogAnswer, ClaimAnswer
+from tasker.services.engine.calls import Engine
 from tasker.services.engine.polling import Poller
 from tasker.services.engine.process_registry import ProcessRegistry
 
@@ -37,7 +38,7 @@ class Claimer:
         namespaces: Sequence[str],
         poller: Poller,
         random: Random,
-        release: Callable[[Sequence[int], int], Awaitable[Answer]],
+        release: Callable[[Sequence[int], int], Awaitable[BacklogAnswer]],
         *,
         on_lost: Callable[[], None],
     ) -> None:
@@ -99,13 +100,12 @@ class Claimer:
     async def _take(self) -> int:
         """Claim, and release held steps where there is room now; how many messages and steps there were."""
         answer = await self._claim()
-        found = int(answer.get("popped") or 0)
-        if namespace_ids := answer.get("release"):
-            answer = await self._worker.offer(lambda slots: self._release(namespace_ids, slots))
-            found += int(answer.get("released") or 0)
-        return found
+        if not answer.release:
+            return answer.popped
+        backlog = await self._worker.offer(lambda slots: self._release(answer.release, slots))
+        return answer.popped + backlog.released
 
-    async def _claim(self) -> Answer:
+    async def _claim(self) -> ClaimAnswer:
         """Where messages do not live in the database, they come first, and no more slots are set aside than needed."""
         if self._engine.transactional:
             return await self._worker.offer(lambda slots: self._engine.claim(self._args(slots)))
@@ -113,21 +113,11 @@ class Claimer:
         answer = await self._worker.offer(
             lambda slots: self._engine.claim_received(self._args(slots), hints), limit=len(hints)
         )
-        await self._engine.messaging.ack_messages(answer.pop("taken"))
+        await self._engine.messaging.ack_messages(answer.taken)
         return answer
 
     def _args(self, slots: int) -> dict[str, object]:
-        worker = self._worker
-        return {
-            "worker": worker.identity,
-            "slots": slots,
-            "namespaces": list(self._namespaces),
-            "namespace_ids": worker.namespace_ids,
-            "unserved": sorted(worker.unserved),
-            "window": worker.settings.window,
-            "timeout_ms": worker.settings.timeout_ms,
-            "grace_ms": worker.settings.grace_ms,
-        }
+        return {**self._worker.caller(slots).args(), "namespaces": list(self._namespaces)}
 
     async def _sleep(self) -> None:
         """Nothing there: mark the worker asleep, and only then look again and wait (rule 7).

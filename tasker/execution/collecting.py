@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from tasker.contracts.backoff import Backoff
 from tasker.errors import DatabaseError, LockTimeout
@@ -92,7 +92,7 @@ class Collector:
             slots.settle(reserved, used)
         self._finish(batch.all, advanced)
         if advanced.claims:
-            await self._worker.accept({}, advanced.claims)
+            await self._worker.accept(advanced)
 
     async def _watched(self, batch: Batch, slots: int) -> AdvanceResult:
         """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time."""
@@ -110,13 +110,14 @@ class Collector:
 
     async def _process(self, batch: Batch, slots: int) -> AdvanceResult:
         """New results skip tasks that others hold; those that had to wait once now wait in the queue for the lock."""
-        worker, advanced = self._worker, AdvanceResult()
-        if batch.again:
-            advanced = await self._sink.process(batch.again, worker.caller(slots))
-        if batch.new:
-            more = await self._sink.process(batch.new, worker.caller(slots - len(advanced.claims)), wait=False)
-            advanced = _merged(advanced, more)
-        return advanced
+        worker = self._worker
+        if not batch.again:
+            return await self._sink.process(batch.new, worker.caller(slots), wait=False)
+        first = await self._sink.process(batch.again, worker.caller(slots))
+        if not batch.new:
+            return first
+        more = await self._sink.process(batch.new, worker.caller(slots - len(first.claims)), wait=False)
+        return AdvanceResult.merged([first, more])
 
     def _finish(self, results: list[Result], advanced: AdvanceResult) -> None:
         worker, waiting = self._worker, {result.outcome.claim.step_uuid for result in advanced.again}
@@ -141,19 +142,3 @@ class Collector:
         self._on_lost()
         await asyncio.sleep(self._breaker.guard.retry_after or FAILED.pause(self._failures))
         self._failures += 1
-
-
-def _merged(first: AdvanceResult, second: AdvanceResult) -> AdvanceResult:
-    second.claims = first.claims + second.claims
-    second.finished |= first.finished
-    second.again = first.again + second.again
-    second.refused |= first.refused
-    second.sent = _sum(first.sent, second.sent)
-    second.complete = first.complete + second.complete
-    delays = [ms for ms in (first.retry_in_ms, second.retry_in_ms) if ms is not None]
-    second.retry_in_ms = min(delays) if delays else None
-    return second
-
-
-def _sum(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
-    return {key: first.get(key, 0) + second.get(key, 0) for key in {*first, *second}}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.plan import Plan, StepPlan
+from tasker.services.engine.claims import Inputs
 from tasker.services.engine.exchange import Result
 
 CACHED_TASKS = 4096
@@ -23,8 +24,6 @@ CACHED_TASKS = 4096
 class TaskData:
     """One task as its handlers see it. `results` holds (ordinal of the template step, result) by step name."""
 
-    template_id: int
-    namespace_id: int
     context: Mapping[str, Any]
     correlation_id: str
     priority: int
@@ -47,18 +46,16 @@ class InputCache:
         self._limit = limit
         self._tasks: OrderedDict[str, TaskData] = OrderedDict()
 
-    def learn(self, tasks: Mapping[str, Mapping[str, Any]], results: Mapping[str, Mapping[str, Any]]) -> None:
+    def learn(self, inputs: Inputs) -> None:
         """Take in what an answer of the engine says about tasks and results."""
-        for task_uuid, row in tasks.items():
+        for task_uuid, row in inputs.tasks.items():
             if task_uuid not in self._tasks:
-                self._tasks[task_uuid] = TaskData(
-                    row["template"], row["namespace"], row["context"], row["correlation"], row["priority"]
-                )
+                self._tasks[task_uuid] = TaskData(row.context, row.correlation_id, row.priority)
             self._tasks.move_to_end(task_uuid)
-        for task_uuid, found in results.items():
+        for task_uuid, found in inputs.results.items():
             if data := self._tasks.get(task_uuid):
-                data.results.update({name: (ordinal, value) for name, (ordinal, value) in found.items()})
-        while len(self._tasks) > max(self._limit, len(tasks)):
+                data.results.update(found)
+        while len(self._tasks) > max(self._limit, len(inputs.tasks)):
             self._tasks.popitem(last=False)
 
     def add_result(self, result: Result) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
 from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.contracts.plan import Plan
@@ -21,7 +21,6 @@ from tasker.execution.attempt.values import (
     AttemptEnd,
     Cancelled,
     Deferred,
-    Finished,
     Lost,
     Released,
     Unplaced,
@@ -33,12 +32,14 @@ from tasker.execution.held import GivenBack, Running
 from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
-from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import Caller, Result
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.claims import ClaimRow, Inputs
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
 from tasker.step_handler.outcome import exception_metadata
 
 _log = logging.getLogger("tasker.execution")
+Answered = TypeVar("Answered", bound=AdvanceResult)
 NO_PLACE = "no_place"
 """Reason for which nothing more is claimed: a step was given back because no thread or child process was free."""
 LEFT_TO_OTHERS_SECONDS = 5.0
@@ -111,91 +112,88 @@ class Worker:
         """How many claims are in hand."""
         return len(self._held)
 
-    async def offer(self, ask: Callable[[int], Awaitable[Answer]], limit: int | None = None) -> Answer:
+    async def offer(self, ask: Callable[[int], Awaitable[Answered]], limit: int | None = None) -> Answered:
         """Call `ask` with the free slots (up to `limit`), set aside meanwhile, and start the claims it answers."""
         reserved = self.slots.reserve(limit)
         used = 0
         try:
             answer = await ask(reserved)
-            used = len(answer.get("claims") or ())
+            used = len(answer.claims)
         finally:
             self.slots.settle(reserved, used)
         if used:
             await self.accept(answer)
         return answer
 
-    async def accept(self, answer: Answer, claims: Sequence[Mapping[str, Any]] | None = None) -> None:
+    async def accept(self, answer: AdvanceResult) -> None:
         """Start every claim of an answer. What handlers read is fetched where it is not here.
 
         When that fails the claims are nobody's: their slots are free again, and reconciling finds and releases them.
         """
-        rows = list(answer.get("claims") or ()) if claims is None else list(claims)
-        started = 0
+        rows, started = answer.claims, 0
         try:
             plans = await self._readable(rows)
-            known = [row for row in rows if row["template"] in plans]
-            await self._prepare(answer, known, plans)
+            known = [row for row in rows if row.template in plans]
+            await self._prepare(answer.inputs, known, plans)
             for row in known:
-                self._start(row, plans[row["template"]])
+                self._start(row, plans[row.template])
                 started += 1
         finally:
             if started < len(rows):
                 self.slots.finish(len(rows) - started)
 
-    async def _readable(self, rows: Sequence[Mapping[str, Any]]) -> dict[int, Plan]:
+    async def _readable(self, rows: Sequence[ClaimRow]) -> dict[int, Plan]:
         """The plans of the claims by template; those that only a newer version can read are left to its workers."""
         plans: dict[int, Plan] = {}
-        for template in {row["template"] for row in rows}:
+        for template in {row.template for row in rows}:
             try:
                 plans[template] = await self._plans.get(template)
             except PlanUnreadable as error:
-                for row in (row for row in rows if row["template"] == template):
+                for row in (row for row in rows if row.template == template):
                     self._leave_to_newer(row, error)
         return plans
 
-    def _leave_to_newer(self, row: Mapping[str, Any], error: PlanUnreadable) -> None:
-        _log.warning("step_left_to_newer step=%s task=%s reason=%s", row["name"], row["task"], error.message)
-        name, token, attempt = row["name"], row["token"], row["attempt"]
-        claim = Claim(row["step"], row["task"], name, name, "", "", token, attempt, attempt, "", worker=self.identity)
-        running = Running(claim, f"{row['template']}:{row['ordinal']}", name, ended=True)
+    def _leave_to_newer(self, row: ClaimRow, error: PlanUnreadable) -> None:
+        _log.warning("step_left_to_newer step=%s task=%s reason=%s", row.name, row.task, error.message)
+        name, token, attempt = row.name, row.token, row.attempt
+        claim = Claim(row.step, row.task, name, name, "", "", token, attempt, attempt, "", worker=self.identity)
+        running = Running(claim, row.key, name, ended=True)
         self._held[claim.step_uuid] = running
         self.unserved.add(running.key)
         self._completed.give_back(GivenBack(claim, {"reason": error.message}))
 
-    async def _prepare(self, answer: Answer, rows: Sequence[Mapping[str, Any]], plans: Mapping[int, Plan]) -> None:
-        """Have everything in the cache that the handlers of these claims read."""
-        self.inputs.learn(answer.get("tasks") or {}, answer.get("results") or {})
-        wanted = (
-            [] if "tasks" in answer else [row for row in rows if not self._inputs_known(row, plans[row["template"]])]
-        )
-        if wanted:
-            found = await self._engine.read("inputs", {"steps": [row["step"] for row in wanted]})
-            self.inputs.learn(found["tasks"], found["results"])
+    async def _prepare(self, inputs: Inputs | None, rows: Sequence[ClaimRow], plans: Mapping[int, Plan]) -> None:
+        """Have everything in the cache that the handlers of these claims read: `inputs`, or what is asked for."""
+        if inputs is None:
+            wanted = [row.step for row in rows if not self._inputs_known(row, plans[row.template])]
+            inputs = Inputs.parse(await self._engine.read("inputs", {"steps": wanted})) if wanted else None
+        if inputs is not None:
+            self.inputs.learn(inputs)
 
-    def _inputs_known(self, row: Mapping[str, Any], plan: Plan) -> bool:
-        return self.inputs.knows(row["task"], plan, plan.steps[row["ordinal"]])
+    def _inputs_known(self, row: ClaimRow, plan: Plan) -> bool:
+        return self.inputs.knows(row.task, plan, plan.steps[row.ordinal])
 
-    def _start(self, row: Mapping[str, Any], plan: Plan) -> None:
-        step = plan.steps[row["ordinal"]]
-        data = self.inputs.require(row["task"])
+    def _start(self, row: ClaimRow, plan: Plan) -> None:
+        step = plan.steps[row.ordinal]
+        data = self.inputs.require(row.task)
         claim = Claim(
-            step_uuid=row["step"],
-            task_uuid=row["task"],
-            name=row["name"],
+            step_uuid=row.step,
+            task_uuid=row.task,
+            name=row.name,
             template_step=step.name,
             template_hash=plan.hash,
             namespace=plan.namespace,
-            token=row["token"],
-            attempt=row["attempt"],
+            token=row.token,
+            attempt=row.attempt,
             max_attempts=max(1, step.retry.max_attempts),
             correlation_id=data.correlation_id,
-            inputs=row.get("inputs"),
-            checkpoint=row.get("checkpoint"),
+            inputs=row.inputs,
+            checkpoint=row.checkpoint,
             priority=data.priority,
             worker=self.identity,
-            apart=bool(row.get("apart")),
+            apart=row.apart,
         )
-        running = Running(claim, f"{row['template']}:{row['ordinal']}", step.handler.callable)
+        running = Running(claim, row.key, step.handler.callable)
         results = self.inputs.dependency_results(data, plan, step)
         writes = FencedWrites(self._engine, self.settings, self.identity, claim, step)
         attempt = Attempt(
@@ -218,7 +216,7 @@ class Worker:
         except Exception as error:  # a defect of ours must not lose a claimed step
             message = f"the worker failed while it ran this step: {error!r}"
             failure = Failure(message, "worker_error", retryable=True, metadata=exception_metadata(error))
-            end = Finished(Outcome(attempt.claim, 0, failure=failure))
+            end = Result(Outcome(attempt.claim, 0, failure=failure), attempt.plan)
         running.ended = True
         self.slots.finish()
         if not self._runner.crowded:
@@ -227,10 +225,10 @@ class Worker:
 
     def _report(self, running: Running, end: AttemptEnd, attempt: Attempt) -> None:
         claim = attempt.claim
-        if isinstance(end, Finished):
+        if isinstance(end, Result):
             if end.outcome.failure is not None:
                 log_failure(attempt, end.outcome.failure)
-            self._completed.add(Result(end.outcome, attempt.plan, end.result_text))
+            self._completed.add(end)
         elif isinstance(end, Released):
             self._give_back(running, end, attempt)
         elif isinstance(end, Deferred):

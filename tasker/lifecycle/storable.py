@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.json_text import JsonText
 from tasker.errors import TaskerError
 
 MAX_DEPTH = 100
@@ -39,10 +40,9 @@ class NotStorable(TaskerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(JsonText):
     """A value as compact JSON. `size` is its UTF-8 length in bytes; `large` means: worth a warning."""
 
-    text: str
     size: int
     large: bool
 

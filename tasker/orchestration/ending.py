@@ -16,7 +16,7 @@ from tasker.orchestration.changes import Change, simple_change, with_growth
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
-from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.graph import plan_growth
 from tasker.services.engine.plans import PlanStore
@@ -34,7 +34,7 @@ _log = logging.getLogger("tasker.orchestration")
 class Ended:
     """What became of parked steps, by their identifiers; one in no set had moved on before."""
 
-    advanced: AdvanceResult = field(default_factory=AdvanceResult)
+    advanced: list[AdvanceResult] = field(default_factory=list)
     done: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
     """Still parked: somebody keeps the task, its graph keeps changing, its template cannot be read here, or ending it
@@ -42,16 +42,12 @@ class Ended:
     unknown: set[str] = field(default_factory=set)
     """This database has never had them."""
 
-    def take(self, changes: Sequence[Change], answer: Answer) -> None:
+    def take(self, changes: Sequence[Change], answer: AdvanceResult) -> None:
         """Take in the engine's answer to these changes."""
-        self.advanced.add(answer)
-        verdicts: Mapping[str, str] = answer.get("verdicts") or {}
-        for change in changes:
-            verdict = verdicts.get(change.step_uuid)
-            if verdict is None:
-                self.done.add(change.step_uuid)
-            elif verdict in (Verdict.BUSY, Verdict.REPLAN):
-                self.later.add(change.step_uuid)
+        self.advanced.append(answer)
+        steps = {change.step_uuid for change in changes}
+        self.done |= steps - answer.verdicts.keys()
+        self.later |= {step for step in steps if answer.comes_again(step)}
 
 
 class Ending:
@@ -110,7 +106,7 @@ class Ending:
         changes = [_parked_change(row) for row in rows]
         self._ended.take(changes, await self._bring(changes))
 
-    async def _bring(self, changes: Sequence[Change]) -> Answer:
+    async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
         return await self._processor.bring(changes, self._caller, wait=self._wait, repairs=self._repairs)
 
     async def _expand(self, rows: Sequence[Row]) -> None:
@@ -119,7 +115,7 @@ class Ending:
         for _ in range(MAX_REPLANS):
             change = await self._expansion(row)
             answer = await self._bring([change])
-            if Verdict.REPLAN not in (answer.get("verdicts") or {}).values():
+            if Verdict.REPLAN not in answer.verdicts.values():
                 break
         self._ended.take([change], answer)
 

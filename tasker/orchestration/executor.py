@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from tasker.services.engine.calls import Answer
+from tasker.services.engine.answers import DueAnswer
 from tasker.services.engine.exchange import Caller
 
 
@@ -20,7 +20,7 @@ class Executor(Protocol):
         """The (step, token) pairs that it runs."""
         ...
 
-    async def offer(self, ask: Callable[[int], Awaitable[Answer]]) -> Answer:
+    async def offer(self, ask: Callable[[int], Awaitable[DueAnswer]]) -> DueAnswer:
         """Call `ask(free slots)` and start the claims of its answer."""
         ...
 
@@ -39,6 +39,6 @@ class NoExecutor:
         """Nothing."""
         return []
 
-    async def offer(self, ask: Callable[[int], Awaitable[Answer]]) -> Answer:
+    async def offer(self, ask: Callable[[int], Awaitable[DueAnswer]]) -> DueAnswer:
         """Ask without a slot to give."""
         return await ask(0)

@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tasker.contracts.execution import Failure, Outcome
-from tasker.contracts.plan import EXPANDING, Plan
+from tasker.contracts.plan import EXPANDING
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import Change, change_of, with_growth
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Result
 from tasker.services.engine.graph import plan_growth
 
 _log = logging.getLogger("tasker.decisions")
 
 
-def expands(plan: Plan, outcome: Outcome) -> bool:
-    """True when storing this outcome creates steps (or must decide that it creates none)."""
-    return outcome.failure is None and plan.by_name[outcome.claim.template_step].type in EXPANDING
+def expands(result: Result) -> bool:
+    """True when storing this result creates steps (or must decide that it creates none)."""
+    outcome = result.outcome
+    return outcome.failure is None and result.plan.by_name[outcome.claim.template_step].type in EXPANDING
 
 
-async def plan_expansion(engine: Engine, plan: Plan, outcome: Outcome, result_text: str) -> Change:
+async def plan_expansion(engine: Engine, result: Result) -> Change:
     """The change for a decision's or batchable step's result, with the steps it creates.
 
     A malformed outcome is a permanent failure of the step that says what is wrong; nothing is created (C-22, C-52).
     """
-    claim = outcome.claim
-    step = plan.by_name[claim.template_step]
-    result = outcome.result if isinstance(outcome.result, Mapping) else {}
+    outcome, claim = result.outcome, result.outcome.claim
+    decided = outcome.result if isinstance(outcome.result, Mapping) else {}
     try:
-        growth = await plan_growth(engine, plan, claim.task_uuid, claim.name, result)
+        growth = await plan_growth(engine, result.plan, claim.task_uuid, claim.name, decided)
     except OutcomeError as error:
-        return change_of(_refused(outcome, error), None, step, 0.0)
+        return change_of(Result(_refused(outcome, error), result.plan), 0.0)
     if engine.rules.log_expansions:
         created = ",".join(row["name"] for row in growth.steps) or "nothing"
         _log.info("expansion task=%s step=%s creates=%s", claim.task_uuid, claim.name, created)
-    return with_growth(change_of(_with_warnings(outcome, growth.warnings), result_text, step, 0.0), growth)
+    warned = replace(result, outcome=_with_warnings(outcome, growth.warnings))
+    return with_growth(change_of(warned, 0.0), growth)
 
 
 def _refused(outcome: Outcome, error: OutcomeError) -> Outcome:

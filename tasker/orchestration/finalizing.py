@@ -11,6 +11,7 @@ from tasker.db.queries import query
 from tasker.errors import DatabaseError, TaskerError, TaskNotFound
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
+from tasker.services.engine.answers import SettleAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.task_requests import finalization_of
@@ -41,7 +42,7 @@ class Finalizations:
         What names no task, and what the database refuses, is set aside. Raises `DatabaseError`, after which the
         messages come again.
         """
-        messages, advanced = await self._receptions.take(limit), AdvanceResult()
+        messages, advanced = await self._receptions.take(limit), list[AdvanceResult]()
         parts = apart(messages)
         try:
             while parts:
@@ -50,13 +51,13 @@ class Finalizations:
         except DatabaseError:
             await self._receptions.give_back([message for part in parts for message in part])
             raise
-        return len(messages), advanced
+        return len(messages), AdvanceResult.merged(advanced)
 
-    async def _evaluate(self, messages: Sequence[QueuedMessage], advanced: AdvanceResult) -> None:
+    async def _evaluate(self, messages: Sequence[QueuedMessage], advanced: list[AdvanceResult]) -> None:
         asked = await self._asked(messages)
 
         async def settle(tasks: Sequence[str]) -> None:
-            advanced.add(await self._engine.call("settle", {"tasks": list(tasks)}))
+            advanced.append(await self._engine.move("settle", {"tasks": list(tasks)}, SettleAnswer))
 
         async def refuse(task: str, error: DataRefused) -> None:
             for message in asked[task]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -18,14 +19,15 @@ from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, MessagingError
-from tasker.orchestration.changes import Change, change_of, items_text
+from tasker.orchestration.changes import change_of
 from tasker.orchestration.ending import Ended, Ending
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import Receptions, apart, came_too_often
 from tasker.orchestration.results import Processor, not_storable
 from tasker.resilience.outage import level_of
+from tasker.services.engine.answers import ParkAnswer
 from tasker.services.engine.calls import UNKNOWN_STEP, Engine, log_unknown
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result, soonest
 from tasker.services.engine.plans import PlanStore
 
 LATER_SECONDS = 2.0
@@ -41,30 +43,25 @@ class Parking:
 
     async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
         """Store and park the results, then tell the orchestrators. Raises `DatabaseUnavailable`."""
-        advanced = AdvanceResult()
-        await self._park(results, caller, advanced)
-        return advanced
+        parked: list[AdvanceResult] = []
+        await self._park(results, caller, parked)
+        return AdvanceResult.merged(parked)
 
-    async def _park(self, results: Sequence[Result], caller: Caller, advanced: AdvanceResult) -> None:
+    async def _park(self, results: Sequence[Result], caller: Caller, parked: list[AdvanceResult]) -> None:
         async def park(part: Sequence[Result]) -> None:
-            changes = [self._change(result) for result in part]
-            answer = await self._engine.call("park", f'{{"worker":"{caller.worker}","items":{items_text(changes)}}}')
-            advanced.refused |= _refused(answer.get("verdicts") or {})
-            delays = (advanced.retry_in_ms, *(change.delay_ms for change in changes))
-            advanced.retry_in_ms = min((ms for ms in delays if ms is not None), default=None)
-            await self._announce(answer.get("parked") or [])
+            changes = [change_of(result, self._random.random()) for result in part]
+            args = {"worker": caller.worker, "items": [change.item() for change in changes]}
+            answer = await self._engine.move("park", args, ParkAnswer)
+            parked.append(replace(answer, retry_in_ms=soonest(change.delay_ms for change in changes)))
+            await self._announce(answer.parked)
 
-        await halved(results, park, lambda result, error: self._refuse(result, caller, advanced, error))
+        await halved(results, park, lambda result, error: self._refuse(result, caller, parked, error))
 
-    async def _refuse(self, result: Result, caller: Caller, advanced: AdvanceResult, error: DataRefused) -> None:
+    async def _refuse(self, result: Result, caller: Caller, parked: list[AdvanceResult], error: DataRefused) -> None:
         """What the database does not store is parked as a failure (rule 5)."""
         if (failure := not_storable(result, error)) is not None:
-            await self._park([failure], caller, advanced)
-        advanced.refused[result.outcome.claim.step_uuid] = Verdict.NOT_STORABLE
-
-    def _change(self, result: Result) -> Change:
-        step = result.plan.by_name[result.outcome.claim.template_step]
-        return change_of(result.outcome, result.text, step, self._random.random())
+            await self._park([failure], caller, parked)
+        parked.append(AdvanceResult(verdicts={result.outcome.claim.step_uuid: Verdict.NOT_STORABLE}))
 
     async def _announce(self, parked: Sequence[Mapping[str, Any]]) -> None:
         if not parked:
@@ -93,7 +90,7 @@ class ParkedResults:
         What points to no step is set aside (RT-49); what cannot be ended now comes again after `LATER_SECONDS`. A step
         over which each process ended fails. Raises `DatabaseError`, after which all messages come again.
         """
-        messages, advanced = await self._receptions.take(limit), AdvanceResult()
+        messages, advanced = await self._receptions.take(limit), list[AdvanceResult]()
         parts, later = apart(messages), False
         try:
             while parts:
@@ -103,14 +100,14 @@ class ParkedResults:
             await self._receptions.give_back([message for part in parts for message in part])
             raise
         self._put_off = later or (self._put_off and not messages)
-        return len(messages), advanced
+        return len(messages), AdvanceResult.merged(advanced)
 
-    async def _end_of(self, messages: Sequence[QueuedMessage], caller: Caller, advanced: AdvanceResult) -> bool:
+    async def _end_of(self, messages: Sequence[QueuedMessage], caller: Caller, advanced: list[AdvanceResult]) -> bool:
         """End the steps of these messages and settle them; True when some come again later."""
         pointed = [(message, await self._step_of(message)) for message in messages]
         worn = {step for message, step in pointed if step and came_too_often(message)}
         ended = await self.end([step for _, step in pointed if step], caller, worn=worn)
-        advanced.join(ended.advanced)
+        advanced += ended.advanced
         for message, step in pointed:
             if step in ended.unknown:
                 await self._keep(message, step)
@@ -155,7 +152,3 @@ class ParkedResults:
         if not steps:
             return Ended()
         return await Ending(self._engine, self._processor, self._plans, caller, repairs, wait).end(steps, worn)
-
-
-def _refused(verdicts: Mapping[str, str]) -> dict[str, Verdict]:
-    return {step: Verdict(verdict) for step, verdict in verdicts.items() if verdict != Verdict.ALREADY_ACCEPTED}

@@ -17,7 +17,8 @@ from tasker.db.queries import query
 from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
-from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.answers import SubmitAnswer
+from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.pressure import Admission
@@ -74,7 +75,7 @@ class TaskRequests:
             return 0, AdvanceResult()
         messages = await self._receptions.take(limit)
         self._open = {message.message_id: message for message in messages}
-        advanced = AdvanceResult()
+        advanced = list[AdvanceResult]()
         try:
             for part in apart(messages):
                 for (name, _), asked in (await self._decoded(part)).items():
@@ -82,7 +83,7 @@ class TaskRequests:
         except DatabaseError:
             await self._receptions.give_back(list(self._open.values()))
             raise
-        return len(messages), advanced
+        return len(messages), AdvanceResult.merged(advanced)
 
     async def _ack(self, messages: Sequence[QueuedMessage]) -> None:
         await self._engine.messaging.ack_messages(messages)
@@ -105,7 +106,7 @@ class TaskRequests:
         return found
 
     async def _create_of(
-        self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequest]], advanced: AdvanceResult
+        self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequest]], advanced: list[AdvanceResult]
     ) -> None:
         """All requests for one template."""
         messages = [message for message, _ in requests]
@@ -138,21 +139,21 @@ class TaskRequests:
                 await self._refuse(message, error)
         return found
 
-    async def _create(self, template: Registered, asked: Sequence[Asked], advanced: AdvanceResult) -> None:
+    async def _create(self, template: Registered, asked: Sequence[Asked], advanced: list[AdvanceResult]) -> None:
         """One transaction, unless the database refuses values (rule 5)."""
 
         async def create(part: Sequence[Asked]) -> None:
             once = list({each.draft.task_uuid: each.draft for each in part}.values())
-            answer = await self._engine.call("submit", self._drafts.args(template.template_id, once))
-            advanced.add(answer)
+            answer = await self._engine.move("submit", self._drafts.args(template.template_id, once), SubmitAnswer)
+            advanced.append(answer)
             await self._tell_duplicates(template, once, answer)
             await self._ack([each.message for each in part])
 
         await halved(asked, create, lambda one, error: self._refuse(one.message, error))
 
-    async def _tell_duplicates(self, template: Registered, drafts: Sequence[Draft], answer: Answer) -> None:
+    async def _tell_duplicates(self, template: Registered, drafts: Sequence[Draft], answer: SubmitAnswer) -> None:
         """Who asked for a task that exists waits for an identifier that will never come: the log names both."""
-        again = [draft for draft in drafts if draft.task_uuid not in answer["created"]]
+        again = [draft for draft in drafts if draft.task_uuid not in answer.created]
         if not again:
             return
         identities = {"identities": [draft.identity for draft in again]}

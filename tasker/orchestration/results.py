@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tasker.contracts.clock import Random
 from tasker.contracts.execution import Failure, Outcome, Verdict
 from tasker.db.connection import DataRefused
 from tasker.errors import LockTimeout
-from tasker.orchestration.changes import Change, change_of, items_text
+from tasker.orchestration.changes import Change, change_of
 from tasker.orchestration.expansion import expands, plan_expansion
 from tasker.orchestration.halving import halved
-from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result, soonest
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -37,34 +38,12 @@ class Processor:
         With `wait` False, results of tasks that somebody else is changing come back in `again`. Raises
         `DatabaseUnavailable`; the whole batch may then be brought again.
         """
-        advanced = AdvanceResult()
-        plain = [result for result in results if not expands(result.plan, result.outcome)]
-        if plain:
-            await self._write(plain, caller, advanced, wait)
+        batch = BatchWrite(self, self._engine, self._random, caller)
+        await batch.write([result for result in results if not expands(result)], wait)
         for result in results:
-            if expands(result.plan, result.outcome):
-                await self._expand(result, caller, advanced, wait)
-        return advanced
-
-    async def _write(self, results: Sequence[Result], caller: Caller, advanced: AdvanceResult, wait: bool) -> None:
-        async def write(part: Sequence[Result]) -> None:
-            changes = [self._change(result) for result in part]
-            answer = await self.bring(changes, caller, caller.slots - len(advanced.claims), wait)
-            delays = (advanced.retry_in_ms, *(change.delay_ms for change in changes))
-            advanced.retry_in_ms = min((ms for ms in delays if ms is not None), default=None)
-            self._judge(answer, changes, part, advanced)
-
-        await halved(results, write, lambda result, error: self._refuse(result, caller, advanced, error))
-
-    async def _refuse(self, result: Result, caller: Caller, advanced: AdvanceResult, error: DataRefused) -> None:
-        """What the database does not store fails its step (rule 5)."""
-        advanced.refused[result.outcome.claim.step_uuid] = Verdict.NOT_STORABLE
-        if (failure := not_storable(result, error)) is not None:
-            await self._write([failure], caller, advanced, True)
-
-    def _change(self, result: Result) -> Change:
-        step = result.plan.by_name[result.outcome.claim.template_step]
-        return change_of(result.outcome, result.text, step, self._random.random())
+            if expands(result):
+                await batch.expand(result, wait)
+        return AdvanceResult.merged(batch.written)
 
     async def apply(
         self,
@@ -74,11 +53,12 @@ class Processor:
         slots: int = 0,
         wait: bool = True,
         repairs: str | None = None,
-    ) -> Answer:
+    ) -> AdvanceResult:
         """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as."""
-        kind = f',"repairs":"{repairs}"' if repairs else ""
-        text = f'{caller.fields(slots)}{kind},"wait":{"true" if wait else "false"},"items":{items_text(changes)}}}'
-        return await self._engine.call("advance", text)
+        args = {**caller.args(slots), "wait": wait, "items": [change.item() for change in changes]}
+        if repairs:
+            args["repairs"] = repairs
+        return await self._engine.move("advance", args, AdvanceResult)
 
     async def bring(
         self,
@@ -87,7 +67,7 @@ class Processor:
         slots: int = 0,
         wait: bool = True,
         repairs: str | None = None,
-    ) -> Answer:
+    ) -> AdvanceResult:
         """As `apply`; when somebody keeps one of the tasks for too long, the others do not wait for it (`busy`)."""
         try:
             return await self.apply(changes, caller, slots=slots, wait=wait, repairs=repairs)
@@ -96,33 +76,56 @@ class Processor:
                 raise
             return await self.apply(changes, caller, slots=slots, wait=False, repairs=repairs)
 
-    async def _expand(self, result: Result, caller: Caller, advanced: AdvanceResult, wait: bool) -> None:
-        """Expansions go one by one, in calls of their own, planned again when the graph has changed (rule 8)."""
-        for _ in range(MAX_REPLANS):
-            change = await plan_expansion(self._engine, result.plan, result.outcome, result.text or "null")
-            try:
-                answer = await self.bring([change], caller, caller.slots - len(advanced.claims), wait)
-            except DataRefused as error:
-                await self._refuse(result, caller, advanced, error)
-                return
-            if (answer.get("verdicts") or {}).get(change.step_uuid) != Verdict.REPLAN:
-                self._judge(answer, [change], [result], advanced)
-                return
-        advanced.again.append(result)
 
-    def _judge(
-        self, answer: Answer, changes: Sequence[Change], results: Sequence[Result], advanced: AdvanceResult
-    ) -> None:
-        advanced.add(answer)
-        verdicts: Mapping[str, str] = answer.get("verdicts") or {}
-        for result in results if verdicts else ():
-            verdict = verdicts.get(result.outcome.claim.step_uuid)
-            if verdict == Verdict.BUSY:
-                advanced.again.append(result)
-            elif verdict is not None and verdict != Verdict.ALREADY_ACCEPTED:
-                advanced.refused[result.outcome.claim.step_uuid] = Verdict(verdict)
-        complete = list(_completing(changes, results, verdicts))
-        advanced.complete += complete
+class BatchWrite:
+    """Results on their way into the database: what each write came to is added to `written`."""
+
+    def __init__(self, processor: Processor, engine: Engine, random: Random, caller: Caller) -> None:
+        self._processor, self._engine, self._random, self._caller = processor, engine, random, caller
+        self.written: list[AdvanceResult] = []
+
+    async def write(self, results: Sequence[Result], wait: bool) -> None:
+        """Store results that create no steps."""
+        await halved(results, lambda part: self._write(part, wait), self._refuse)
+
+    async def expand(self, result: Result, wait: bool) -> None:
+        """Store one that does, alone, planned again when the graph has changed (rule 8)."""
+        try:
+            for _ in range(MAX_REPLANS):
+                change = await plan_expansion(self._engine, result)
+                answer = await self._bring([change], wait)
+                if answer.verdicts.get(change.step_uuid) is not Verdict.REPLAN:
+                    break
+        except DataRefused as error:
+            await self._refuse(result, error)
+        else:
+            self._take(answer, [change], [result])
+
+    async def _write(self, results: Sequence[Result], wait: bool) -> None:
+        changes = [change_of(result, self._random.random()) for result in results]
+        self._take(await self._bring(changes, wait), changes, results)
+
+    async def _bring(self, changes: Sequence[Change], wait: bool) -> AdvanceResult:
+        free = self._caller.slots - sum(len(each.claims) for each in self.written)
+        return await self._processor.bring(changes, self._caller, free, wait)
+
+    async def _refuse(self, result: Result, error: DataRefused) -> None:
+        """What the database does not store fails its step (rule 5)."""
+        self.written.append(AdvanceResult(verdicts={result.outcome.claim.step_uuid: Verdict.NOT_STORABLE}))
+        if (failure := not_storable(result, error)) is not None:
+            await self.write([failure], True)
+
+    def _take(self, answer: AdvanceResult, changes: Sequence[Change], results: Sequence[Result]) -> None:
+        """Take in the answer to these changes, which are those of the results."""
+        complete = list(_completing(changes, results, answer.verdicts))
+        self.written.append(
+            replace(
+                answer,
+                again=[result for result in results if answer.comes_again(result.outcome.claim.step_uuid)],
+                complete=complete,
+                retry_in_ms=soonest(change.delay_ms for change in changes),
+            )
+        )
         if _log.isEnabledFor(logging.INFO):
             _log_completed(complete)
 

@@ -24,6 +24,7 @@ from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.orchestration.storms import StormSettings, StormWatch
 from tasker.resilience.outage import level_of
+from tasker.services.engine.answers import MendAnswer, SettleAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore
@@ -80,7 +81,7 @@ class Sweeper:
         `between` is called after each slice of tasks. What was repaired is logged, also when the rest fails.
         """
         repairs: Counter[str] = Counter()
-        advanced = AdvanceResult()
+        advanced: list[AdvanceResult] = []
         taken: list[Found] = []
         try:
             await self._pass(caller, between, repairs, advanced, taken)
@@ -89,14 +90,14 @@ class Sweeper:
             if +repairs:
                 _log.warning("sweep_repaired %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
         await self.storms.look()
-        return repairs, advanced
+        return repairs, AdvanceResult.merged(advanced)
 
     async def _pass(
         self,
         caller: Caller,
         between: Callable[[], Awaitable[None]] | None,
         repairs: Counter[str],
-        advanced: AdvanceResult,
+        advanced: list[AdvanceResult],
         taken: list[Found],
     ) -> None:
         last: str | None = None
@@ -112,15 +113,15 @@ class Sweeper:
                 break
         repairs.update(await self._mend(advanced))
 
-    async def _mend(self, advanced: AdvanceResult) -> Mapping[str, int]:
+    async def _mend(self, advanced: list[AdvanceResult]) -> Mapping[str, int]:
         """Repair what no slice of open tasks shows; the repairs by kind, counted by the database."""
         try:
-            answer = await self._engine.call("mend", {"every_ms": self._settings.mend_ms})
+            answer = await self._engine.move("mend", {"every_ms": self._settings.mend_ms}, MendAnswer)
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("mending_passed_over reason=%s", error)
             return {}
-        advanced.add(answer)
-        return answer.get("repaired") or {}
+        advanced.append(answer)
+        return answer.repaired
 
     async def _counted(self, kind: str, number: int) -> int:
         """Count repairs that were not made by a change of tasks, which counts its own in its transaction."""
@@ -135,9 +136,9 @@ class Sweeper:
 
     async def apply(self, changes: Sequence[Change], caller: Caller) -> AdvanceResult:
         """Bring changes to the engine, skipping tasks that others hold."""
-        advanced = AdvanceResult()
+        advanced: list[AdvanceResult] = []
         await self._apply(changes, caller, advanced)
-        return advanced
+        return AdvanceResult.merged(advanced)
 
     def _args(self, last: str | None) -> dict[str, Any]:
         limits, names = self._settings, self._engine.messaging.names
@@ -153,7 +154,7 @@ class Sweeper:
         }
 
     async def _repair(
-        self, found: Found, caller: Caller, repairs: Counter[str], advanced: AdvanceResult, taken: list[Found]
+        self, found: Found, caller: Caller, repairs: Counter[str], advanced: list[AdvanceResult], taken: list[Found]
     ) -> None:
         orphans = found.get("orphans", ())
         kinds = {
@@ -172,23 +173,24 @@ class Sweeper:
         repairs["hint_lost"] += await self._hint(found.get("unhinted", ()), advanced)
         repairs["not_finished"] += await self._settle(found.get("unfinished", ()), advanced)
 
-    async def _end_parked(self, steps: Sequence[str], caller: Caller, advanced: AdvanceResult) -> int:
+    async def _end_parked(self, steps: Sequence[str], caller: Caller, advanced: list[AdvanceResult]) -> int:
         try:
             ended = await self._parked.end(steps, caller, "result_message_lost", wait=False)
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("sweep_passed_over steps=%s reason=%s", len(steps), error)
             return 0
-        advanced.join(ended.advanced)
+        advanced += ended.advanced
         return len(ended.done)
 
-    async def _settle(self, unfinished: Sequence[str], advanced: AdvanceResult) -> int:
+    async def _settle(self, unfinished: Sequence[str], advanced: list[AdvanceResult]) -> int:
         settled = 0
 
         async def settle(tasks: Sequence[str]) -> None:
             nonlocal settled
-            answer = await self._engine.call("settle", {"tasks": list(tasks), "repairs": "not_finished"})
-            settled += answer.get("settled") or 0
-            advanced.add(answer)
+            args = {"tasks": list(tasks), "repairs": "not_finished"}
+            answer = await self._engine.move("settle", args, SettleAnswer)
+            settled += answer.settled
+            advanced.append(answer)
 
         await halved(unfinished, settle, _refused)
         return settled
@@ -202,7 +204,7 @@ class Sweeper:
         return lost_change(orphan, plan.steps[orphan["ordinal"]], self._random.random())
 
     async def _apply(
-        self, changes: Sequence[Change], caller: Caller, advanced: AdvanceResult, repairs: str | None = None
+        self, changes: Sequence[Change], caller: Caller, advanced: list[AdvanceResult], repairs: str | None = None
     ) -> set[str]:
         """The steps that were changed; the engine refuses what is out of date, and the rest goes on without what the
         database refuses (rule 5)."""
@@ -214,13 +216,13 @@ class Sweeper:
             except (LockTimeout, StatementTimeout) as error:
                 _log.warning("sweep_passed_over steps=%s reason=%s", len(part), error)
                 return
-            advanced.add(answer)
-            done.update({change.step_uuid for change in part} - set(answer.get("verdicts") or ()))
+            advanced.append(answer)
+            done.update({change.step_uuid for change in part} - answer.verdicts.keys())
 
         await halved(changes, write, _refused)
         return done
 
-    async def _hint(self, rows: Sequence[Found], advanced: AdvanceResult) -> int:
+    async def _hint(self, rows: Sequence[Found], advanced: list[AdvanceResult]) -> int:
         """Send hints again for enqueued steps that have none.
 
         Where hints lie for so long, whoever sleeps is woken all the same: the announcement may have been lost.
@@ -228,7 +230,7 @@ class Sweeper:
         repaired = 0
         by_namespace = sorted(rows, key=lambda row: str(row["namespace"]))
         for namespace, group in groupby(by_namespace, key=lambda row: str(row["namespace"])):
-            advanced.sent.setdefault(namespace, 0)
+            advanced.append(AdvanceResult(sent={namespace: 0}))
             try:
                 hinted = await self._hint_again(namespace, {row["s"]: row["k"] for row in group}, advanced)
                 repaired += await self._counted("hint_lost", hinted)
@@ -236,12 +238,13 @@ class Sweeper:
                 _log.log(level_of(error), "hints_not_looked_for namespace=%s reason=%s", namespace, error)
         return repaired
 
-    async def _hint_again(self, namespace: str, tokens: Mapping[str, int], advanced: AdvanceResult) -> int:
+    async def _hint_again(self, namespace: str, tokens: Mapping[str, int], advanced: list[AdvanceResult]) -> int:
         steps = await self._engine.missing_hints(namespace, list(tokens))
         if not steps:
             return 0
-        advanced.add(answer := await self._engine.call("hinted", {"steps": steps, "tokens": tokens}))
-        return sum((answer.get("sent") or {}).values())
+        answer = await self._engine.move("hinted", {"steps": steps, "tokens": tokens}, AdvanceResult)
+        advanced.append(answer)
+        return sum(answer.sent.values())
 
 
 async def _refused(item: Change | str, error: DataRefused) -> None:

@@ -18,7 +18,8 @@ from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.resilience.guard import Guard
-from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.answers import DueAnswer
+from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult
 
 HESITATION_SECONDS = 0.02
@@ -125,23 +126,22 @@ class Upkeep:
         """Enqueue what is due, or start it here; how many steps."""
         self._schedule.look_at(self._clock.monotonic() + self._jittered(self._poll_seconds))
         answer = await self._executor.offer(self._promote)
-        promoted = int(answer.get("promoted") or 0)
-        self._look_again(answer, progress=promoted > 0)
-        self._advanced(answer)
-        return promoted
+        self._look_again(answer, progress=answer.promoted > 0)
+        self._on_advanced(answer)
+        return answer.promoted
 
-    def _look_again(self, answer: Answer, progress: bool) -> None:
+    def _look_again(self, answer: DueAnswer, progress: bool) -> None:
         """When the next retry is due. What is due and could not be had is asked for less and less often."""
         pause = HESITATION_SECONDS if progress else self._hesitation
         self._hesitation = HESITATION_SECONDS if progress else self._hesitations.after(pause)
-        due = answer.get("next_due_ms")
-        if answer.get("passed_over") or (due == 0 and not progress):
+        due = answer.next_due_ms
+        if answer.passed_over or (due == 0 and not progress):
             self._schedule.due_in(pause * 1000)
         if due is not None and (due > 0 or progress):
             self._schedule.due_in(max(1.0, due))
 
-    async def _promote(self, slots: int) -> Answer:
-        return await self._engine.call("due", f"{self._executor.caller(slots).fields()}}}")
+    async def _promote(self, slots: int) -> DueAnswer:
+        return await self._engine.move("due", self._executor.caller(slots).args(), DueAnswer)
 
     async def sweep(self) -> Counter[str]:
         """One sweep; the repairs by kind."""
@@ -171,11 +171,6 @@ class Upkeep:
             self._on_advanced(await self._sweeper.apply(twice, caller))
         self._unknown = {*unknown}
         self._schedule.compared(again=bool(unknown))
-
-    def _advanced(self, answer: Answer) -> None:
-        advanced = AdvanceResult()
-        advanced.add(answer)
-        self._on_advanced(advanced)
 
     def _jittered(self, seconds: float) -> float:
         return jittered(seconds, SPREAD, self._random.random())

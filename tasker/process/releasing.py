@@ -11,8 +11,9 @@ from tasker.orchestration.changes import released_change
 from tasker.orchestration.halving import halved
 from tasker.orchestration.results import Processor
 from tasker.orchestration.schedule import FollowUp, Schedule
-from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.answers import BacklogAnswer
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Caller
 
 _log = logging.getLogger("tasker.worker")
 
@@ -40,13 +41,11 @@ class Releases:
         if due is not None:
             self._schedule.due_in(due)
 
-    async def release_held(self, namespace_ids: Sequence[int], slots: int) -> Answer:
+    async def release_held(self, namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
         """Enqueue held steps of these namespaces by rank, for which there is room; answers like a claim."""
-        ids = ",".join(map(str, namespace_ids))
-        answer = await self._engine.call("backlog", f'{self._caller(slots).fields()},"namespace_ids":[{ids}]}}')
-        advanced = AdvanceResult()
-        advanced.add({**answer, "claims": None})  # those are the claimer's
-        self._follow_up.advanced(advanced)
+        args = {**self._caller(slots).args(), "namespace_ids": namespace_ids}
+        answer = await self._engine.move("backlog", args, BacklogAnswer)
+        self._follow_up.advanced(answer)
         return answer
 
 

@@ -10,6 +10,8 @@ from tasker.contracts.messaging import Backend, TransactionalBackend
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, call_in, guarded
 from tasker.errors import DuplicateTask, UsageError
+from tasker.services.engine.answers import SubmitAnswer
+from tasker.services.engine.encoding import to_json
 from tasker.services.engine.plans import registration, stored_plan
 from tasker.services.submission import Drafts, Request, Submitted, submitted
 
@@ -55,10 +57,11 @@ class CallerSubmission:
         draft = self._drafts.draft(plan, request)
         with guarded(transaction, lock_timeout):
             args = self._drafts.args(self._template_id(transaction, plan), [draft], announce=True)
-            answer = call_in(transaction, self._expression(), args)
-            self._arrange_sending(transaction, answer.get("send") or ())
-            existing = None if answer["created"] else transaction.value(EXISTING, draft.identity)
-        result = submitted(draft, answer["created"], answer, json.loads(existing) if existing else None)
+            found = call_in(transaction, self._expression(), to_json(args))
+            answer = SubmitAnswer.parse(found)
+            self._arrange_sending(transaction, found.get("send") or ())
+            existing = None if answer.created else transaction.value(EXISTING, draft.identity)
+        result = submitted(draft, answer, json.loads(existing) if existing else None)
         if isinstance(result, DuplicateTask):
             raise result
         return result
@@ -91,7 +94,7 @@ class CallerSubmission:
         found = transaction.value("select template_id from tasker.named_tasks where content = {}", plan.id.hash)
         if found is not None:
             return int(found)
-        args = registration(plan, force=True, adopt=True)
+        args = to_json(registration(plan, force=True, adopt=True))
         answer = call_in(transaction, "tasker.register_template_v1(cast({} as jsonb))", args)
         return int(answer["template"])
 

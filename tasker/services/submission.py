@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,7 @@ from tasker.errors import DuplicateTask, InputInvalid, UsageError
 from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
+from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
 from tasker.services.pressure import Admission
@@ -63,11 +63,11 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A task about to be created: its id, what makes it the same as another one, and itself as JSON text."""
+    """A task about to be created: its id, what makes it the same as another one, and itself as the engine takes it."""
 
     task_uuid: str
     identity: str
-    text: str
+    item: Mapping[str, Any]
 
 
 class Drafts:
@@ -105,7 +105,7 @@ class Drafts:
             request.idempotency_key,
             task_id,
         )
-        rest = {
+        item = {
             "id": task_id,
             "identity": identity,
             "priority": check_priority(request.priority),
@@ -115,14 +115,14 @@ class Drafts:
             "source_system": request.source_system,
             "reason": request.reason,
             "tags": list(request.tags),
+            "context": context,
         }
-        return Draft(task_id, identity, f'{json.dumps(rest)[:-1]},"context":{context.text}}}')
+        return Draft(task_id, identity, item)
 
-    def args(self, template_id: int, drafts: Sequence[Draft], *, announce: bool = False) -> str:
-        """The arguments of `tasker.submit_v1` as JSON text; `announce`: by the commit, as nobody does behind it."""
-        tasks = ",".join(draft.text for draft in drafts)
-        rest = f'"window":{self._window},"announce":{json.dumps(announce)}'
-        return f'{{"template":{template_id},{rest},"tasks":[{tasks}]}}'
+    def args(self, template_id: int, drafts: Sequence[Draft], *, announce: bool = False) -> dict[str, Any]:
+        """The arguments of `tasker.submit_v1`; `announce`: by the commit, as nobody does behind it."""
+        tasks = [draft.item for draft in drafts]
+        return {"template": template_id, "window": self._window, "announce": announce, "tasks": tasks}
 
 
 class Submitter:
@@ -177,19 +177,16 @@ class Submitter:
             await self._admission.require(plan, len(drafts), priority=lowest)
         registered = await self._plans.register(plan, force=force)
         answer = await self._engine.submit(self.drafts.args(registered.template_id, drafts))
-        created = set(answer["created"])
-        again = [draft.identity for draft in drafts if draft.task_uuid not in created]
+        again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()
         existing = {identity: task for identity, *task in rows}
-        return [submitted(draft, created, answer, existing.get(draft.identity)) for draft in drafts]
+        return [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
 
 
-def submitted(
-    draft: Draft, created: Container[str], answer: Mapping[str, Any], existing: Sequence[Any] | None = None
-) -> Submitted | DuplicateTask:
+def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None = None) -> Submitted | DuplicateTask:
     """What became of a draft, from what `tasker.submit_v1` answered; `existing` is a row of the query `duplicated`."""
-    if draft.task_uuid in created:
-        return Submitted(draft.task_uuid, answer["steps"])
+    if draft.task_uuid in answer.created:
+        return Submitted(draft.task_uuid, answer.steps)
     task_uuid, state, steps = existing or (None, None, 0)
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",

@@ -76,13 +76,13 @@ async def test_a_hint_to_a_step_of_another_fleet_is_kept_and_said_and_the_others
     with caplog.at_level(logging.WARNING, "tasker.engine"):
         answer = await engine.claim(claim_args())
 
-    assert (answer["popped"], len(answer["claims"])) == (3, 2)
+    assert (answer.popped, len(answer.claims)) == (3, 2)
     assert await engine.connection.execute(POISON) == [(QUEUE, STRANGER["step"], "unknown step")]
     (line,) = caplog.messages
     assert line.startswith("message_of_unknown_step")
     assert STRANGER["step"] in line
     assert "hinted" in line
-    assert (await engine.claim(claim_args()))["popped"] == 0
+    assert (await engine.claim(claim_args())).popped == 0
 
 
 async def test_a_result_message_of_another_fleet_is_kept_and_said(
@@ -117,8 +117,8 @@ async def test_a_hint_that_cannot_be_set_aside_comes_again(database_url: str, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(engine, "set_aside", away)
-        assert len((await engine.claim(claim_args()))["claims"]) == 2
+        assert len((await engine.claim(claim_args())).claims) == 2
 
-    assert (await engine.claim(claim_args()))["popped"] == 1
+    assert (await engine.claim(claim_args())).popped == 1
     assert [step for _, step, _ in await connection.execute(POISON)] == [STRANGER["step"]]
     await connection.close()

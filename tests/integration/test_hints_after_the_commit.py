@@ -108,7 +108,7 @@ async def test_a_message_that_is_no_hint_is_set_aside_and_the_others_are_claimed
     await app.submit(PLAN)
     await engine.messaging.send_message(QUEUE, b"no hint")
     answer = await engine.claim(CLAIM)
-    assert (answer["popped"], len(answer["claims"])) == (3, 2)
+    assert (answer.popped, len(answer.claims)) == (3, 2)
     assert (await engine.messaging.queue_stats(QUEUE)).depth == 0
     ((reason,),) = await engine.connection.execute("select reason from tasker.poison_messages")
     assert "not JSON" in reason
@@ -131,7 +131,7 @@ async def test_hints_for_which_there_is_no_slot_left_are_given_back(app: tasker.
     hints = await engine.receive(["hinted"], 10)
     args = {"worker": "5b3f1d1e-7f5e-4d38-9f0d-00000000000a", "slots": 1, "namespace_ids": [], "unserved": []}
     answer = await engine.claim_received(args, hints)
-    assert (answer["popped"], len(answer["claims"])) == (1, 1)
+    assert (answer.popped, len(answer.claims)) == (1, 1)
     assert len(await engine.receive(["hinted"], 10)) == 1
 
 

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.services.engine.calls import Answer
+from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.exchange import Caller, Result
 from tasker.services.engine.plans import PlanStore
 from tasker.services.steps import Steps
@@ -117,17 +118,17 @@ class World:
             return
         answer = self.run(self.engine.take(args, hints))
         self.check()
-        self._hold(worker, answer, answer_lost)
-        if "tasks" in answer:
-            check_inputs(self.model, self.names, answer)
-        if ids := answer.get("release"):
-            self.release_held(worker, ids)
+        self._hold(worker, [asdict(row) for row in answer.claims], answer_lost)
+        if (inputs := answer.inputs) is not None:
+            check_inputs(self.model, self.names, answer.claims, set(inputs.tasks), inputs.results)
+        if answer.release:
+            self.release_held(worker, answer.release)
 
     def release_held(self, worker: Worker, ids: Sequence[int]) -> None:
         """Held steps go into the queue, or to the worker."""
         answer = self.run(self.engine.call("backlog", {**self.caller_fields(worker), "namespace_ids": list(ids)}))
         self.check()
-        self._hold(worker, answer)
+        self._hold(worker, answer.get("claims") or [])
 
     def finish(
         self, worker: Worker, attempts: Sequence[Attempt], *, answer_lost: bool = False, wait: bool = True
@@ -141,7 +142,7 @@ class World:
         self.check()
         if not answer_lost:
             self._drop(worker, *attempts)
-        self._hold(worker, {"claims": advanced.claims}, answer_lost)
+        self._hold(worker, [asdict(row) for row in advanced.claims], answer_lost)
 
     def interrupt(self, moment: str, intruder: Callable[[], Awaitable[object]], action: Callable[[], object]) -> bool:
         """The intruder comes between the read `moment` of the action and what follows; whether it did."""
@@ -216,12 +217,12 @@ class World:
 
     def promote(self, worker: Worker) -> None:
         """Retries that are due run again."""
-        answer = self.run(self.engine.call("due", f"{self._caller(worker).fields()}}}"))
+        answer = self.run(self.engine.call("due", self.caller_fields(worker)))
         self.check()
         assert not self.model.due()
         waiting = [step.due for step in self.model.steps("waiting_for_retry")]
         assert answer.get("next_due_ms") == (min(waiting) - self.model.now if waiting else None)
-        self._hold(worker, answer)
+        self._hold(worker, answer.get("claims") or [])
 
     def release(self, worker: Worker, attempts: Sequence[Attempt], delay_ms: int | None = None) -> None:
         """The worker gives claims back: to the queue, or to wait for a moment."""
@@ -345,15 +346,15 @@ class World:
             results.append(result_of(self.model.step(attempt.key), attempt.row, attempt.ending))
         return results
 
-    def _hold(self, worker: Worker, answer: Answer, lost: bool = False) -> None:
-        rows = answer.get("claims") or []
+    def _hold(self, worker: Worker, rows: Sequence[dict[str, Any]], lost: bool = False) -> None:
         if rows and not lost:
             new = [Attempt(self.names[row["step"]], row, worker.identity) for row in rows]
-            claims = {(a.key, a.row["token"], a.identity) for a in new}  # none twice, after a failover
-            worker.running = [a for a in worker.running if (a.key, a.row["token"], a.identity) not in claims] + new
-            self.spent = [s for s in self.spent if (s[1].key, s[1].row["token"], s[1].identity) not in claims]
+            new_ones = {(a.key, a.row["token"], a.identity) for a in new}  # none twice, after a failover
+            worker.running = [a for a in worker.running if (a.key, a.row["token"], a.identity) not in new_ones] + new
+            self.spent = [s for s in self.spent if (s[1].key, s[1].row["token"], s[1].identity) not in new_ones]
             found = self.run(self.engine.read("inputs", {"steps": [row["step"] for row in rows]}))
-            check_inputs(self.model, self.names, {**found, "claims": rows})
+            claims = [ClaimRow.parse(row) for row in rows]
+            check_inputs(self.model, self.names, claims, set(found["tasks"]), found["results"])
 
     def _drop(self, worker: Worker, *attempts: Attempt) -> None:
         self.spent += [(worker, attempt) for attempt in attempts if attempt in worker.running]
@@ -366,7 +367,7 @@ class World:
 
     def caller_fields(self, worker: Worker, slots: int | None = None) -> dict[str, Any]:
         """The caller's part of the arguments: by default with all its free slots."""
-        return dict(json.loads(f"{self._caller(worker, slots).fields()}}}"))
+        return self._caller(worker, slots).args()
 
     def _register(self, worker: Worker) -> None:
         self._numbers += 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasker.services.engine.claims import ClaimRow
 from tests.support.model import Model
 from tests.support.model_parts import RUNS, Key, Step
 
@@ -84,14 +85,16 @@ def _difference(key: Key, row: Mapping[str, Any], expected: Mapping[str, Any]) -
     return f"{key[1]} of {key[0]} ({row['state']}): {'; '.join(fields)}"
 
 
-def check_inputs(model: Model, names: Mapping[str, Key], answer: Mapping[str, Any]) -> None:
+def check_inputs(
+    model: Model, names: Mapping[str, Key], claims: Sequence[ClaimRow], tasks: set[str], found: Mapping[str, Any]
+) -> None:
     """Handlers get the results of every ancestor that has one, by name, and the context of their task (C-44)."""
     wanted: dict[str, dict[str, Any]] = {}
-    for row in answer.get("claims") or ():
-        step = model.step(names[row["step"]])
+    for row in claims:
+        step = model.step(names[row.step])
         results = wanted.setdefault(step.task.id, {})
         for other in step.task.steps.values():
             if other.plan.name in step.task.plan.above.of(step.plan.name) and other.result is not None:
                 results[other.name] = [other.plan.ordinal, other.result]
-    assert set(answer["tasks"]) == set(wanted)
-    assert answer["results"] == {task: results for task, results in wanted.items() if results}
+    assert tasks == set(wanted)
+    assert found == {task: results for task, results in wanted.items() if results}

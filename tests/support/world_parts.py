@@ -10,7 +10,10 @@ from typing import Any
 
 from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.db.connection import Connection
-from tasker.services.engine.calls import Answer, Engine
+from tasker.lifecycle.storable import encode
+from tasker.services.engine.answers import ClaimAnswer
+from tasker.services.engine.calls import Answer, Args, Engine
+from tasker.services.engine.encoding import to_json
 from tasker.services.engine.exchange import Result
 from tests.support.model_parts import Ending, Key, Step
 from tests.support.world_mail import LOOK_SECONDS, PATIENCE, Mailbox
@@ -38,25 +41,23 @@ class WatchedEngine(Engine):
         """Nothing of an earlier story is left, not even whose turn it is: the same actions do the same again."""
         self.calls, self._turn = [], 0
 
-    async def call(self, function: str, args: dict[str, Any] | str) -> Answer:
+    async def call(self, function: str, args: Args) -> Answer:
         self.mail.sent = []
         answer = await super().call(function, args)
         await self.mail.look(self.connection)
-        self._record(function, json.loads(args) if isinstance(args, str) else args, answer)
+        self._record(function, json.loads(to_json(args)), answer)
         return answer
 
-    async def submit(self, args: str) -> Answer:
-        if not self.transactional:
-            return await super().submit(args)  # which is a `call`
+    async def submit_and_wake(self, joined: str, args: Args) -> Answer:
         self.mail.sent = []
-        answer = await super().submit(args)
+        answer = await super().submit_and_wake(joined, args)
         await self.mail.look(self.connection)
-        self._record("submit", json.loads(args), answer)
+        self._record("submit", json.loads(to_json(args)), answer)
         return answer
 
-    async def claim(self, args: dict[str, Any]) -> Answer:
+    async def pop_and_claim(self, joined: str, args: Args) -> Answer:
         self.mail.sent, before = [], list(self.mail.hints)
-        answer = await super().claim(args)
+        answer = await super().pop_and_claim(joined, args)
         await self.mail.look(self.connection)
         steps = [hint["step"] for hint in before if hint not in self.mail.hints]
         self._record("claim", {**args, "steps": steps}, answer)
@@ -65,27 +66,27 @@ class WatchedEngine(Engine):
     def _record(self, function: str, args: dict[str, Any], answer: Answer) -> None:
         self.calls.append((function, args, {**answer, "send": self.mail.sent}))
 
-    async def read(self, function: str, args: dict[str, Any]) -> Answer:
+    async def read(self, function: str, args: Args) -> Answer:
         answer = await super().read(function, args)
-        self.calls.append((function, args, answer))
+        self.calls.append((function, dict(args), answer))
         if self.intruder and self.intruder[0] == function:
             (_, intrude), self.intruder = self.intruder, None
             await intrude()
         return answer
 
-    async def take(self, args: dict[str, Any], hints: Sequence[dict[str, Any]]) -> Answer:
+    async def take(self, args: dict[str, Any], hints: Sequence[dict[str, Any]]) -> ClaimAnswer:
         """What a worker does: as many hints as these, and these where one can choose, become claims."""
         self.mail.choose(hints)
         async with asyncio.timeout(PATIENCE):
-            while not (answer := await self._take_some(args, len(hints))).get("popped"):
+            while not (answer := await self._take_some(args, len(hints))).popped:
                 await asyncio.sleep(LOOK_SECONDS)
         return answer
 
-    async def _take_some(self, args: dict[str, Any], limit: int) -> Answer:
+    async def _take_some(self, args: dict[str, Any], limit: int) -> ClaimAnswer:
         if self.transactional:
             return await self.claim({**args, "slots": min(args["slots"], limit), "turn": 0})
         answer = await self.claim_received(args, await self.receive(args["namespaces"], limit))
-        await self.messaging.ack_messages(answer.pop("taken"))
+        await self.messaging.ack_messages(answer.taken)
         return answer
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
@@ -140,4 +141,4 @@ def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
     if ending.failed:
         failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
         return Result(Outcome(claim, 1, failure=failure), plan)
-    return Result(Outcome(claim, 1, ending.result), plan, json.dumps(ending.result))
+    return Result(Outcome(claim, 1, ending.result), plan, encode(ending.result))

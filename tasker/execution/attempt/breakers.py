@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Finished
+from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Unreported
 from tasker.lifecycle.breaker import Permit
 from tasker.resilience.guard import Guard
 from tasker.resilience.registry import Breakers
@@ -47,7 +47,7 @@ def tell(allowed: Allowed | None, end: AttemptEnd) -> AttemptEnd:
     if allowed is None:
         return end
     breaker, permit = allowed.breaker, allowed.permit
-    if not isinstance(end, Finished):
+    if isinstance(end, Unreported):
         breaker.abandoned(permit)
     elif end.outcome.failure is None:
         breaker.record_success(permit)

@@ -127,7 +127,7 @@ def _checked(result: StepHandlerResult, step: StepPlan, handler: str, limit_byte
         _check_metadata(result.metadata)
     if step.result_schema is not None and (failure := _against_schema(value, step, handler)):
         return failure
-    return Success(value, encoded.text, encoded.large, result.metadata)
+    return Success(value, encoded, result.metadata)
 
 
 def _check_metadata(metadata: dict[str, Any]) -> None:

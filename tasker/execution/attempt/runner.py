@@ -26,12 +26,12 @@ from tasker.execution.attempt.values import (
     Checkpoint,
     Deferred,
     Ending,
-    Finished,
     Lost,
     Released,
     Success,
 )
 from tasker.registry.invocation import ResolvedHandler, resolve_for
+from tasker.services.engine.exchange import Result
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.modes.in_process import ProcessMode
@@ -105,7 +105,7 @@ class AttemptRunner:
     async def run(self, attempt: Attempt) -> AttemptEnd:
         """Run the step's handler until it has a result, over as many checkpoints as it yields (C-100).
 
-        Never raises for anything a handler does. Returns `Finished` with what must be reported, or an `Unreported`
+        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `Unreported`
         when nothing may be: `Lost` (a checkpoint was refused), `Cancelled`, `Released` (this worker has no such
         handler, closes, or has no thread or child process for it), or `Deferred` (the step's circuit breaker is open).
         """
@@ -201,12 +201,12 @@ class AttemptRunner:
     def _end(self, attempt: Attempt, ending: Ending | None, started: float) -> AttemptEnd:
         milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Success):
-            if ending.large:
-                log.warning("step_result_large", step_uuid=attempt.claim.step_uuid, characters=len(ending.text))
+            if ending.encoded.large:
+                log.warning("step_result_large", step_uuid=attempt.claim.step_uuid, characters=len(ending.encoded.text))
             outcome = Outcome(attempt.claim, milliseconds, ending.result, ending.metadata)
-            return Finished(outcome, ending.text)
+            return Result(outcome, attempt.plan, ending.encoded)
         if isinstance(ending, Failure):
-            return Finished(Outcome(attempt.claim, milliseconds, failure=ending))
+            return Result(Outcome(attempt.claim, milliseconds, failure=ending), attempt.plan)
         return Lost(attempt.claim, "its checkpoint was refused")
 
     async def _until_idle(self, limit: float) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.execution import Claim, Failure
 from tasker.contracts.plan import Plan, StepPlan
-from tasker.lifecycle.storable import MAX_BYTES
+from tasker.lifecycle.storable import MAX_BYTES, Encoded
+from tasker.services.engine.exchange import Result
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.cancel import CancelFlag
@@ -50,24 +51,13 @@ class Success:
     """A handler's result, checked, and encoded once."""
 
     result: Any
-    text: str
-    """The JSON of `result`, ready to store."""
-    large: bool = False
-    """True when its size is worth a warning."""
+    encoded: Encoded
+    """`result`, ready to store."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 Ending: TypeAlias = Success | Failure | Checkpoint
 """What one call of a handler came to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The attempt came to an outcome, which must be reported (B-106)."""
-
-    outcome: Outcome
-    result_text: str | None = None
-    """The JSON of `outcome.result`; None for a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +99,4 @@ class Deferred(Unreported):
     delay_ms: int = 0
 
 
-AttemptEnd: TypeAlias = Finished | Unreported
+AttemptEnd: TypeAlias = Result | Unreported

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import Statements
@@ -20,9 +20,13 @@ from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 from tasker.messaging.hints import PoisonMessage, StepHint
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
+from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
+from tasker.services.engine.encoding import to_json
+from tasker.services.engine.exchange import AdvanceResult
 
 Answer = dict[str, Any]
-Args = dict[str, Any]
+Args = Mapping[str, Any]
+Answered = TypeVar("Answered", bound=AdvanceResult)
 UNKNOWN_STEP = "unknown step"
 LOOKS = 3
 """How often a queue has to look too shallow before hints are taken for lost."""
@@ -70,30 +74,38 @@ class Engine:
         """True when hints are sent in the engine's own transactions."""
         return self._joined is not None
 
-    async def call(self, function: str, args: Args | str) -> Answer:
-        """Call `tasker.FUNCTION_v1` and send the hints that it answers. `args` may be JSON text."""
-        args = self._with_rules(args)
+    async def move(self, function: str, args: Args, answer: type[Answered]) -> Answered:
+        """Call a function that moves steps; what it answered, as `answer` says it."""
+        return answer.parse(await self.call(function, args))
+
+    async def call(self, function: str, args: Args) -> Answer:
+        """Call `tasker.FUNCTION_v1` and send the hints that it answers."""
+        text = to_json(self._with_rules(args))
         if self._joined:
-            return await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", args)
-        answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", args)
+            return await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", text)
+        answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", text)
         if hints := answer.pop("send", None):
             answer["sent"] = await self._send_committed(hints)
         return answer
 
-    async def submit(self, args: str) -> Answer:
+    async def submit(self, args: Args) -> SubmitAnswer:
         """Call `tasker.submit_v1` in a transaction of its own, and wake who sleeps behind its commit (rule 7).
 
         Where hints are sent in the transaction that takes no further round trip. Raises as `call`; a statement that ran
         for too long may have been committed, like one whose connection was lost.
         """
         if self._joined:
-            statement = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)"
-            ((answer,),) = await self.connection.execute(statement, (self._joined.call, args))
-            return dict(answer)
-        answer = await self.call("submit", args)
-        if answer.get("sent") and not self.messaging.capabilities.push:
-            await self.connection.execute("select tasker.wake_v1(%s)", (sorted(answer["sent"]),))
+            return SubmitAnswer.parse(await self.submit_and_wake(self._joined.call, args))
+        answer = await self.move("submit", args, SubmitAnswer)
+        if answer.sent and not self.messaging.capabilities.push:
+            await self.connection.execute("select tasker.wake_v1(%s)", (sorted(answer.sent),))
         return answer
+
+    async def submit_and_wake(self, joined: str, args: Args) -> Answer:
+        """Submit and wake in one statement; `joined` is the backend's function that sends in the transaction."""
+        statement = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)"
+        ((answer,),) = await self.connection.execute(statement, (joined, to_json(args)))
+        return dict(answer)
 
     async def _send_committed(self, hints: Sequence[dict[str, Any]]) -> dict[str, int]:
         """Send the hints of a committed change. A failure must not hide that it is committed: the sweep sends again."""
@@ -103,28 +115,30 @@ class Engine:
             _log.log(level_of(error), "hints_not_sent count=%s reason=%s", len(hints), error)
             return {}
 
-    def _with_rules(self, args: Args | str) -> Args | str:
+    def _with_rules(self, args: Args) -> Args:
         """The arguments with what the SQL functions must know of the rules beyond their defaults."""
         if self.rules.on_blocked == DEFAULT_RULES.on_blocked:
             return args
-        if isinstance(args, str):
-            return f'{args.rstrip()[:-1]},"on_blocked":"{self.rules.on_blocked}"}}'
         return {**args, "on_blocked": self.rules.on_blocked}
 
     async def read(self, function: str, args: Args) -> Answer:
         """Call a function that changes nothing and sends nothing."""
-        return await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", args)
+        return await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", to_json(args))
 
-    async def claim(self, args: Args) -> Answer:
-        """Take up to `slots` hints of `namespaces` and claim their steps (`popped`: how many hints were taken)."""
+    async def claim(self, args: Args) -> ClaimAnswer:
+        """Take up to `slots` hints of `namespaces` and claim their steps."""
         if self._joined:
-            answer = await self.connection.call(f"{self._joined.claim}(%s::jsonb)", args)
-            for step in unknown_steps(answer):  # the database has set them aside
+            answer = ClaimAnswer.parse(await self.pop_and_claim(self._joined.claim, args))
+            for step in answer.unknown:  # the database has set them aside
                 log_unknown(f"worker queues of {', '.join(args['namespaces'])}", step)
             return answer
         answer = await self.claim_received(args, await self.receive(args["namespaces"], args["slots"]))
-        await self.messaging.ack_messages(answer.pop("taken"))
+        await self.messaging.ack_messages(answer.taken)
         return answer
+
+    async def pop_and_claim(self, joined: str, args: Args) -> Answer:
+        """Take hints and claim in one transaction; `joined` is the backend's function for that."""
+        return await self.connection.call(f"{joined}(%s::jsonb)", to_json(args))
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
         """Those of the steps that have no message. Where messages cannot be searched: as many as are too few."""
@@ -169,7 +183,7 @@ class Engine:
                 received += await self.messaging.receive_step_messages(namespace, room, self.rules.hidden_seconds)
         return received
 
-    async def claim_received(self, args: Args, received: Sequence[QueuedMessage]) -> Answer:
+    async def claim_received(self, args: Args, received: Sequence[QueuedMessage]) -> ClaimAnswer:
         """Claim for as many messages as there are slots, give the others back, answer like `claim`, with `taken`.
 
         Those taken are to be acknowledged now: after the claim's commit, so that a crash in between makes them visible
@@ -179,17 +193,17 @@ class Engine:
         await self.give_back(received[args["slots"] :])
         try:
             steps = [await self._step_of(message) for message in taken]
-            answer = await self.call("claim", {**args, "steps": [step for step in steps if step]})
+            answer = await self.move("claim", {**args, "steps": [step for step in steps if step]}, ClaimAnswer)
         except DatabaseError:
             await self.give_back(taken)
             raise
-        unknown = unknown_steps(answer)
+        unknown = answer.unknown
         kept = [
             message
             for message, step in zip(taken, steps, strict=True)
             if step not in unknown or await self._aside_as_unknown(message, step)
         ]
-        return {**answer, "popped": len(taken), "taken": kept}
+        return replace(answer, popped=len(taken), taken=kept)
 
     async def _aside_as_unknown(self, message: QueuedMessage, step: str) -> bool:
         """Set aside a hint to a step that is not in this database. The claim is committed and must not fail any more:
@@ -227,11 +241,6 @@ class Engine:
                 reason.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0"),
             ),
         )
-
-
-def unknown_steps(answer: Answer) -> set[str]:
-    """The steps of a call that this database has never had."""
-    return {step for step, verdict in (answer.get("verdicts") or {}).items() if verdict == "unknown"}
 
 
 def log_unknown(source: str, step: str) -> None:

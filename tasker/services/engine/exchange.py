@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from tasker.contracts.execution import Outcome, Verdict
+from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
-from tasker.services.engine.calls import Answer
+from tasker.services.engine.claims import Answer, ClaimRow, Inputs
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An outcome with the plan it belongs to and its result's JSON (None for a failure)."""
+    """An outcome that must be reported (B-106), with its plan and its result as it is stored (None for a failure)."""
 
     outcome: Outcome
     plan: Plan
-    text: str | None = None
+    encoded: JsonText | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The JSON of the result; None for a failure."""
+        return None if self.encoded is None else self.encoded.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,41 +38,88 @@ class Caller:
     timeout_ms: int = 30_000
     grace_ms: int = 10_000
 
-    def fields(self, slots: int | None = None) -> str:
-        """The caller as the beginning of a JSON object, without its closing brace."""
-        unserved = ",".join(f'"{key}"' for key in self.unserved)
-        ids = ",".join(map(str, self.namespace_ids))
-        free = max(0, self.slots if slots is None else slots)
-        return (
-            f'{{"worker":"{self.worker}","slots":{free},"namespace_ids":[{ids}],"unserved":[{unserved}],'
-            f'"window":{self.window},"timeout_ms":{self.timeout_ms},"grace_ms":{self.grace_ms}'
+    def args(self, slots: int | None = None) -> dict[str, Any]:
+        """The caller's part of the arguments of an engine's function; `slots` in place of its own."""
+        return {
+            "worker": self.worker,
+            "slots": max(0, self.slots if slots is None else slots),
+            "namespace_ids": self.namespace_ids,
+            "unserved": self.unserved,
+            "window": self.window,
+            "timeout_ms": self.timeout_ms,
+            "grace_ms": self.grace_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceResult:
+    """What a write came to: claims handed over, tasks that ended, hints sent, a verdict on what was not accepted."""
+
+    claims: Sequence[ClaimRow] = ()
+    finished: Mapping[str, str] = field(default_factory=dict)
+    """The final states of the tasks that ended."""
+    sent: Mapping[str, int] = field(default_factory=dict)
+    """How many hints, by namespace."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """By step; one that is not here was accepted."""
+    inputs: Inputs | None = None
+    """What the handlers of the claims read, where the answer holds it."""
+    again: Sequence[Result] = ()
+    """Results to bring again."""
+    complete: Sequence[Result] = ()
+    """Results that this write made those of their steps for good: a complete step never changes again (rule 2)."""
+    retry_in_ms: int | None = None
+    """The shortest delay of a retry that this write arranged."""
+
+    @classmethod
+    def parse(cls, answer: Answer) -> Self:
+        """What a function of the engine answered."""
+        return cls(
+            [ClaimRow.parse(row) for row in answer.get("claims") or ()],
+            answer.get("finished") or {},
+            answer.get("sent") or {},
+            {step: Verdict(verdict) for step, verdict in (answer.get("verdicts") or {}).items()},
+            Inputs.parse(answer) if "tasks" in answer else None,
+            **cls.more(answer),
+        )
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        """The fields that the answer of this function has beyond those of all."""
+        return {}
+
+    @property
+    def refused(self) -> dict[str, Verdict]:
+        """The steps whose changes will never be accepted."""
+        return {step: verdict for step, verdict in self.verdicts.items() if verdict.refuses}
+
+    def comes_again(self, step_uuid: str) -> bool:
+        """The step's change may be accepted another time."""
+        verdict = self.verdicts.get(step_uuid)
+        return verdict is not None and verdict.comes_again
+
+    @staticmethod
+    def merged(results: Sequence[AdvanceResult]) -> AdvanceResult:
+        """What several writes came to together. Of what they say about one step or task the last counts."""
+        if len(results) == 1:
+            return results[0]
+        sent: dict[str, int] = {}
+        for namespace, count in [item for each in results for item in each.sent.items()]:
+            sent[namespace] = sent.get(namespace, 0) + count
+        return AdvanceResult(
+            claims=[claim for each in results for claim in each.claims],
+            finished={task: state for each in results for task, state in each.finished.items()},
+            sent=sent,
+            verdicts={step: verdict for each in results for step, verdict in each.verdicts.items()},
+            again=[result for each in results for result in each.again],
+            complete=[result for each in results for result in each.complete],
+            retry_in_ms=soonest(each.retry_in_ms for each in results),
         )
 
 
-@dataclass(slots=True)
-class AdvanceResult:
-    """What a write answered: claims handed over, tasks that ended, results to bring again, refusals by step."""
-
-    claims: list[dict[str, Any]] = field(default_factory=list)
-    finished: dict[str, str] = field(default_factory=dict)
-    again: list[Result] = field(default_factory=list)
-    refused: dict[str, Verdict] = field(default_factory=dict)
-    sent: dict[str, int] = field(default_factory=dict)
-    retry_in_ms: int | None = None
-    """The shortest delay of a retry that this write arranged."""
-    complete: list[Result] = field(default_factory=list)
-    """Results that this write made those of their steps for good: a complete step never changes again (rule 2)."""
-
-    def add(self, answer: Answer) -> None:
-        """Take in one answer of the engine."""
-        self.claims += answer.get("claims") or ()
-        self.finished.update(answer.get("finished") or {})
-        for namespace, count in (answer.get("sent") or {}).items():
-            self.sent[namespace] = self.sent.get(namespace, 0) + count
-
-    def join(self, more: AdvanceResult) -> None:
-        """Take in claims, ended tasks and sent hints of another write."""
-        self.add({"claims": more.claims, "finished": more.finished, "sent": more.sent})
+def soonest(delays: Iterable[int | None]) -> int | None:
+    """The shortest of the delays that there are."""
+    return min((delay for delay in delays if delay is not None), default=None)
 
 
 class ResultSink(Protocol):

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tasker.contracts.content import with_defaults
+from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan, RetryPolicy
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, UsageError
+from tasker.services.engine.encoding import to_json
 
 CACHED_PLANS = 256
 _log = logging.getLogger("tasker.templates")
@@ -40,10 +42,10 @@ def stored_plan(data: Mapping[str, Any]) -> Plan:
         ) from error
 
 
-def registration(plan: Plan, *, force: bool, adopt: bool) -> str:
-    """The arguments of `tasker.register_template_v1` as JSON text."""
-    flags = f'"force": {str(force).lower()}, "adopt": {str(adopt).lower()}'
-    return f'{{"hash": "{plan.hash}", "content": "{plan.id.hash}", "plan": {plan.to_json()}, {flags}}}'
+def registration(plan: Plan, *, force: bool, adopt: bool) -> dict[str, Any]:
+    """The arguments of `tasker.register_template_v1`."""
+    text = JsonText(plan.to_json())
+    return {"hash": plan.hash, "content": plan.id.hash, "plan": text, "force": force, "adopt": adopt}
 
 
 class PlanStore:
@@ -76,7 +78,7 @@ class PlanStore:
     async def _register(self, plan: Plan, force: bool, adopt: bool = False) -> Registered:
         if (known := self._ids.get(plan.hash)) is not None:
             return Registered(known, plan)
-        text = registration(plan, force=force, adopt=adopt)
+        text = to_json(registration(plan, force=force, adopt=adopt))
         answer = await self._connection.call("tasker.register_template_v1(%s::jsonb)", text)
         if answer.get("refused"):
             raise TemplateError(

@@ -155,7 +155,7 @@ async def test_a_stop_waits_for_the_answer_of_a_claim_that_is_under_way(database
 
         async def slow_claim(args: Any) -> Any:
             answer = await original(args)
-            if answer.get("claims"):
+            if answer.claims:
                 claimed.set()
                 await may_answer.wait()
             return answer

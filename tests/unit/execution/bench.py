@@ -10,9 +10,10 @@ from typing import Any
 
 from tasker.contracts.execution import Claim, Failure
 from tasker.contracts.plan import HandlerRef, Plan, StepPlan, StepType
-from tasker.execution.attempt import Attempt, AttemptEnd, AttemptRunner, CancelFlag, Checkpoint, Finished
+from tasker.execution.attempt import Attempt, AttemptEnd, AttemptRunner, CancelFlag, Checkpoint
 from tasker.handler import HandlerRegistry
 from tasker.resilience.registry import Breakers
+from tasker.services.engine.exchange import Result
 
 PATIENCE = 30.0
 """Seconds after which a test that hangs is given up."""
@@ -114,9 +115,9 @@ async def _begun() -> bool:
 
 def failure_of(end: AttemptEnd) -> Failure:
     """The failure of a finished attempt, which must have one."""
-    assert isinstance(end, Finished), end
+    assert isinstance(end, Result), end
     assert end.outcome.failure is not None, end
-    assert end.result_text is None
+    assert end.text is None
     return end.outcome.failure
 
 

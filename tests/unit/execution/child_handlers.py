@@ -16,6 +16,7 @@ from pathlib import Path
 from tasker.errors import PermanentError
 from tasker.execution.attempt.modes.wire import answer, frame
 from tasker.execution.attempt.values import Success
+from tasker.lifecycle.storable import encode
 from tasker.step_handler import StepHandler, checkpoint_yield, step_handler
 from tasker.types import StepContext, StepHandlerResult
 
@@ -166,7 +167,7 @@ class Writes(StepHandler):
 
     def call(self, context: StepContext) -> StepHandlerResult:
         text = context.step_inputs.get("text")
-        ending = Success({}, '{"by": "a stranger"}')
+        ending = Success({}, encode({"by": "a stranger"}))
         written = text.encode() if text else frame(answer(["another step", 1, 1], ending))
         for descriptor in range(3, 64):
             with contextlib.suppress(OSError):

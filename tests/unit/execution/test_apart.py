@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Finished
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution import child_handlers
@@ -18,7 +18,7 @@ from tests.unit.execution.bench import Bench, failure_of, make_bench
 async def process_of(bench: Bench, handler: Any, **options: Any) -> int:
     """The process in which the handler of a step ran that has lost two workers."""
     end = await bench.run(handler, apart=True, **options)
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.succeeded, end.outcome.failure
     pid: int = end.outcome.result["pid"]
     return pid

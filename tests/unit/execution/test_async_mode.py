@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Cancelled, Finished, Lost
+from tasker.execution.attempt import Cancelled, Lost
 from tasker.execution.attempt.modes import on_loop as async_mode
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import Bench, failure_of
@@ -39,9 +40,9 @@ async def test_a_result_comes_with_its_json_and_the_duration_by_the_clock(bench:
 
     end = await bench.run(Handler)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.result == {"total": 5, "n": 1}
-    assert end.result_text == '{"total":5,"n":1}'
+    assert end.text == '{"total":5,"n":1}'
     assert end.outcome.metadata == {"source": "test"}
     assert end.outcome.duration_ms == 250
 

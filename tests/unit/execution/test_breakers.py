@@ -9,8 +9,9 @@ import pytest
 
 from tasker.contracts.plan import StepBreaker
 from tasker.errors import PermanentError, RetryableError
-from tasker.execution.attempt import Attempt, AttemptEnd, Finished
+from tasker.execution.attempt import Attempt, AttemptEnd
 from tasker.execution.attempt.values import Deferred
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import Bench
@@ -61,7 +62,7 @@ async def test_after_the_timeout_a_trial_runs_and_closes_it(bench: Bench) -> Non
 
     ends = await run(bench, handler, 3)
 
-    assert all(isinstance(end, Finished) for end in ends)
+    assert all(isinstance(end, Result) for end in ends)
     assert bench.breakers.health().status == "healthy"
     assert "shop/orders/charge: closed (5 calls" in bench.breakers.health().message
 
@@ -70,14 +71,14 @@ async def test_a_permanent_failure_says_nothing_about_what_is_behind_the_handler
     handler = Remote()
     handler.error = PermanentError("the card was refused")
 
-    assert all(isinstance(end, Finished) for end in await run(bench, handler, 10))
+    assert all(isinstance(end, Result) for end in await run(bench, handler, 10))
 
 
 async def test_a_step_without_a_breaker_is_never_put_off(bench: Bench) -> None:
     handler = Remote()
     handler.error = RetryableError("no answer")
 
-    assert all(isinstance(end, Finished) for end in await run(bench, handler, 10, policy=None))
+    assert all(isinstance(end, Result) for end in await run(bench, handler, 10, policy=None))
     assert "none in use" in bench.breakers.health().message
 
 
@@ -93,8 +94,8 @@ async def test_steps_that_name_the_same_breaker_share_it_as_long_as_their_settin
 
     assert isinstance(other, Deferred)
     assert other.reason == "the circuit breaker of stripe is open"
-    assert isinstance(alone, Finished)
-    assert isinstance(different, Finished)
+    assert isinstance(alone, Result)
+    assert isinstance(different, Result)
 
 
 async def test_an_attempt_that_began_before_the_breaker_opened_is_no_trial(bench: Bench) -> None:
@@ -135,4 +136,4 @@ async def test_a_trial_that_came_to_nothing_leaves_its_place_to_the_next(
             await run(bench, handler)
 
     (end,) = await run(bench, handler)
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Cancelled, Checkpoint, Finished, Lost, Released
+from tasker.execution.attempt import Cancelled, Checkpoint, Lost, Released
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler, checkpoint_yield
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import Bench, Saver
@@ -44,7 +45,7 @@ async def test_the_handler_goes_on_from_each_checkpoint_without_using_an_attempt
 
     end = await bench.run(handler, save=save)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.result == {"done": list(range(10)), "retry_count": 0}
     assert [(saved.cursor, saved.items_processed) for saved in save.saved] == [(4, 4), (8, 8)]
 
@@ -215,5 +216,5 @@ async def test_a_step_may_come_to_an_old_position_again_as_long_as_it_goes_on(be
 
     end = await bench.run(Handler, save=save)
 
-    assert isinstance(end, Finished)
-    assert end.result_text == '{"done":200}'
+    assert isinstance(end, Result)
+    assert end.text == '{"done":200}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +20,13 @@ from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import AdvanceResult
 from tasker.services.engine.polling import Poll, Poller
 from tasker_memory.backend import MemoryBackend
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
 NOTHING: Any = None
+ROW = {"step": "s", "task": "t", "name": "s", "template": 1, "ordinal": 0, "token": 1, "attempt": 1}
 
 
 class Announced:
@@ -96,8 +98,8 @@ class Bench:
             engine, self.worker, ["space"], Poller(Announced(), luck), luck, NOTHING, on_lost=self._on_lost
         )
 
-    async def _accept(self, answer: Any, claims: Sequence[Any] | None = None) -> None:
-        self.accepted += len(answer["claims"])
+    async def _accept(self, answer: AdvanceResult) -> None:
+        self.accepted += len(answer.claims)
         if self.fills:
             self.worker.slots.running = self.worker.slots.concurrency
 
@@ -128,7 +130,7 @@ async def test_messages_whose_steps_were_claimed_are_acknowledged() -> None:
     bench = Bench(joined=False)
     for _ in range(3):
         await hint(bench)
-    bench.database.answers = [{"claims": [{}, {}, {}], "popped": 3}]
+    bench.database.answers = [{"claims": [ROW, ROW, ROW], "popped": 3}]
     with running(bench):
         await bench.asleep()
 
@@ -150,7 +152,7 @@ async def test_a_worker_that_found_work_is_not_taken_for_asleep() -> None:
     bench = Bench(joined=True)
     with running(bench):
         await bench.asleep()
-        bench.database.answers = [{"claims": [{}], "popped": 1}]
+        bench.database.answers = [{"claims": [ROW], "popped": 1}]
         bench.fills = True
         bench.claimer.wake()
         async with asyncio.timeout(PATIENCE):
@@ -168,7 +170,7 @@ async def test_a_worker_that_was_woken_for_a_moment_stays_marked_so_that_the_nex
     with running(bench):
         await bench.asleep()
         for found in (1, 2, 3):
-            bench.database.answers = [{"claims": [{}], "popped": 1}]
+            bench.database.answers = [{"claims": [ROW], "popped": 1}]
             looks = len(bench.database.slots)
             bench.claimer.wake()
             async with asyncio.timeout(PATIENCE):
@@ -182,7 +184,7 @@ async def test_a_worker_that_can_take_nothing_more_is_woken_no_more() -> None:
     bench = Bench(joined=True, drowse_ms=FOR_EVER_MS)
     with running(bench):
         await bench.asleep()
-        bench.database.answers = [{"claims": [{}], "popped": 1}]
+        bench.database.answers = [{"claims": [ROW], "popped": 1}]
         bench.fills = True
         bench.claimer.wake()
         async with asyncio.timeout(PATIENCE):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from tasker.execution.attempt import Finished, Released
+from tasker.execution.attempt import Released
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench
@@ -30,7 +31,7 @@ async def test_what_finishes_within_the_grace_is_reported(bench: Bench) -> None:
 
     handler.let_go.set()
 
-    assert isinstance(await running, Finished)
+    assert isinstance(await running, Result)
     await closing
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable
 from tasker.execution import completion_buffer
@@ -214,7 +215,7 @@ async def test_results_of_many_megabytes_go_in_several_writes(
     monkeypatch.setattr(completion_buffer, "BATCH_BYTES", 100)
     for number, size in enumerate((60, 40, 1, 500, 30)):
         outcome: Any = SimpleNamespace(claim=SimpleNamespace(step_uuid=str(number)))
-        rig.buffer.add(Result(outcome, outcome, "x" * size))
+        rig.buffer.add(Result(outcome, outcome, JsonText("x" * size)))
     await asyncio.wait_for(rig.buffer.flushed(), PATIENCE)
     assert rig.store.stored == ["0", "1", "2", "3", "4"]
     assert rig.store.writes == [2, 1, 1, 1]

@@ -23,6 +23,7 @@ from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
+from tasker.services.engine.claims import ClaimRow, Inputs, TaskRow
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tests.unit.execution.bench import PATIENCE
 
@@ -96,8 +97,8 @@ class Rig:
             raise error
         self.released += [each.claim.step_uuid for each in given_back]
 
-    async def _accept(self, answer: object, claims: Sequence[Any] | None = None) -> None:
-        self.worker.slots.finish(len(claims or ()))  # what was handed over has run and ended
+    async def _accept(self, answer: AdvanceResult) -> None:
+        self.worker.slots.finish(len(answer.claims))  # what was handed over has run and ended
 
     def result(self, step: str) -> Result:
         return Result(SimpleNamespace(claim=claim(step)), NOTHING)  # type: ignore[arg-type]
@@ -166,7 +167,7 @@ async def test_a_claim_is_kept_until_its_result_is_stored(rig: Rig) -> None:
 
 async def test_slots_that_the_first_write_has_filled_are_not_offered_again(rig: Rig) -> None:
     await put_off(rig, "busy", then=["new"])
-    rig.answers["busy",].append(AdvanceResult(claims=[{}, {}, {}]))
+    rig.answers["busy",].append(AdvanceResult([ClaimRow("s", "t", "s", template=1, ordinal=0, token=1, attempt=1)] * 3))
     await rig.done()
 
     assert [slots for _, _, slots in rig.writes] == [10, 10, 7]
@@ -184,8 +185,7 @@ async def test_the_soonest_retry_of_both_writes_is_told(rig: Rig, first: int | N
 
 
 async def test_inputs_of_tasks_that_have_ended_are_forgotten(rig: Rig) -> None:
-    task = {"template": 1, "namespace": 1, "context": {}, "correlation": "c", "priority": 0}
-    rig.worker.inputs.learn({TASK: task, "open": task}, {})
+    rig.worker.inputs.learn(Inputs(dict.fromkeys((TASK, "open"), TaskRow({}, "c", 0)), {}))
     rig.answers["last",] = [AdvanceResult(finished={TASK: "complete"})]
     rig.end("last")
     await rig.done()

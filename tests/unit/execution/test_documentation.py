@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tasker.execution.attempt
-from tasker.execution.attempt import Finished
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.template import compile_text
 from tasker.types import StepContext, StepHandlerResult
@@ -41,7 +41,7 @@ async def test_the_template_asks_for_what_the_text_says() -> None:
 async def test_the_handler_finishes_when_nobody_stops_it(bench: Bench) -> None:
     end = await bench.run(handler_on_the_page())
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.result == {"total": sum(range(1000))}
 
 

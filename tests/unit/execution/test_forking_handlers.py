@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Finished
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.support.waiting import until
@@ -24,7 +24,7 @@ async def in_child(bench: Bench, handler: Any, save: Saver | None = None, **inpu
     """The result of the handler in a child process."""
     attempt = bench.attempt(handler, callable=handler.__name__, execution="process", inputs=inputs, save=save)
     end = await bench.end(attempt)
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.succeeded, end.outcome.failure
     return end.outcome.result
 
@@ -110,7 +110,7 @@ class ForksOnTheLoop(StepHandler):
 async def test_a_copy_of_a_worker_made_in_a_thread_ends_when_its_handler_comes_back(bench: Bench) -> None:
     end = await bench.run(ForksInThread)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.result == {"by": "the original", "status": 1}
 
 
@@ -121,7 +121,7 @@ async def test_a_copy_of_a_worker_made_on_the_loop_never_runs_the_loop(bench: Be
     end = await bench.run(ForksOnTheLoop, inputs={"awaits": awaits, "says": says})
     await asyncio.sleep(0)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.result == {"by": "the original", "status": 1}
     assert os.read(hears, 100) == b"tick", "what waited on the loop ran once, in the original"
     os.close(hears)

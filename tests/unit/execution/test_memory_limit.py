@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tasker.execution.attempt import AttemptEnd, Finished
+from tasker.execution.attempt import AttemptEnd
 from tasker.execution.attempt.modes.memory import resident_mb
+from tasker.services.engine.exchange import Result
 from tests.unit.execution import child_handlers
 from tests.unit.execution.bench import Bench, failure_of
 
@@ -30,15 +31,15 @@ async def test_a_handler_that_holds_more_than_its_limit_is_ended_and_told_limit_
 async def test_a_handler_within_its_limit_or_without_one_is_left_alone(bench: Bench) -> None:
     for limit in (500, None):
         end = await holds(bench, limit, mb=50)
-        assert isinstance(end, Finished)
+        assert isinstance(end, Result)
         assert end.outcome.succeeded, end.outcome.failure
 
 
 async def test_memory_that_a_child_kept_from_an_earlier_step_counts_against_no_other(bench: Bench) -> None:
     first, second = await holds(bench, None, mb=1), await holds(bench, 64, mb=1)
 
-    assert isinstance(first, Finished)
-    assert isinstance(second, Finished)
+    assert isinstance(first, Result)
+    assert isinstance(second, Result)
     assert second.outcome.succeeded, second.outcome.failure
     assert second.outcome.result["pid"] != first.outcome.result["pid"], "Python alone is more than half of 64 MB"
 

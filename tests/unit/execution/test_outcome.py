@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tasker.errors import PermanentError, RateLimitError
-from tasker.execution.attempt import Finished, Released
+from tasker.execution.attempt import Released
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler, step_handler
 from tasker.types import StepContext, StepHandlerCallResult, StepHandlerResult
 from tests.unit.execution.bench import Bench
@@ -129,14 +130,14 @@ async def test_a_result_against_result_schema_is_a_permanent_failure_with_the_pa
 async def test_a_result_that_fits_result_schema_is_a_result(bench: Bench) -> None:
     end = await bench.run(returning(StepHandlerResult.success({"total": 5})), result_schema=SCHEMA)
 
-    assert isinstance(end, Finished)
-    assert end.result_text == '{"total":5}'
+    assert isinstance(end, Result)
+    assert end.text == '{"total":5}'
 
 
 async def test_a_large_result_is_warned_about(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     end = await bench.run(returning(StepHandlerResult.success({"data": "x" * 300_000})))
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.succeeded
     assert "step_result_large step_uuid=01900000-0000-7000-8000-000000000001" in caplog.text
 
@@ -178,7 +179,7 @@ async def test_a_functional_handler_returns_plain_values(bench: Bench) -> None:
 
     end = await bench.run(double)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.result == {"total": 10}
 
 

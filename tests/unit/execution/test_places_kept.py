@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Finished, Released, Waits
+from tasker.execution.attempt import Released, Waits
 from tasker.execution.attempt.modes.child_process import ChildProcess
 from tasker.execution.attempt.placing import Places
 from tasker.execution.attempt.slots import Slots
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution import child_handlers
@@ -97,7 +98,7 @@ async def test_a_system_that_gives_no_thread_now_gives_one_later(bench: Bench, m
         with pytest.raises(RuntimeError, match="no more threads"):
             await bench.run(Quick)
 
-    assert isinstance(await bench.run(Quick), Finished)
+    assert isinstance(await bench.run(Quick), Result)
 
 
 async def test_a_thread_that_was_replaced_ends_when_its_handler_comes_back(bench: Bench) -> None:
@@ -116,7 +117,7 @@ async def test_a_thread_that_was_replaced_ends_when_its_handler_comes_back(bench
     async with asyncio.timeout(PATIENCE):
         while len(threads()) > len(first):
             await asyncio.sleep(0.001)
-    assert isinstance(await bench.run(Quick), Finished)
+    assert isinstance(await bench.run(Quick), Result)
 
 
 def threads() -> set[str]:
@@ -146,18 +147,18 @@ async def test_a_child_process_that_cannot_be_started_costs_no_place(
         with pytest.raises(OSError, match="temporarily"):
             await bench.run(child_handlers.ShowsItself, execution="process")
 
-    assert isinstance(await bench.run(child_handlers.ShowsItself, execution="process"), Finished)
+    assert isinstance(await bench.run(child_handlers.ShowsItself, execution="process"), Result)
 
 
 async def test_a_child_that_died_while_it_was_idle_is_not_asked_again(bench: Bench) -> None:
     first = await bench.run(child_handlers.ShowsItself, execution="process")
-    assert isinstance(first, Finished)
+    assert isinstance(first, Result)
     pid = first.outcome.result["pid"]
     child = bench.runner._processes._idle[0]
     os.kill(pid, signal.SIGKILL)
     await asyncio.wait_for(asyncio.shield(child.exited), PATIENCE)
     second = await bench.run(child_handlers.ShowsItself, execution="process")
 
-    assert isinstance(second, Finished)
+    assert isinstance(second, Result)
     assert second.outcome.succeeded
     assert second.outcome.result["pid"] != pid

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.attempt import Attempt, Finished, Lost, Released, Unplaced, Waits
+from tasker.execution.attempt import Attempt, Lost, Released, Unplaced, Waits
 from tasker.execution.attempt.placing import LONGEST_WAIT_SECONDS
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution import child_handlers
@@ -77,7 +78,7 @@ async def test_a_step_that_waits_longer_than_its_time_and_half_of_the_grace_goes
     assert end.reason == "no thread of the worker was free for it in time"
     assert (engine.asked, bench.runner.waiting, bench.runner.crowded) == (0, 0, True)
     blocks.let_go.set()
-    assert isinstance(await first, Finished)
+    assert isinstance(await first, Result)
     assert not bench.runner.crowded
 
 
@@ -86,7 +87,7 @@ async def test_a_step_whose_wait_took_much_of_its_grace_has_its_time_counted_ane
     _, _, second = await behind(bench, blocks, begin=engine)
     blocks.let_go.set()
 
-    assert isinstance(await second, Finished)
+    assert isinstance(await second, Result)
     assert engine.asked == 1
 
 
@@ -95,7 +96,7 @@ async def test_a_short_wait_costs_no_write(blocks: Blocks) -> None:
     _, _, second = await behind(bench, blocks, begin=engine)
     blocks.let_go.set()
 
-    assert isinstance(await second, Finished)
+    assert isinstance(await second, Result)
     assert engine.asked == 0
 
 
@@ -116,7 +117,7 @@ async def test_a_handler_is_not_called_unless_the_engine_knows_that_it_begins(
     ended = await second
     assert type(ended) is end
     assert ended.reason == reason
-    assert isinstance(await bench.run(Quick, callable="again"), Finished), "its place is free again"
+    assert isinstance(await bench.run(Quick, callable="again"), Result), "its place is free again"
 
 
 async def test_an_attempt_that_is_cancelled_while_the_engine_is_told_gives_its_place_back(blocks: Blocks) -> None:

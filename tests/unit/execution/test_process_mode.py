@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Attempt, Cancelled, Finished, Released
+from tasker.execution.attempt import Attempt, Cancelled, Released
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution import child_handlers
@@ -23,7 +24,7 @@ def attempt(bench: Bench, handler: Any, **options: Any) -> Attempt:
 
 async def result(bench: Bench, handler: Any, **options: Any) -> Any:
     end = await bench.end(attempt(bench, handler, **options))
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.succeeded, end.outcome.failure
     return end.outcome.result
 
@@ -47,13 +48,13 @@ def gone(pid: int) -> bool:
 async def test_a_handler_runs_in_a_child_with_its_whole_context(bench: Bench) -> None:
     end = await bench.end(attempt(bench, child_handlers.ShowsItself, inputs={"cursor": 9}))
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     shown = end.outcome.result
     assert shown.pop("pid") != os.getpid()
     assert shown == {"amount": 5, "above": {"n": 1}}
     assert end.outcome.metadata == {"inputs": {"cursor": 9}}
-    assert end.result_text is not None
-    assert end.result_text.endswith('"amount":5,"above":{"n":1}}')
+    assert end.text is not None
+    assert end.text.endswith('"amount":5,"above":{"n":1}}')
 
 
 async def test_a_child_is_used_again(bench: Bench) -> None:
@@ -107,7 +108,7 @@ async def test_a_yield_is_saved_by_the_parent_and_goes_on_in_the_child(bench: Be
 
     end = await bench.end(attempt(bench, child_handlers.Counts, save=save))
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.result["done"] == 3
     assert end.outcome.result["accumulated"]["pid"] != os.getpid()
     assert [saved.cursor for saved in save.saved] == [1, 2, 3]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,6 +14,8 @@ from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.lifecycle.pressure import BufferLimits
+from tasker.services.engine.claims import ClaimRow, Inputs
+from tasker.services.engine.exchange import AdvanceResult
 
 NOTHING: Any = None
 
@@ -44,16 +45,16 @@ def worker(error: Exception, given_back: list[GivenBack]) -> Worker:
     )
 
 
-def claims(count: int) -> list[Mapping[str, Any]]:
-    fields = {"name": "s", "template": 7, "ordinal": 3, "token": 1, "attempt": 1}
-    return [{**fields, "step": f"step {n}", "task": f"task {n}"} for n in range(count)]
+def claims(count: int) -> AdvanceResult:
+    rows = [ClaimRow(f"step {n}", f"task {n}", "s", template=7, ordinal=3, token=1, attempt=1) for n in range(count)]
+    return AdvanceResult(rows, inputs=Inputs({}, {}))
 
 
 async def test_slots_of_claims_that_could_not_be_started_are_free_again() -> None:
     idle = worker(DatabaseUnavailable("gone"), [])
 
-    async def answer(_: int) -> dict[str, Any]:
-        return {"claims": claims(3), "tasks": {}}
+    async def answer(_: int) -> AdvanceResult:
+        return claims(3)
 
     with pytest.raises(DatabaseUnavailable):
         await idle.offer(answer)
@@ -64,8 +65,8 @@ async def test_steps_of_a_newer_version_are_given_back_and_not_taken_again() -> 
     given_back: list[GivenBack] = []
     old = worker(PlanUnreadable("made by a newer version"), given_back)
 
-    async def answer(_: int) -> dict[str, Any]:
-        return {"claims": claims(2), "tasks": {}}
+    async def answer(_: int) -> AdvanceResult:
+        return claims(2)
 
     await old.offer(answer)
     assert [each.note["reason"] for each in given_back] == ["made by a newer version"] * 2

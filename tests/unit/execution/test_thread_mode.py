@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Cancelled, Finished, Lost, Released, Waits
+from tasker.execution.attempt import Cancelled, Lost, Released, Waits
+from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench, make_bench
@@ -61,7 +62,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 async def result_of(bench: Bench, handler: Any, **options: Any) -> Any:
     end = await bench.run(handler, **options)
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     assert end.outcome.succeeded, end.outcome.failure
     return end.outcome.result
 
@@ -112,7 +113,7 @@ async def test_a_timed_out_thread_is_reported_as_one_that_cannot_be_stopped(benc
 
     end = await bench.end(attempt)
 
-    assert isinstance(end, Finished)
+    assert isinstance(end, Result)
     failure = end.outcome.failure
     assert failure is not None
     assert (failure.error_type, failure.retryable) == ("handler_timeout", True)
@@ -247,7 +248,7 @@ async def test_a_step_that_waits_too_long_for_a_thread_is_warned_of_and_runs_all
     ends = [await first, await second]
     await bench.runner.close(0)
 
-    assert all(isinstance(end, Finished) and end.outcome.failure is None for end in ends)
+    assert all(isinstance(end, Result) and end.outcome.failure is None for end in ends)
     assert "step_waits_for_thread" in caplog.text
     assert "places=1 hint=raise worker.execution.threads" in caplog.text
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from tasker.contracts.execution import Claim, Outcome
+from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseUnavailable
@@ -25,6 +26,7 @@ from tasker_memory.backend import MemoryBackend
 from tests.support.random_plans import DECISION, Spec, build_plan
 from tests.unit.execution.bench import FakeClock
 
+ROW = {"step": "s", "task": "t", "name": "s", "template": 1, "ordinal": 0, "token": 1, "attempt": 1}
 CALLER = Caller(str(uuid4()), slots=10)
 
 
@@ -53,7 +55,7 @@ def engine_on(database: Database, rules: Rules | None = None) -> Engine:
 
 def result_of(plan: Plan, step: str) -> Result:
     claim = Claim(str(uuid4()), str(uuid4()), step, step, plan.hash, "space", 1, 1, 3, "correlation")
-    return Result(Outcome(claim, 1, result={}), plan, "{}")
+    return Result(Outcome(claim, 1, result={}), plan, JsonText("{}"))
 
 
 async def test_a_write_that_is_halved_hands_over_no_more_steps_than_there_are_slots() -> None:
@@ -62,7 +64,7 @@ async def test_a_write_that_is_halved_hands_over_no_more_steps_than_there_are_sl
     def answer(args: dict[str, Any]) -> dict[str, Any]:
         if len(args["items"]) > 1:
             raise DataRefused("one of them cannot be stored")
-        return {"claims": [{}] * 4}
+        return {"claims": [ROW] * 4}
 
     database = Database(answer)
     advanced = await Processor(engine_on(database), random.Random(1)).process(
@@ -82,7 +84,7 @@ async def test_an_expansion_whose_graph_changes_again_and_again_is_brought_again
     step, task = result.outcome.claim.step_uuid, result.outcome.claim.task_uuid
 
     async def planned(*_: Any) -> Change:
-        return Change(step, task, "ok", json.dumps({"s": step, "t": task, "kind": "ok", "k": 1, "r": {}}))
+        return Change(step, task, "ok", {"k": 1, "r": {}})
 
     monkeypatch.setattr(processing, "plan_expansion", planned)
     database = Database(lambda args: {"verdicts": {step: "replan"}})
@@ -92,11 +94,10 @@ async def test_an_expansion_whose_graph_changes_again_and_again_is_brought_again
     assert not advanced.refused
 
 
-@pytest.mark.parametrize("as_text", [True, False])
-async def test_the_rule_for_blocked_tasks_reaches_the_database_in_either_form(as_text: bool) -> None:
+async def test_the_rule_for_blocked_tasks_reaches_the_database() -> None:
     database = Database(lambda args: {})
     args: Any = {"worker": CALLER.worker, "items": []}
-    await engine_on(database, Rules(on_blocked="wait")).call("advance", json.dumps(args) if as_text else args)
+    await engine_on(database, Rules(on_blocked="wait")).call("advance", args)
 
     assert database.calls == [{**args, "on_blocked": "wait"}]
 

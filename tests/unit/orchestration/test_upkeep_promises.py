@@ -13,6 +13,7 @@ from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import Breakers
+from tasker.services.engine.answers import DueAnswer
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tests.unit.execution.bench import FakeClock
 
@@ -62,9 +63,9 @@ class Process:
     def held(self) -> list[tuple[str, int]]:
         return []
 
-    async def offer(self, ask: Callable[[int], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    async def offer(self, ask: Callable[[int], Awaitable[DueAnswer]]) -> DueAnswer:
         self.rounds += 1
-        return {}
+        return DueAnswer()
 
     async def read(self, function: str, args: object) -> dict[str, Any]:
         return {"items": self.unknown, "mine": True, "since_ms": 0}

@@ -15,6 +15,7 @@ from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import BreakerPolicies, Breakers
+from tasker.services.engine.answers import DueAnswer
 from tasker.services.engine.exchange import AdvanceResult
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
@@ -66,11 +67,11 @@ class Rig:
     def caller(self, slots: int = 0) -> None:
         """Nobody in particular."""
 
-    async def offer(self, ask: Callable[[int], object]) -> dict[str, Any]:
+    async def offer(self, ask: Callable[[int], object]) -> DueAnswer:
         self.rounds += 1
         if self.error:
             raise self.error
-        return self.answer
+        return DueAnswer.parse(self.answer)
 
     async def sweep(self, caller: object, between: object) -> tuple[Counter[str], AdvanceResult]:
         if self.error:

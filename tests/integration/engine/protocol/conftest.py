@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
@@ -76,4 +77,4 @@ def result_of(plan: Plan, claim: Item, result: Any = None, *, failure: Failure |
     if failure is not None:
         return Result(Outcome(held, 5, failure=failure), plan)
     value = {"by": claim["name"]} if result is None else result
-    return Result(Outcome(held, 5, value), plan, json.dumps(value))
+    return Result(Outcome(held, 5, value), plan, JsonText(json.dumps(value)))

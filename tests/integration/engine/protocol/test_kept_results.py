@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from tasker.contracts.execution import Failure
+from tasker.contracts.json_text import JsonText
 from tasker.orchestration.parking import Parking
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import change, operator
@@ -56,14 +57,14 @@ async def test_a_decision_that_failed_for_what_it_decided_is_not_kept(orchestra:
 
     advanced = await orchestra.process(result_of(plan, claims["choice"], create_steps("nobody")))
 
-    assert advanced.complete == []
+    assert not advanced.complete
 
 
 async def test_what_the_database_did_not_store_is_not_kept_and_the_rest_of_its_batch_is(orchestra: Orchestra) -> None:
     lab = orchestra.lab
     plan = lab.plan(Spec("a"), Spec("b"))
     _, claims = lab.running(plan)
-    good, bad = result_of(plan, claims["a"]), replace(result_of(plan, claims["b"]), text='"\\u0000"')
+    good, bad = result_of(plan, claims["a"]), replace(result_of(plan, claims["b"]), encoded=JsonText('"\\u0000"'))
 
     assert (await orchestra.process(bad, good)).complete == [good]
 
@@ -78,4 +79,4 @@ async def test_a_parked_result_is_not_kept(orchestra: Orchestra) -> None:
     advanced = await parking.process([result_of(plan, claims["s0"])], orchestra.caller())
 
     assert lab.states(task)["s0"] == "enqueued_for_orchestration"
-    assert advanced.complete == []
+    assert not advanced.complete

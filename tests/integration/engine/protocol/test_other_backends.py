@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ async def submit(outside: Orchestra, count: int = 1) -> Any:
 
 
 async def claim(outside: Orchestra, slots: int = 10) -> list[Any]:
-    return list((await outside.engine.claim(outside.lab.one.args(slots=slots))).get("claims") or ())
+    return [asdict(row) for row in (await outside.engine.claim(outside.lab.one.args(slots=slots))).claims]
 
 
 async def test_a_task_runs_on_hints_outside_the_database(outside: Orchestra) -> None:
@@ -137,7 +138,7 @@ async def test_a_message_that_comes_twice_claims_once(outside: Orchestra) -> Non
 
     answer = await outside.engine.claim(outside.lab.one.args(slots=5))
 
-    assert (len(answer["claims"]), answer["popped"]) == (1, 2)
+    assert (len(answer.claims), answer.popped) == (1, 2)
     assert not await claim(outside)
 
 

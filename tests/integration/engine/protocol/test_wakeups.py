@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -197,17 +198,17 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
 
     async def offer(ask: Any) -> Any:
         answer = await ask(5)
-        if answer.get("claims") and not claimed.done():
-            claimed.set_result(answer["claims"])
+        if answer.claims and not claimed.done():
+            claimed.set_result([asdict(row) for row in answer.claims])
         return answer
 
     worker = SimpleNamespace(
         identity=lab.two.worker,
         slots=Slots(5),
         namespace_ids=[lab.namespace_id],
-        unserved=set(),
+        caller=lambda slots: Caller(lab.two.worker, slots, [lab.namespace_id], (), 100, 1000, 1000),
         offer=offer,
-        settings=SimpleNamespace(window=100, timeout_ms=1000, grace_ms=1000, drowse_ms=0),
+        settings=SimpleNamespace(drowse_ms=0),
     )
 
     async def never(*_: Any) -> Any:
