@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tasker.contracts.defaults import (
+    ENQUEUE_WINDOW,
+    LEASE_MS,
+    STARVATION_MS,
+    STEP_GRACE_MS,
+    STEP_TIMEOUT_MS,
+    VALUE_LIMIT_BYTES,
+)
 from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
 from tasker.lifecycle.pressure import BufferLimits
-from tasker.lifecycle.storable import MAX_BYTES
 from tasker.services.engine.calls import DEFAULT_RULES, Rules
 
 
@@ -18,13 +25,13 @@ class WorkerSettings:
     """Steps that run at the same time."""
     threads: int = 16
     """Threads for handlers that are not asynchronous."""
-    window: int = 2000
+    window: int = ENQUEUE_WINDOW
     """Enqueued steps per namespace before further ready ones are held back."""
-    timeout_ms: int = 30_000
+    timeout_ms: int = STEP_TIMEOUT_MS
     """Limit of one attempt where the template sets none."""
-    grace_ms: int = 10_000
+    grace_ms: int = STEP_GRACE_MS
     """How long after its timeout a step counts as running before a sweep takes it away."""
-    lease_ms: int = 15_000
+    lease_ms: int = LEASE_MS
     """How long a worker that went silent keeps its steps."""
     batch: int = 500
     """Results that one write stores at most."""
@@ -34,11 +41,11 @@ class WorkerSettings:
     """`inline`: this process moves its tasks on itself; `queued`: it parks results for an orchestrator."""
     events: EventSettings = WORKER_EVENTS
     """How the process hears of work."""
-    result_limit_bytes: int = MAX_BYTES
+    result_limit_bytes: int = VALUE_LIMIT_BYTES
     """Largest result of a step, as JSON."""
     completion_buffer: BufferLimits = field(default_factory=BufferLimits)
     """Results that wait to be stored before nothing more is claimed."""
-    starvation_ms: int = 10_000
+    starvation_ms: int = STARVATION_MS
     """How long a step waits for a thread before it is warned of."""
     loop_lag_ms: int = 1_000
     """How long the event loop may stand still before the handler that blocks it is named in the log; 0: never."""

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.json_text import JsonText
 from tasker.errors import TaskerError
 
 MAX_DEPTH = 100
 WARN_BYTES = 256 * 1024
-MAX_BYTES = 4 * 1024 * 1024
 
 _to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _STRINGS = {str}
@@ -47,7 +47,7 @@ class Encoded(JsonText):
     large: bool
 
 
-def encode(value: Any, *, limit_bytes: int = MAX_BYTES) -> Encoded:
+def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> Encoded:
     """The value as JSON text, once and for all uses.
 
     Raises `NotStorable` for anything that is not strict JSON (NaN, Infinity, keys that are not text, foreign types),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
 from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.plan import Plan
 from tasker.db.queries import query
@@ -19,7 +20,6 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.pressure import Admission
 from tasker.template.schema.check import check_input
 
-CONTEXT_LIMIT_BYTES = 4 * 1024 * 1024
 ON_DUPLICATE = ("refuse", "return")
 """What `submit` does when a task of the same identity exists."""
 
@@ -81,8 +81,8 @@ class Drafts:
         self,
         new_id: Callable[[], str],
         *,
-        window: int = 2000,
-        context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
+        window: int = ENQUEUE_WINDOW,
+        context_limit_bytes: int = VALUE_LIMIT_BYTES,
     ) -> None:
         self._new_id = new_id
         self._window = window
@@ -137,8 +137,8 @@ class Submitter:
         plans: PlanStore,
         new_id: Callable[[], str],
         *,
-        window: int = 2000,
-        context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
+        window: int = ENQUEUE_WINDOW,
+        context_limit_bytes: int = VALUE_LIMIT_BYTES,
         admission: Admission | None = None,
     ) -> None:
         self._engine = engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tasker.contracts.defaults import LEASE_MS, STEP_GRACE_MS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 from tasker.settings.tables.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.tables.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
@@ -53,9 +54,9 @@ class Orchestration(Table):
 class Lease(Table):
     """How others learn that a worker is gone."""
 
-    lease_ms: int = whole(15_000, 1000, 600_000, "A worker that went silent keeps its steps for so long.")
+    lease_ms: int = whole(LEASE_MS, 1000, 600_000, "A worker that went silent keeps its steps for so long.")
     grace_ms: int = whole(
-        10_000, 0, 600_000, "How long after its timeout a step counts as running before it is taken away."
+        STEP_GRACE_MS, 0, 600_000, "How long after its timeout a step counts as running before it is taken away."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasker.contracts.limits import MAX_ATTEMPTS, MAX_COUNT, MAX_MILLISECONDS, MAX_MINUTES, MAX_MULTIPLIER, MAX_SECONDS
+from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
 from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
 from tasker.template.idle import BATCH_SIZE, EVENTS, PARALLELISM, STALENESS, SYSTEMS, WORKER_TEMPLATE
@@ -37,21 +38,22 @@ BACKOFFS = ("exponential", "linear", "fibonacci", "fixed", "none")
 CONDITIONS = ("success", "failure", "retryable_failure", "permanent_failure", "always")
 FAILURE_STRATEGIES = Choice(("continue_on_failure", "fail_fast", "isolate"), aliases=(("isolate_failed", "isolate"),))
 
+DEFAULT_RETRY = RetryPolicy()
 RETRY = Mapping(
     "`retry`",
     (
-        Key("retryable", Boolean(), "Whether a failed step may run again.", default=True),
+        Key("retryable", Boolean(), "Whether a failed step may run again.", default=DEFAULT_RETRY.retryable),
         Key(
             "max_attempts",
             ATTEMPTS,
             "How often the step may run in all, the first run included; 1 for a decision without a `retry` block.",
-            default=3,
+            default=DEFAULT_RETRY.max_attempts,
             aliases=("limit",),
             older=("limit",),
         ),
-        Key("backoff", Choice(BACKOFFS), "How the delay before the next attempt grows.", default="exponential"),
-        Key("backoff_base_ms", DELAY_MS, "The first delay, in milliseconds.", default=1000),
-        Key("max_backoff_ms", DELAY_MS, "The longest delay, in milliseconds.", default=30_000),
+        Key("backoff", Choice(BACKOFFS), "How the delay before the next attempt grows.", default=DEFAULT_RETRY.backoff),
+        Key("backoff_base_ms", DELAY_MS, "The first delay, in milliseconds.", default=DEFAULT_RETRY.backoff_base_ms),
+        Key("max_backoff_ms", DELAY_MS, "The longest delay, in milliseconds.", default=DEFAULT_RETRY.max_backoff_ms),
         Key(
             "jitter",
             Fraction(DEFAULT_JITTER),

@@ -9,6 +9,7 @@ from functools import cached_property
 from tasker.app.assembly.context import ProcessContext, process_context
 from tasker.app.assembly.process import Assembly
 from tasker.app.orchestrator import Orchestrator
+from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.plan import RetryPolicy
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
@@ -29,7 +30,7 @@ from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import Registration
 from tasker.services.pressure import Admission
-from tasker.services.submission import CONTEXT_LIMIT_BYTES, Drafts
+from tasker.services.submission import Drafts
 
 
 def orchestrator_process(
@@ -40,7 +41,7 @@ def orchestrator_process(
     sweeps: SweepSettings | None = None,
     breakers: Breakers | None = None,
     events: EventSettings = ORCHESTRATOR_EVENTS,
-    context_limit_bytes: int = CONTEXT_LIMIT_BYTES,
+    context_limit_bytes: int = VALUE_LIMIT_BYTES,
     depth_limits: DepthLimits | None = None,
     retry: RetryPolicy | None = None,
 ) -> Orchestrator:

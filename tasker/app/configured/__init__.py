@@ -18,6 +18,7 @@ from tasker.app.configured.messaging import backend_settings, queue_names
 from tasker.app.configured.resilience import SINGLE_PROCESS_DEPTH, breaker_policies, depth_limits
 from tasker.app.configured.templates import template_environment
 from tasker.app.configured.worker import worker_settings
+from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.messaging import DEFAULT_BACKEND, BackendSettings
 from tasker.contracts.plan import RetryPolicy
 from tasker.db.limits import DatabaseSettings
@@ -29,7 +30,6 @@ from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweep import SweepSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.authoring.template_search import DEFAULT_SEARCH_PATHS
-from tasker.services.submission import CONTEXT_LIMIT_BYTES
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
@@ -58,7 +58,7 @@ class Configured:
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     orchestrator_events: EventSettings = ORCHESTRATOR_EVENTS
     sweeps: SweepSettings = field(default_factory=SweepSettings)
-    context_limit_bytes: int = CONTEXT_LIMIT_BYTES
+    context_limit_bytes: int = VALUE_LIMIT_BYTES
     retry: RetryPolicy | None = None
     """What steps inherit whose template says nothing about retries; None: what a registered template has."""
     breakers: BreakerPolicies = field(default_factory=BreakerPolicies)

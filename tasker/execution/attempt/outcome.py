@@ -7,11 +7,12 @@ from dataclasses import replace
 from types import CoroutineType
 from typing import Any
 
+from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.execution import Failure
 from tasker.contracts.plan import StepPlan
 from tasker.execution.attempt.storable_failure import storable
 from tasker.execution.attempt.values import Checkpoint, Ending, Success
-from tasker.lifecycle.storable import MAX_BYTES, NotStorable, encode
+from tasker.lifecycle.storable import NotStorable, encode
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
 from tasker.types.result import StepHandlerResult
@@ -21,7 +22,7 @@ NOT_IMPORTABLE = "handler_not_importable"
 TOLD_TO_STOP = (f"exited with status {128 + signal.SIGTERM}", "was killed by SIGTERM")
 
 
-def settle(value: Any, step: StepPlan, handler: str, limit_bytes: int = MAX_BYTES) -> Success | Failure:
+def settle(value: Any, step: StepPlan, handler: str, limit_bytes: int = VALUE_LIMIT_BYTES) -> Success | Failure:
     """What the handler returned: a success that can be stored and fits the step's `result_schema`, or a failure."""
     if isinstance(value, CoroutineType):
         return _forgot_async(value, handler)

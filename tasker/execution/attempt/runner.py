@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.defaults import STEP_TIMEOUT_MS
 from tasker.contracts.execution import Claim, Failure, Outcome
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import breakers as handler_breakers
@@ -58,7 +59,7 @@ class AttemptRunner:
         breakers: Breakers,
         threads: int,
         processes: int | None = None,
-        default_timeout: float = 30.0,
+        default_timeout: float = STEP_TIMEOUT_MS / 1000,
         checkpoint_timeout: float = 10.0,
         stop_grace: float = 2.0,
         waits: Waits | None = None,

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.execution import Claim, Failure
 from tasker.contracts.plan import Plan, StepPlan
-from tasker.lifecycle.storable import MAX_BYTES, Encoded
+from tasker.lifecycle.storable import Encoded
 from tasker.services.engine.exchange import Result
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Attempt:
     cancel: CancelFlag
     save_checkpoint: SaveCheckpoint
     begin: Begin
-    result_limit_bytes: int = MAX_BYTES
+    result_limit_bytes: int = VALUE_LIMIT_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
+from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
 from tasker.contracts.execution import Outcome, Verdict
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
@@ -34,9 +35,9 @@ class Caller:
     slots: int = 0
     namespace_ids: Sequence[int] = ()
     unserved: Sequence[str] = ()
-    window: int = 2000
-    timeout_ms: int = 30_000
-    grace_ms: int = 10_000
+    window: int = ENQUEUE_WINDOW
+    timeout_ms: int = STEP_TIMEOUT_MS
+    grace_ms: int = STEP_GRACE_MS
 
     def args(self, slots: int | None = None) -> dict[str, Any]:
         """The caller's part of the arguments of an engine's function; `slots` in place of its own."""

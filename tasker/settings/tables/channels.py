@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasker.contracts.defaults import STARVATION_MS, STEP_TIMEOUT_MS
 from tasker.contracts.settings import Table, flag, number, table, whole
 
 
@@ -47,7 +48,7 @@ class HandOff(Table):
     """Watching the way of a step to its handler."""
 
     starvation_warning_threshold_ms: int = whole(
-        10_000, 1000, 300_000, "Warn of a step that waits longer for a thread."
+        STARVATION_MS, 1000, 300_000, "Warn of a step that waits longer for a thread."
     )
     callback_timeout_ms: int = whole(5000, 100, 60_000, "Limit of what is called after a step has ended.")
 
@@ -63,7 +64,7 @@ class HandlerDispatch(Table):
         advice="10 in tests, 50 in development, 500 in production. Blocking ones share worker.execution.threads.",
     )
     handler_timeout_ms: int = whole(
-        30_000,
+        STEP_TIMEOUT_MS,
         1000,
         600_000,
         "Limit of one attempt where the template sets no timeout_seconds.",

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
 from tasker.contracts.settings import Table, choice, flag, number, several, whole
 from tasker.settings.tables.formats import Pattern
 
@@ -41,10 +42,13 @@ class Execution(Table):
         "it in `blocked_by_failures` for a person.",
     )
     enqueue_window: int = whole(
-        2000, 1, 1_000_000, "Steps enqueued per namespace; further ready ones are held back, so that priority counts."
+        ENQUEUE_WINDOW,
+        1,
+        1_000_000,
+        "Steps enqueued per namespace; further ready ones are held back, so that priority counts.",
     )
-    context_limit_bytes: int = whole(4_194_304, 1024, 67_108_864, "Largest context of a task, as JSON.")
-    result_limit_bytes: int = whole(4_194_304, 1024, 67_108_864, "Largest result of a step, as JSON.")
+    context_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Largest context of a task, as JSON.")
+    result_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Largest result of a step, as JSON.")
 
 
 class Log(Table):

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.lifecycle.storable import MAX_BYTES, MAX_DEPTH, WARN_BYTES, NotStorable, encode
+from tasker.contracts.defaults import VALUE_LIMIT_BYTES
+from tasker.lifecycle.storable import MAX_DEPTH, WARN_BYTES, NotStorable, encode
 
 LONE = "\ud800"
 
@@ -106,8 +107,8 @@ def test_a_large_value_is_marked_and_a_too_large_one_refused() -> None:
     frame = len('""')
     assert not encode("x" * (WARN_BYTES - frame)).large
     assert encode("x" * (WARN_BYTES - frame + 1)).large
-    assert encode("x" * (MAX_BYTES - frame)).size == MAX_BYTES
-    error = refusal("x" * (MAX_BYTES - frame + 1))
+    assert encode("x" * (VALUE_LIMIT_BYTES - frame)).size == VALUE_LIMIT_BYTES
+    error = refusal("x" * (VALUE_LIMIT_BYTES - frame + 1))
     assert error.error_type == "result_too_large"
     assert "4,194,305 bytes" in error.message
 

@@ -66,7 +66,7 @@ def test_every_reserved_path_names_settings() -> None:
 READERS: dict[Any, set[str]] = {
     Configured: {"configuration", "_configuration", "chosen", "limits", "found"},
     WorkerSettings: {"settings", "_settings"},
-    SweepSettings: {"limits", "settings", "_settings", "or"},
+    SweepSettings: {"limits", "settings", "_settings", "sweeps"},
     Rules: {"rules"},
     Limits: {"limits"},
     QueueNames: {"names", "self"},

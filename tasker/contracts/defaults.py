@@ -1,0 +1,21 @@
+"""What counts where nobody says otherwise, for numbers that several modules need. Sizes are bytes."""
+
+from __future__ import annotations
+
+ENQUEUE_WINDOW = 2000
+"""Enqueued steps per namespace before further ready ones are held back."""
+
+STEP_TIMEOUT_MS = 30_000
+"""Limit of one attempt where the template sets none."""
+
+STEP_GRACE_MS = 10_000
+"""How long after its timeout a step counts as running before a sweep takes it away."""
+
+LEASE_MS = 15_000
+"""How long a worker that went silent keeps its steps."""
+
+STARVATION_MS = 10_000
+"""How long a step waits for a thread before it is warned of."""
+
+VALUE_LIMIT_BYTES = 4 * 1024 * 1024
+"""Largest context of a task, and largest result of a step, as JSON."""
