@@ -1,4 +1,4 @@
-"""Writes the generated parts of docs/states.md and docs/decisions-and-batches.md.
+"""Writes the generated parts of docs/states.md, docs/decisions-and-batches.md and docs/templates.md.
 
     python -m tools.lifecycle_docs
 
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tasker.contracts.plan import Plan
+from tasker.contracts.step_types import StepType
 from tasker.lifecycle.machines import step as step_machine
 from tasker.lifecycle.machines import task as task_machine
 from tasker.lifecycle.machines.diagrams import markdown, mermaid, transition_table, walk
@@ -21,7 +22,7 @@ from tasker.lifecycle.machines.task import TASK, TaskState, task_path
 from tests.unit.lifecycle.convergence_cases import TABLES, Case
 
 DOCS = Path(__file__).parents[1] / "docs"
-FILES = ("states.md", "decisions-and-batches.md")
+FILES = ("states.md", "decisions-and-batches.md", "templates.md")
 
 
 def main() -> None:
@@ -135,6 +136,14 @@ def _outcome(case: Case) -> str:
     return f"{outcome['type']} {chosen}".strip()
 
 
+def _step_types() -> str:
+    rows = [
+        (f"`{type_}`", ", ".join(f"`{alias}`" for alias in type_.traits.aliases), type_.traits.does)
+        for type_ in StepType
+    ]
+    return markdown(("type", "also", "what it is"), rows)
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "task-diagram": lambda: _diagram(mermaid(TASK, TaskState.PENDING, task_machine.TERMINAL)),
     "task-transitions": lambda: transition_table(TASK),
@@ -144,6 +153,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "step-changes": _changes,
     "step-places": _places,
     "convergence": _convergence,
+    "step-types": _step_types,
 }
 
 if __name__ == "__main__":

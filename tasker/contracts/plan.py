@@ -11,11 +11,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from tasker.contracts.kinship import Kinship
+from tasker.contracts.step_types import StepType
 
 
 class TemplateId(NamedTuple):
@@ -28,20 +28,6 @@ class TemplateId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}:{self.version}"
-
-
-class StepType(StrEnum):
-    """The five kinds of step (C-6, C-220, C-221); aliases are resolved by the compiler."""
-
-    STANDARD = "standard"
-    DECISION = "decision"
-    DEFERRED = "deferred_convergence"
-    BATCHABLE = "batchable"
-    BATCH_WORKER = "batch_worker"
-
-
-EXPANDING = frozenset({StepType.DECISION, StepType.BATCHABLE})
-"""Step types whose completion creates steps."""
 
 
 @dataclass(frozen=True, slots=True)

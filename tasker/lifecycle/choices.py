@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasker.contracts.limits import MOST_BATCHES
-from tasker.contracts.plan import StepPlan, StepType
+from tasker.contracts.plan import StepPlan
+from tasker.contracts.step_types import Creates
 from tasker.lifecycle.batches import Batches
 from tasker.lifecycle.decisions import Decision
 from tasker.lifecycle.growth import Growth
@@ -46,7 +47,7 @@ def _depth(growth: Growth) -> int:
     """The longest chain of decisions that exist, one above the other, down to the parent and with it (C-33)."""
     depths: dict[str, int] = {}
     for step in growth.plan.steps:
-        counts = step.type is StepType.DECISION and growth.exists(step.name)
+        counts = step.type.creates is Creates.BRANCHES and growth.exists(step.name)
         depths[step.name] = counts + max((depths[name] for name in step.depends_on), default=0)
     return depths[growth.parent.name] if growth.exists(growth.parent.name) else 1
 
@@ -75,13 +76,13 @@ def _check_name(growth: Growth, name: str) -> str | None:
             f"'{parent.name}' names the step '{name}', which the template does not have",
             hint=did_you_mean(name, candidates),
         )
-    if step.type is StepType.BATCH_WORKER:
-        raise _not_creatable(parent, name, "is a batch_worker: only its batchable step creates it", candidates)
+    if step.type.is_pattern:
+        raise _not_creatable(parent, name, f"is a {step.type}: only its batchable step creates it", candidates)
     if growth.exists(name):
         return f"'{parent.name}' names '{name}', which exists already; nothing changes"
     if name not in growth.plan.below.of(parent.name):
         raise _not_creatable(parent, name, "is not below it in the template", candidates)
-    if step.type is StepType.DEFERRED:
+    if step.type.converges:
         return f"'{parent.name}' names '{name}', a convergence; it is created by itself when its time has come"
     return None
 
@@ -94,8 +95,7 @@ def _not_creatable(parent: StepPlan, name: str, why: str, candidates: tuple[str,
 def _candidates(growth: Growth) -> tuple[str, ...]:
     """The branches of the decision: what depends on it directly and is not created without being named."""
     by_name = growth.plan.by_name
-    unnamed = {StepType.DEFERRED, StepType.BATCH_WORKER}
-    return tuple(name for name in growth.plan.dependents[growth.parent.name] if by_name[name].type not in unnamed)
+    return tuple(name for name in growth.plan.dependents[growth.parent.name] if by_name[name].type.is_plain)
 
 
 def check_batches(parent: StepPlan, outcome: Batches, limits: Limits) -> None:
@@ -112,7 +112,7 @@ def check_batches(parent: StepPlan, outcome: Batches, limits: Limits) -> None:
 def worker_pattern(growth: Growth, outcome: Batches) -> tuple[str | None, list[str]]:
     """The step that the workers are made from: the outcome names it, or it is the one below (C-52, C-76)."""
     by_name, parent = growth.plan.by_name, growth.parent
-    patterns = [name for name in growth.plan.dependents[parent.name] if by_name[name].type is StepType.BATCH_WORKER]
+    patterns = [name for name in growth.plan.dependents[parent.name] if by_name[name].type.is_pattern]
     if outcome.pattern is None:
         several = [f"'{parent.name}' has several batch_worker steps; the placeholder is made from the first"]
         return next(iter(patterns), None), several if len(patterns) > 1 else []

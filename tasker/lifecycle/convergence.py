@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.plan import EXPANDING, StepPlan
+from tasker.contracts.plan import StepPlan
 from tasker.lifecycle.growth import Growth
 
 
@@ -22,7 +22,7 @@ def _leads_to_choice(growth: Growth, name: str, step: StepPlan) -> bool:
     """True when `name`, or a step between it and `step`, would have created steps."""
     by_name = growth.plan.by_name
     between = {name, *growth.plan.below.of(name)}.intersection(growth.plan.above.of(step.name))
-    return any(by_name[other].type in EXPANDING and not growth.exists(other) for other in between)
+    return any(by_name[other].type.expands and not growth.exists(other) for other in between)
 
 
 def _reachable(growth: Growth, step: StepPlan, without: str) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.graph import Existing, Expansion
-from tasker.contracts.plan import Plan, StepPlan, StepType
+from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.step_types import Creates, StepType
 from tasker.lifecycle import batches, decisions
 from tasker.lifecycle.batches import (
     NO_BATCHES,
@@ -35,9 +36,9 @@ def expand(plan: Plan, parent: str, result: Any, existing: Existing, limits: Lim
     Raises `OutcomeError` when the outcome cannot be followed: the permanent failure of `parent` (C-22, C-29, C-52).
     """
     step = _template_step(plan, parent, existing)
-    if step.type is StepType.DECISION:
+    if step.type.creates is Creates.BRANCHES:
         return _decide(plan, step, parse_decision(result), existing, limits)
-    if step.type is StepType.BATCHABLE:
+    if step.type.creates is Creates.BATCHES:
         return _cut(plan, step, parse_batches(result), existing, limits)
     return Expansion(warnings=_stray_outcomes(step, result))
 
@@ -45,9 +46,9 @@ def expand(plan: Plan, parent: str, result: Any, existing: Existing, limits: Lim
 def expand_resolved(plan: Plan, parent: str, existing: Existing, limits: Limits = DEFAULT_LIMITS) -> Expansion:
     """The same for a step that a person resolved, without a result: no branches, no batches (C-46)."""
     step = _template_step(plan, parent, existing)
-    if step.type is StepType.DECISION:
+    if step.type.creates is Creates.BRANCHES:
         return _decide(plan, step, NO_BRANCHES, existing, limits)
-    if step.type is StepType.BATCHABLE:
+    if step.type.creates is Creates.BATCHES:
         return _cut(plan, step, NO_BATCHES, existing, limits)
     return Expansion()
 
@@ -61,12 +62,19 @@ def _stray_outcomes(step: StepPlan, result: Any) -> tuple[str, ...]:
     """An outcome in the result of a step that decides nothing is ignored, and said (C-22)."""
     if not isinstance(result, Mapping):
         return ()
-    wanted = {decisions.KEY: "decision", batches.KEY: "batchable"}
     return tuple(
-        f"the result of '{step.name}' holds '{key}', which is ignored: its type is {step.type}, not {kind}"
-        for key, kind in wanted.items()
+        f"the result of '{step.name}' holds '{key}', which is ignored: its type is {step.type}, not {_creating(what)}"
+        for key, what in _KEYS.items()
         if key in result
     )
+
+
+_KEYS = {decisions.KEY: Creates.BRANCHES, batches.KEY: Creates.BATCHES}
+"""Where results hold outcomes, and of what."""
+
+
+def _creating(what: Creates) -> str:
+    return " or ".join(type_ for type_ in StepType if type_.creates is what)
 
 
 def _decide(plan: Plan, step: StepPlan, decision: Decision, existing: Existing, limits: Limits) -> Expansion:
@@ -86,7 +94,7 @@ def _cut(plan: Plan, step: StepPlan, outcome: Batches, existing: Existing, limit
     if not limits.batches_enabled:
         raise OutcomeError(
             OutcomeProblem.DISABLED,
-            f"'{step.name}' is batchable, and batch processing is disabled",
+            f"'{step.name}' is {step.type}, and batch processing is disabled",
             hint="set orchestration.batch_processing.enabled to true",
         )
     check_batches(step, outcome, limits)
@@ -104,10 +112,10 @@ def _close(growth: Growth, chosen: frozenset[str], cut: Batches) -> None:
     for step in growth.plan.steps:
         if step.name not in below or growth.exists(step.name):
             continue
-        if step.type is StepType.BATCH_WORKER:
+        if step.type.is_pattern:
             if step.name == cut.pattern:
                 _add_workers(growth, step, cut)
-        elif step.type is StepType.DEFERRED:
+        elif step.type.converges:
             _add_convergence(growth, step)
         elif step.name in chosen:
             growth.add(step, (growth.parent.name, *growth.instances_of(step.depends_on)))
@@ -138,7 +146,7 @@ def _follows(growth: Growth, step: StepPlan) -> bool:
     A step directly below a decision is a branch, and comes to life only when a decision names it (C-15).
     """
     by_name = growth.plan.by_name
-    is_branch = any(by_name[name].type is StepType.DECISION for name in step.depends_on)
+    is_branch = any(by_name[name].type.creates is Creates.BRANCHES for name in step.depends_on)
     return not is_branch and not growth.waits_for_decision(step) and all(map(growth.exists, step.depends_on))
 
 
@@ -148,7 +156,7 @@ def _orphans(growth: Growth) -> list[str]:
     return [
         f"none of the dependencies of '{step.name}' exists; it runs after '{parent}'"
         for step in growth.new
-        if by_name[step.template_step].type is StepType.DEFERRED
+        if by_name[step.template_step].type.converges
         and step.parents == (parent,)
         and parent not in by_name[step.template_step].depends_on
     ]

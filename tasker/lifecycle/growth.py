@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tasker.contracts.graph import Existing, NewStep
-from tasker.contracts.plan import EXPANDING, Plan, StepPlan, StepType
+from tasker.contracts.plan import Plan, StepPlan
 from tasker.lifecycle.batches import instance_number
 
 
@@ -21,12 +21,12 @@ class Growth:
         for step in existing:
             self._instances.setdefault(step.template_step, []).append(step.name)
         for name, instances in self._instances.items():
-            if plan.by_name[name].type is StepType.BATCH_WORKER:
+            if plan.by_name[name].type.is_pattern:
                 instances.sort(key=partial(instance_number, pattern=name))
         undecided = {
             step.template_step
             for step in existing
-            if step.open and step.template_step != parent.name and plan.by_name[step.template_step].type in EXPANDING
+            if step.open and step.template_step != parent.name and plan.by_name[step.template_step].type.expands
         }
         self._undecided = plan.below.reached(list(undecided))
 
@@ -54,5 +54,5 @@ class Growth:
         created = NewStep(name or step.name, step.name, tuple(dict.fromkeys(parents)), inputs)
         self.new.append(created)
         self._instances.setdefault(step.name, []).append(created.name)
-        if step.type in EXPANDING:
+        if step.type.expands:
             self._undecided |= self.plan.below.reached([step.name], self._undecided)

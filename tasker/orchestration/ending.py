@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.execution import Verdict
-from tasker.contracts.plan import EXPANDING, Plan
+from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.lifecycle.outcomes import OutcomeError
@@ -142,7 +142,7 @@ class Ending:
 
 
 def _expands(row: Row, plan: Plan) -> bool:
-    return row["kind"] == "ok" and plan.steps[row["ordinal"]].type in EXPANDING
+    return row["kind"] == "ok" and plan.steps[row["ordinal"]].type.expands
 
 
 def _parked_change(row: Row) -> Change:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from tasker.contracts.execution import Failure, Outcome
-from tasker.contracts.plan import EXPANDING
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import Change, change_of, with_growth
 from tasker.services.engine.calls import Engine
@@ -21,7 +20,7 @@ _log = logging.getLogger("tasker.decisions")
 def expands(result: Result) -> bool:
     """True when storing this result creates steps (or must decide that it creates none)."""
     outcome = result.outcome
-    return outcome.failure is None and result.plan.by_name[outcome.claim.template_step].type in EXPANDING
+    return outcome.failure is None and result.plan.by_name[outcome.claim.template_step].type.expands
 
 
 async def plan_expansion(engine: Engine, result: Result) -> Change:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.plan import EXPANDING
 from tasker.db.queries import query
 from tasker.errors import IllegalTransition, StateMachineError, StepNotFound
 from tasker.lifecycle.machines.moves import CHANGES
@@ -80,7 +79,7 @@ class Steps:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
         plan = await self._plans.get(rows[0][0])
         template_step = plan.steps[rows[0][1]]
-        if template_step.type not in EXPANDING:
+        if not template_step.type.expands:
             return {}
         growth = await plan_growth(self._engine, plan, task_uuid, step, result)
         return {"gv": growth.version, **({"x": growth.steps} if growth.steps else {})}

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepPlan, StepType
+from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepPlan
+from tasker.contracts.step_types import DEFAULT, Creates, Origin
 from tasker.template.drafts import StepDraft
 from tasker.template.graph import Graph
 from tasker.template.overrides import Overrides, Settings, overrides, settings
@@ -46,7 +47,7 @@ def _step(name: str, ordinal: int, graph: Graph, overridden: Overrides) -> StepP
     values = draft.values
     return StepPlan(
         name=name,
-        type=draft.type or StepType.STANDARD,
+        type=draft.type or DEFAULT,
         handler=_handler(values["handler"], chosen),
         ordinal=ordinal,
         level=graph.levels[name],
@@ -88,7 +89,7 @@ def _event(values: Mapping[str, Any]) -> dict[str, Any]:
 def _batch(draft: StepDraft, graph: Graph) -> BatchSettings | None:
     """The advice for batches: a batch_worker without its own takes that of its batchable step (C-68)."""
     own = draft.values.get("batch_config")
-    if draft.type is StepType.BATCH_WORKER:
-        batchable = next(p for p in graph.parents[draft.name] if graph.is_a(p, StepType.BATCHABLE))
+    if graph.is_from(draft.name, Origin.BATCH):
+        batchable = next(p for p in graph.parents[draft.name] if graph.makes(p, Creates.BATCHES))
         own = own or graph.steps[batchable].values.get("batch_config", {})
     return None if own is None else BatchSettings(**own)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.plan import StepType
+from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.diagnostics import Place
 from tasker.template.reading import Path, Reading
 
@@ -65,7 +65,7 @@ def make_drafts(steps: Iterable[Any], reading: Reading) -> tuple[list[StepDraft]
 
 
 def _draft(index: int, values: Mapping[str, Any], reading: Reading) -> StepDraft:
-    type_ = StepType(values.get("type", "standard")) if _type_is_known(index, values, reading) else None
+    type_ = StepType(values.get("type", DEFAULT)) if _type_is_known(index, values, reading) else None
     names = [name for name in values.get("dependencies", ()) if isinstance(name, str)]
     draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
     if draft.name == EVERY_STEP:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tasker.contracts.plan import EXPANDING, StepType
+from tasker.contracts.step_types import Creates, Origin
 from tasker.template.diagnostics import listed, near
 from tasker.template.drafts import StepDraft
 
@@ -61,7 +61,7 @@ class Graph:
     @cached_property
     def below_expanding(self) -> frozenset[str]:
         """The ordered steps below one that creates steps."""
-        return self._below(name for name, step in self.steps.items() if step.type in EXPANDING)
+        return self._below(filter(self.expands, self.steps))
 
     @cached_property
     def below_tainted(self) -> frozenset[str]:
@@ -73,7 +73,7 @@ class Graph:
         """The ordered steps that a convergence waits for, directly or not."""
         found: set[str] = set()
         for name in reversed(self.order):
-            if any(child in found or self.is_a(child, StepType.DEFERRED) for child in self.children[name]):
+            if any(child in found or self.is_from(child, Origin.CONVERGENCE) for child in self.children[name]):
                 found.add(name)
         return frozenset(found)
 
@@ -92,15 +92,29 @@ class Graph:
             found[name] = max((found[parent] + 1 for parent in self.parents[name]), default=0)
         return found
 
-    def is_a(self, name: str, type_: StepType) -> bool:
-        """True when the step has that type."""
-        return self.steps[name].type is type_
+    def expands(self, name: str) -> bool:
+        """True when the completion of the step creates steps."""
+        type_ = self.steps[name].type
+        return type_ is not None and type_.expands
+
+    def makes(self, name: str, what: Creates) -> bool:
+        """True when that is what the completion of the step creates."""
+        type_ = self.steps[name].type
+        return type_ is not None and type_.creates is what
+
+    def is_from(self, name: str, origin: Origin) -> bool:
+        """True when the step comes to be so."""
+        type_ = self.steps[name].type
+        return type_ is not None and type_.origin is origin
+
+    def is_plain(self, name: str) -> bool:
+        """True for all steps but patterns and convergences, also for one whose type could not be read."""
+        type_ = self.steps[name].type
+        return type_ is None or type_.is_plain
 
     def is_static(self, name: str) -> bool:
         """True when the step exists from the start: no pattern or convergence, and nothing above decides (C-10)."""
-        if self.steps[name].type in (StepType.DEFERRED, StepType.BATCH_WORKER):
-            return False
-        return name not in self.below_expanding
+        return self.is_plain(name) and name not in self.below_expanding
 
 
 def build_graph(drafts: Sequence[StepDraft], complete: bool) -> Graph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tasker.contracts.limits import MAX_ATTEMPTS, MAX_COUNT, MAX_MILLISECONDS, MAX_MINUTES, MAX_MULTIPLIER, MAX_SECONDS
 from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
+from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
 from tasker.template.idle import BATCH_SIZE, EVENTS, PARALLELISM, STALENESS, SYSTEMS, WORKER_TEMPLATE
 from tasker.template.mapping import Key, Mapping
@@ -31,8 +32,8 @@ NAME_TEXT = Text(NAME, NAME_RULE, max_length=128)
 PROSE = Text(may_be_empty=True)
 
 STEP_TYPES = Choice(
-    ("standard", "decision", "deferred_convergence", "batchable", "batch_worker"),
-    aliases=(("decision_point", "decision"), ("deferred", "deferred_convergence")),
+    tuple(str(type_) for type_ in StepType),
+    aliases=tuple((alias, str(type_)) for type_ in StepType for alias in type_.traits.aliases),
 )
 BACKOFFS = ("exponential", "linear", "fibonacci", "fixed", "none")
 CONDITIONS = ("success", "failure", "retryable_failure", "permanent_failure", "always")
@@ -181,7 +182,7 @@ STEP = Mapping(
     "a step",
     (
         Key("name", NAME_TEXT, "The name of the step, unique in the template.", required=True),
-        Key("type", STEP_TYPES, "The kind of step.", default="standard", aliases=("step_type",)),
+        Key("type", STEP_TYPES, "The kind of step.", default=str(DEFAULT), aliases=("step_type",)),
         Key("description", PROSE, "What the step does."),
         Key("handler", HANDLER, "The code that runs the step.", required=True),
         Key("dependencies", ListOf(Text()), "The steps that must be complete before.", aliases=("depends_on",)),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tasker.contracts.plan import RetryPolicy, StepType
+from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.retry_profiles import RETRY_PROFILES
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.drafts import StepDraft
@@ -51,7 +51,7 @@ def _base(step: StepDraft, settings: Settings) -> RetryPolicy:
         hint = did_you_mean(name, RETRY_PROFILES) or f"profiles: {listed(RETRY_PROFILES)}"
         place = step.reading.value(*settings.retry_path, "profile")
         step.report("T034", f"unknown retry profile `{name}`", place, hint)
-    return ONCE if settings.retry is None and step.type is StepType.DECISION else USUAL
+    return ONCE if settings.retry is None and step.type is not None and step.type.traits.once else USUAL
 
 
 def _written(step: StepDraft, settings: Settings) -> dict[str, Any]:

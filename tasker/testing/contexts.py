@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.execution import Claim
-from tasker.contracts.plan import HandlerRef, Plan, StepPlan, StepType
+from tasker.contracts.plan import HandlerRef, Plan, StepPlan
+from tasker.contracts.step_types import DEFAULT
 from tasker.types import StepContext
 
 TASK, STEP, CORRELATION = (f"0190b0c0-0000-7000-8000-00000000000{number}" for number in (1, 2, 3))
@@ -29,7 +30,7 @@ def step_context(
     an earlier run stored (`cursor`, `items_processed`, `accumulated_results`); `attempt` counts from 1.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
-    step = StepPlan(name, StepType.STANDARD, handler, ordinal=0, level=0, depends_on=(), static=True)
+    step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True)
     claim = Claim(
         step_uuid=STEP,
         task_uuid=TASK,

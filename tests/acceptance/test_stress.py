@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.contracts.plan import EXPANDING, HandlerRef, Plan, RetryPolicy
+from tasker.contracts.plan import HandlerRef, Plan, RetryPolicy
 from tasker.services.submission import Request, Submitted
 from tests.acceptance.workflow_case import WORKFLOWS, load_input
 from tests.support.fleet import Fleet
@@ -65,7 +65,7 @@ def random_plan(random: Random, number: int) -> tuple[Plan, dict[str, Any]]:
 
 
 def _handler(step: Any) -> HandlerRef:
-    return HandlerRef("stress.choose" if step.type in EXPANDING else "stress.work")
+    return HandlerRef("stress.choose" if step.type.expands else "stress.work")
 
 
 @pytest.fixture

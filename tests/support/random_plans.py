@@ -11,7 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tasker.contracts.plan import EXPANDING, BatchSettings, HandlerRef, Plan, RetryPolicy, StepPlan, StepType
+from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepPlan
+from tasker.contracts.step_types import StepType
 
 STANDARD, DECISION, DEFERRED = StepType.STANDARD, StepType.DECISION, StepType.DEFERRED
 BATCHABLE, WORKER = StepType.BATCHABLE, StepType.BATCH_WORKER
@@ -42,7 +43,7 @@ def build_plan(*specs: Spec, namespace: str = "testing", name: str = "random", h
     dynamic: set[str] = set()
     level: dict[str, int] = {}
     for spec in specs:
-        if any(parent in dynamic or given[parent].type in EXPANDING for parent in spec.depends_on):
+        if any(parent in dynamic or given[parent].type.expands for parent in spec.depends_on):
             dynamic.add(spec.name)
         level[spec.name] = 1 + max((level[parent] for parent in spec.depends_on), default=-1)
     steps = tuple(
@@ -125,7 +126,7 @@ def _deferred_dependencies(draw: st.DrawFn, specs: tuple[Spec, ...]) -> tuple[st
 def _conditional(specs: tuple[Spec, ...]) -> list[Spec]:
     """The steps that exist only after an expansion."""
     dynamic: set[str] = set()
-    expanding = {spec.name for spec in specs if spec.type in EXPANDING}
+    expanding = {spec.name for spec in specs if spec.type.expands}
     for spec in specs:
         if any(parent in dynamic or parent in expanding for parent in spec.depends_on):
             dynamic.add(spec.name)
@@ -136,7 +137,7 @@ def _conditional(specs: tuple[Spec, ...]) -> list[Spec]:
 def scenarios(draw: st.DrawFn, max_steps: int = 12, max_batches: int = 3) -> Scenario:
     """A plan with a chosen outcome for each step that expands; the choices are always legal ones."""
     plan = draw(plans(max_steps))
-    return Scenario(plan, {s.name: draw(_result(plan, s, max_batches)) for s in plan.steps if s.type in EXPANDING})
+    return Scenario(plan, {s.name: draw(_result(plan, s, max_batches)) for s in plan.steps if s.type.expands})
 
 
 def _result(plan: Plan, step: StepPlan, max_batches: int) -> st.SearchStrategy[dict[str, Any]]:

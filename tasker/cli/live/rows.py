@@ -40,7 +40,7 @@ class Tree:
 
     def __init__(self, plan: Plan) -> None:
         self._lines = list(tree_rows(plan))
-        self._batches = {step.name for step in plan.steps if step.type == "batch_worker"}
+        self._batches = {step.name for step in plan.steps if step.type.is_pattern}
 
     def rows(self, steps: Mapping[str, StepProgress], now: datetime, *, finished: bool, height: int) -> list[Row]:
         """One row per step of the template, all instances of a batch worker in one; at most `height` rows."""

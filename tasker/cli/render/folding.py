@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from tasker.contracts.step_types import PATTERNS
+
 if TYPE_CHECKING:
     from tasker.services.reports import StepReport
 
@@ -18,7 +20,7 @@ NUMBERED = re.compile(r"(.+_)(\d+)")
 
 def folded(steps: Sequence[StepReport]) -> Iterator[Sequence[StepReport]]:
     """The steps in their order; the instances of a batch worker together, where they are many, others alone."""
-    for base, group in groupby(steps, lambda step: _base(step.name) if step.type == "batch_worker" else None):
+    for base, group in groupby(steps, lambda step: _base(step.name) if step.type in PATTERNS else None):
         found = list(group)
         if base is not None and len(found) >= FOLDED_FROM:
             yield found

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tasker.contracts.plan import Plan, StepPlan, StepType
+from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.step_types import Creates
 from tasker.registry.invocation import ResolvedHandler
 from tasker.step_handler.binding import declared_dependencies, declared_inputs, where
 from tasker.step_handler.function_handler import BatchAggregatorFunction, BatchAnalyzerFunction, FunctionHandler
@@ -55,15 +56,15 @@ def _of_dependencies(plan: Plan, step: StepPlan, function: Callable[..., Any]) -
             yield message, _near(name, above, f"the steps above `{step.name}`")
         elif other is not None and name not in above:
             yield f"reads the result of `{name}`, which is not above `{step.name}`", _add(name, step, above)
-        elif other is not None and other.type is StepType.BATCH_WORKER:
-            message = f"reads the result of `{name}`, a batch_worker, which has one result per batch"
+        elif other is not None and other.type.is_pattern:
+            message = f"reads the result of `{name}`, a {other.type}, which has one result per batch"
             yield message, "read them with @batch_aggregator, or context.get_all_dependency_results"
 
 
 def _is_instance(name: str, plan: Plan, above: Sequence[str]) -> bool:
     """True for `process_001`, an instance of the batch_worker `process` above the step."""
     pattern = plan.by_name.get(re.sub(r"_\d{3,}$", "", name))
-    return pattern is not None and pattern.type is StepType.BATCH_WORKER and pattern.name in above
+    return pattern is not None and pattern.type.is_pattern and pattern.name in above
 
 
 def _of_inputs(plan: Plan, function: Callable[..., Any]) -> Iterator[Problem]:
@@ -92,14 +93,12 @@ def _needed_inputs(function: Callable[..., Any]) -> list[str]:
 def _of_batches(plan: Plan, step: StepPlan, handler: FunctionHandler) -> Iterator[Problem]:
     """An analyzer names the batch_worker below it, an aggregator the one above it and its batchable step."""
     if isinstance(handler, BatchAnalyzerFunction):
-        below = [s.name for s in plan.steps if s.type is StepType.BATCH_WORKER and step.name in s.depends_on]
+        below = [s.name for s in plan.steps if s.type.is_pattern and step.name in s.depends_on]
         yield from _named("cuts batches for", handler.worker_template, below, f"batch_worker below `{step.name}`")
     if isinstance(handler, BatchAggregatorFunction):
         above = plan.above.of(step.name)
-        workers, batchables = (
-            [name for name in above if plan.by_name[name].type is type_]
-            for type_ in (StepType.BATCH_WORKER, StepType.BATCHABLE)
-        )
+        workers = [name for name in above if plan.by_name[name].type.is_pattern]
+        batchables = [name for name in above if plan.by_name[name].type.creates is Creates.BATCHES]
         yield from _named("puts together", handler.worker_template, workers, f"batch_worker above `{step.name}`")
         yield from _named("reads the analysis of", handler.analyzer, batchables, f"batchable step above `{step.name}`")
 

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from tasker.contracts.plan import Plan, StepPlan, StepType
-
-SHAPES = {
-    StepType.STANDARD: "box",
-    StepType.DECISION: "diamond",
-    StepType.DEFERRED: "ellipse",
-    StepType.BATCHABLE: "box3d",
-    StepType.BATCH_WORKER: "parallelogram",
-}
+from tasker.contracts.plan import Plan, StepPlan
 
 
 def draw_dot(plan: Plan) -> str:
     """The directed graph."""
-    nodes = [f'  "{s.name}" [shape={SHAPES[s.type]}, style={_style(s)}];' for s in plan.steps]
+    nodes = [f'  "{s.name}" [shape={s.type.traits.dot}, style={_style(s)}];' for s in plan.steps]
     edges = [f'  "{parent}" -> "{s.name}" [style={_style(s)}];' for s in plan.steps for parent in s.depends_on]
     return "\n".join([f'digraph "{plan.name}" {{', "  rankdir=TB;", *nodes, *edges, "}"])
 

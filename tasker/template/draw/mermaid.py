@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.plan import Plan, StepPlan, StepType
-
-SHAPES = {
-    StepType.STANDARD: ("[", "]"),
-    StepType.DECISION: ("{", "}"),
-    StepType.DEFERRED: ("([", "])"),
-    StepType.BATCHABLE: ("[[", "]]"),
-    StepType.BATCH_WORKER: ("[/", "/]"),
-}
+from tasker.contracts.plan import Plan, StepPlan
 
 
 def draw_mermaid(plan: Plan) -> str:
@@ -23,8 +15,8 @@ def draw_mermaid(plan: Plan) -> str:
 
 
 def _node(step: StepPlan) -> str:
-    left, right = SHAPES[step.type]
-    label = step.name if step.type is not StepType.BATCH_WORKER else f"{step.name} x N"
+    left, right = step.type.traits.mermaid
+    label = f"{step.name} x N" if step.type.is_pattern else step.name
     return f'    s{step.ordinal}{left}"{label}"{right}' + ("" if step.static else ":::dynamic")
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tasker.contracts.plan import Plan, StepPlan, StepType
+from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.step_types import DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,8 @@ def _children(plan: Plan) -> dict[str, list[StepPlan]]:
 
 def _line(row: TreeRow) -> str:
     step = row.step
-    name = f"{step.name} x N" if step.type is StepType.BATCH_WORKER else step.name
-    type_ = "" if step.type is StepType.STANDARD else f"  [{step.type}]"
+    name = f"{step.name} x N" if step.type.is_pattern else step.name
+    type_ = "" if step.type is DEFAULT else f"  [{step.type}]"
     joins = f"  after {' + '.join(row.joins)}" if row.joins else ""
     arrow = f"  → {', '.join(row.leads_to)}" if row.leads_to else ""
     return f"{row.prefix}{name}{type_}{joins}{arrow}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tasker.contracts.plan import StepType
+from tasker.contracts.step_types import Creates, Origin
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.graph import Graph
 
@@ -15,15 +15,15 @@ def instance_names(graph: Graph) -> None:
     """No step is named like an instance of a batch worker, `<name>_001` (C-17)."""
     for name, step in graph.steps.items():
         instance = INSTANCE.fullmatch(name)
-        if instance and instance[1] in graph.steps and graph.is_a(instance[1], StepType.BATCH_WORKER):
+        if instance and instance[1] in graph.steps and graph.is_from(instance[1], Origin.BATCH):
             message = f"`{name}` is the name of an instance of the batch_worker `{instance[1]}`"
             step.report("T055", message, step.name_place(), "choose another name")
 
 
 def worker_has_one_batchable(graph: Graph) -> None:
     """A batch_worker depends on exactly one batchable step (C-16)."""
-    for name in _of_type(graph, StepType.BATCH_WORKER):
-        batchables = [p for p in graph.parents[name] if graph.is_a(p, StepType.BATCHABLE)]
+    for name in (name for name in graph.steps if graph.is_from(name, Origin.BATCH)):
+        batchables = [p for p in graph.parents[name] if graph.makes(p, Creates.BATCHES)]
         unsure = name in graph.tainted or any(p in graph.tainted for p in graph.parents[name])
         if len(batchables) != 1 and not unsure:
             step = graph.steps[name]
@@ -34,7 +34,7 @@ def worker_has_one_batchable(graph: Graph) -> None:
 
 def batchable_has_worker(graph: Graph) -> None:
     """A batchable step has a batch_worker; with several of them no-batches cannot tell which is meant (C-16, C-76)."""
-    for name in _of_type(graph, StepType.BATCHABLE):
+    for name in (name for name in graph.steps if graph.makes(name, Creates.BATCHES)):
         workers = workers_of(name, graph)
         step = graph.steps[name]
         if not workers and graph.complete and not graph.tainted:
@@ -50,8 +50,8 @@ def batchable_has_worker(graph: Graph) -> None:
 def only_convergences_wait_for_workers(graph: Graph) -> None:
     """Only a convergence can wait for the instances of a batch_worker (C-16)."""
     for name, parents in graph.parents.items():
-        workers = [parent for parent in parents if graph.is_a(parent, StepType.BATCH_WORKER)]
-        if graph.steps[name].type in (StepType.DEFERRED, None):
+        workers = [parent for parent in parents if graph.is_from(parent, Origin.BATCH)]
+        if graph.steps[name].type is None or graph.is_from(name, Origin.CONVERGENCE):
             continue
         for worker in workers:
             step = graph.steps[name]
@@ -62,8 +62,7 @@ def only_convergences_wait_for_workers(graph: Graph) -> None:
 def batch_config_belongs_to_batches(graph: Graph) -> None:
     """`batch_config` stands on a batch_worker, or on the batchable step above it."""
     for step in graph.steps.values():
-        allowed = (StepType.BATCH_WORKER, StepType.BATCHABLE, None)
-        if "batch_config" in step.values and step.type not in allowed:
+        if "batch_config" in step.values and step.type is not None and not step.type.has_batches:
             message = f"`{step.name}` is a {step.type} step and has no batches"
             place = step.reading.key(*step.path, "batch_config")
             step.report("T056", message, place, "move it to the batch_worker")
@@ -82,14 +81,10 @@ def worker_template_fits(graph: Graph) -> None:
 
 def workers_of(batchable: str, graph: Graph) -> list[str]:
     """The batch_workers that depend on the batchable step."""
-    return [child for child in graph.children[batchable] if graph.is_a(child, StepType.BATCH_WORKER)]
+    return [child for child in graph.children[batchable] if graph.is_from(child, Origin.BATCH)]
 
 
 def _fitting_templates(name: str, graph: Graph) -> list[str] | None:
-    if graph.is_a(name, StepType.BATCHABLE):
+    if graph.makes(name, Creates.BATCHES):
         return workers_of(name, graph) or None
-    return [name] if graph.is_a(name, StepType.BATCH_WORKER) else None
-
-
-def _of_type(graph: Graph, type_: StepType) -> list[str]:
-    return [name for name in graph.steps if graph.is_a(name, type_)]
+    return [name] if graph.is_from(name, Origin.BATCH) else None

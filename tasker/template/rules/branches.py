@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.plan import StepType
+from tasker.contracts.step_types import Creates, Origin
 from tasker.template.diagnostics import listed
 from tasker.template.graph import Graph
 
@@ -15,7 +15,7 @@ def conditional_steps_are_reachable(graph: Graph) -> None:
     deciding = _deciding(graph)
     for name in graph.order:
         step = graph.steps[name]
-        exempt = step.type in (StepType.DEFERRED, StepType.BATCH_WORKER, None)
+        exempt = step.type is None or not step.type.is_plain
         if exempt or decisions_above(name, graph) or _is_unsure(name, graph):
             continue
         for parent in [p for p in graph.parents[name] if p in deciding and not _is_pattern(p, graph)][:1]:
@@ -30,15 +30,16 @@ def conditional_steps_are_reachable(graph: Graph) -> None:
 def decisions_have_branches(graph: Graph) -> None:
     """A decision has at least one step that it can create (C-36)."""
     for name, step in graph.steps.items():
-        if step.type is StepType.DECISION and not branches_of(name, graph) and graph.complete and not graph.tainted:
+        decides = graph.makes(name, Creates.BRANCHES)
+        if decides and not branches_of(name, graph) and graph.complete and not graph.tainted:
             message = f"the decision `{name}` has nothing to decide"
             step.report("T073", message, step.place("type"), f"a branch is a step with `{name}` among its dependencies")
 
 
 def convergences_are_declared(graph: Graph) -> None:
-    """A standard step that waits for a decision and several of its branches was probably meant to converge (C-36)."""
+    """A plain step that waits for a decision and several of its branches was probably meant to converge (C-36)."""
     for name, step in graph.steps.items():
-        for decision in decisions_above(name, graph) if step.type is StepType.STANDARD else []:
+        for decision in decisions_above(name, graph) if graph.is_plain(name) and not graph.expands(name) else []:
             siblings = [p for p in graph.parents[name] if decision in graph.parents[p] and is_branch(p, graph)]
             if len(siblings) > 1:
                 message = f"`{name}` is a branch of `{decision}` that waits for other branches: {listed(siblings)}"
@@ -48,7 +49,7 @@ def convergences_are_declared(graph: Graph) -> None:
 
 def decisions_above(name: str, graph: Graph) -> list[str]:
     """The decisions that the step depends on directly."""
-    return [parent for parent in graph.parents[name] if graph.is_a(parent, StepType.DECISION)]
+    return [parent for parent in graph.parents[name] if graph.makes(parent, Creates.BRANCHES)]
 
 
 def branches_of(decision: str, graph: Graph) -> list[str]:
@@ -58,7 +59,7 @@ def branches_of(decision: str, graph: Graph) -> list[str]:
 
 def is_branch(name: str, graph: Graph) -> bool:
     """True when a decision that the step depends on can create it."""
-    return graph.steps[name].type not in (StepType.DEFERRED, StepType.BATCH_WORKER)
+    return graph.is_plain(name)
 
 
 def _deciding(graph: Graph) -> dict[str, str]:
@@ -67,13 +68,13 @@ def _deciding(graph: Graph) -> dict[str, str]:
     for name in graph.order:
         decisions = decisions_above(name, graph)
         inherited = [found[parent] for parent in graph.parents[name] if parent in found]
-        if (decisions or inherited) and not graph.is_a(name, StepType.DEFERRED):
+        if (decisions or inherited) and not graph.is_from(name, Origin.CONVERGENCE):
             found[name] = (decisions or inherited)[0]
     return found
 
 
 def _is_pattern(name: str, graph: Graph) -> bool:
-    return graph.is_a(name, StepType.BATCH_WORKER)  # waiting for one is reported by the rules of batches
+    return graph.is_from(name, Origin.BATCH)  # waiting for one is reported by the rules of batches
 
 
 def _is_unsure(name: str, graph: Graph) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.plan import EXPANDING, StepType
+from tasker.contracts.step_types import Origin
 from tasker.template.drafts import StepDraft
 from tasker.template.graph import Graph
 from tasker.template.rules.branches import branches_of, decisions_above
@@ -19,7 +19,7 @@ def has_something_to_converge(graph: Graph) -> None:
 
 
 def _what_to_list(step: StepDraft, graph: Graph) -> str:
-    deciding = [parent for parent in graph.parents[step.name] if graph.steps[parent].type in EXPANDING]
+    deciding = [parent for parent in graph.parents[step.name] if graph.expands(parent)]
     if deciding:
         return f"list the steps that `{deciding[0]}` creates as well"
     return "nothing above it creates steps: make it a `type: standard`"
@@ -29,7 +29,7 @@ def lists_its_decision(graph: Graph) -> None:
     """A convergence lists the decision whose branches it waits for; when none is taken it waits for that (C-13)."""
     for step in _convergences(graph):
         parents = graph.parents[step.name]
-        branches = [parent for parent in reversed(parents) if not graph.is_a(parent, StepType.DEFERRED)]
+        branches = [parent for parent in reversed(parents) if not graph.is_from(parent, Origin.CONVERGENCE)]
         for decision, branch in {d: b for b in branches for d in decisions_above(b, graph)}.items():
             if decision not in parents:
                 message = f"`{step.name}` waits for the branch `{branch}` but does not list its decision `{decision}`"
@@ -48,4 +48,4 @@ def waits_for_every_branch(graph: Graph) -> None:
 
 
 def _convergences(graph: Graph) -> list[StepDraft]:
-    return [step for step in graph.steps.values() if step.type is StepType.DEFERRED]
+    return [step for name, step in graph.steps.items() if graph.is_from(name, Origin.CONVERGENCE)]

@@ -20,7 +20,7 @@ from tasker.lifecycle.machines.task import TASK, TaskState, task_path
 from tests.support import paths
 from tests.support.engine_fixture import Lab
 from tests.support.evaluation import evaluate_task
-from tools.lifecycle_sql import FLAGS
+from tools.moves_sql import FLAGS
 
 
 @pytest.fixture(scope="module")

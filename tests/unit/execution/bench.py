@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasker.contracts.execution import Claim, Failure
-from tasker.contracts.plan import HandlerRef, Plan, StepPlan, StepType
+from tasker.contracts.plan import HandlerRef, Plan, StepPlan
+from tasker.contracts.step_types import StepType
 from tasker.execution.attempt import Attempt, AttemptEnd, AttemptRunner, CancelFlag, Checkpoint
 from tasker.handler import HandlerRegistry
 from tasker.resilience.registry import Breakers

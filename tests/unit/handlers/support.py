@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.execution import Claim
-from tasker.contracts.plan import HandlerRef, Plan, StepPlan, StepType
+from tasker.contracts.plan import HandlerRef, Plan, StepPlan
+from tasker.contracts.step_types import StepType
 from tasker.errors import ResolutionError
 from tasker.registry import BaseResolver, HandlerDefinition, ResolutionContext
 from tasker.step_handler import StepHandler

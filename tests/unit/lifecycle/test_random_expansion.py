@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasker.contracts.graph import ExistingStep, NewStep
-from tasker.contracts.plan import EXPANDING, Plan, StepType
+from tasker.contracts.plan import Plan
+from tasker.contracts.step_types import StepType
 from tasker.lifecycle.choices import Limits
 from tasker.lifecycle.expansion import expand, expand_resolved
 from tests.support.random_plans import Scenario, scenarios
@@ -62,7 +63,7 @@ def _in_untaken_branch(plan: Plan, name: str, final: dict[str, list[str]]) -> bo
     ways = list(_missing_ways(plan, name, final))
     shared = set.intersection(*map(set, ways))
     return any(
-        plan.by_name[later].type in EXPANDING
+        plan.by_name[later].type.expands
         for step in shared
         for way in _all_ways(plan, step, name)
         for later in way
@@ -162,7 +163,7 @@ def test_every_step_runs_after_the_steps_that_created_it(scenario: Scenario, ran
 
 @given(scenarios(), st.randoms(use_true_random=False), st.data())
 def test_no_convergence_passes_a_step_that_has_not_decided(scenario: Scenario, random: Random, data) -> None:
-    expanding = [step for step in scenario.plan.steps if step.type in EXPANDING and step.static]
+    expanding = [step for step in scenario.plan.steps if step.type.expands and step.static]
     if not expanding:
         return
     broken = data.draw(st.sampled_from(expanding))
@@ -176,7 +177,7 @@ def test_resolving_is_deciding_for_nothing(scenario: Scenario, random: Random) -
     run = Run(scenario, random)
     existing = [ExistingStep(name, name, True) for name in run.parents]
     for step in scenario.plan.steps:
-        if step.static and step.type in EXPANDING:
+        if step.static and step.type.expands:
             key = "decision_point_outcome" if step.type is StepType.DECISION else "batch_processing_outcome"
             nothing = {key: {"type": "no_branches" if step.type is StepType.DECISION else "no_batches"}}
             by_person = expand_resolved(scenario.plan, step.name, existing, UNLIMITED)

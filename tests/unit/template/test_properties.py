@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasker.contracts.plan import Plan, StepType
+from tasker.contracts.plan import Plan
+from tasker.contracts.step_types import StepType
 from tasker.template.compile import compile_text
 from tasker.template.draw import FORMATS
 from tasker.template.draw.tree import tree_rows

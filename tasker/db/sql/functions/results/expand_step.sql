@@ -43,7 +43,7 @@ begin
   ), edges as (
     insert into tasker.dynamic_edges (task_uuid, from_step_uuid, to_step_uuid, name)
     select p_task, p.uuid, n.uuid, case when n.batch then 'batch_dependency'
-      when k.step_type = 'batch_worker' then 'batch_convergence_dependency' else 'dependency' end
+      else tasker.edge_name(k.step_type) end
     from named n join parents p on p.name = n.name join kinds k on k.ordinal = p.ordinal
   ), waiting as (
     select n.uuid, count(*)::int as unmet from named n join parents p on p.name = n.name where p.unmet group by n.uuid
