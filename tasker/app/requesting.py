@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from tasker.app.bootstrap import require_shared
 from tasker.app.configured import UNCONFIGURED, Configured
@@ -17,7 +17,7 @@ from tasker.messaging.service import MessagingService
 from tasker.process.faults import with_faults
 from tasker.process.system import new_task_uuid
 from tasker.services.authoring.targets import registered_name
-from tasker.services.submission import Request
+from tasker.services.submission import Request, RequestOptions
 from tasker.services.task_requests import TaskRequest
 from tasker.services.tasks import checked
 
@@ -63,7 +63,12 @@ class TaskRequester:
         await self._messaging.close()
 
     async def request(
-        self, target: str, context: Mapping[str, Any] | None = None, *, task_uuid: str | None = None, **options: Any
+        self,
+        target: str,
+        context: Mapping[str, Any] | None = None,
+        *,
+        task_uuid: str | None = None,
+        **options: Unpack[RequestOptions],
     ) -> str:
         """Ask for a task of the registered template `namespace/name[:version]`; the identifier that it will have.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from tasker.contracts.messaging import DEFAULT_BACKEND, Backend
 from tasker.contracts.plan import Plan
@@ -17,7 +17,7 @@ from tasker.services.authoring.handlers import Workflow
 from tasker.services.authoring.targets import choose_workflow, registered_name
 from tasker.services.authoring.templates import load_workflows
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, registered_plan
-from tasker.services.submission import Drafts, Request, Submitted
+from tasker.services.submission import Drafts, Request, RequestOptions, Submitted
 
 
 def submit_in(
@@ -29,7 +29,7 @@ def submit_in(
     environment: str | None = None,
     backend: str = DEFAULT_BACKEND,
     lock_timeout: float = LOCK_TIMEOUT_SECONDS,
-    **options: Any,
+    **options: Unpack[RequestOptions],
 ) -> Submitted:
     """Create a task in the caller's own transaction: it exists if, and only if, the caller commits (rule 23).
 
@@ -54,7 +54,7 @@ async def submit_in_async(
     environment: str | None = None,
     backend: str = DEFAULT_BACKEND,
     lock_timeout: float = LOCK_TIMEOUT_SECONDS,
-    **options: Any,
+    **options: Unpack[RequestOptions],
 ) -> Submitted:
     """As `submit_in`, for an AsyncConnection or AsyncSession of SQLAlchemy."""
     request = Request(context or {}, **options)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasker.app.configured import Configured, from_environment
-from tasker.app.sync_app import SyncApp
+from tasker.app.embedded.sync_app import SyncApp
 from tasker.bootstrap.announcer import StepAnnouncer
 from tasker.errors import WorkerNotInitializedError
 from tasker.event_bridge import EventBridge

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from tasker.app.sync_app import SyncApp
+from tasker.app.embedded.sync_app import SyncApp
 from tasker.bootstrap import is_worker_running, running_system
 from tasker.client.responses import (
     HealthResponse,

@@ -4,7 +4,7 @@ queue of the orchestration."""
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
 from tasker.messaging.queues import namespace_of
@@ -65,6 +65,15 @@ def _parts(text: str, count: int, what: str, form: str) -> list[str]:
     if len(parts) != count or not all(parts):
         raise UsageError(f"{text!r} does not name {what}", hint=f"expected {form}")
     return parts
+
+
+class PauseOptions(TypedDict, total=False):
+    """What else than a namespace may be paused, as `Target.of` takes it."""
+
+    template: str | None
+    step: str | None
+    task: str | None
+    queue: str | None
 
 
 class Pauses:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypedDict, get_args
 
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
 from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
@@ -20,7 +20,8 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.pressure import Admission
 from tasker.template.schema.check import check_input
 
-ON_DUPLICATE = ("refuse", "return")
+OnDuplicate = Literal["refuse", "return"]
+ON_DUPLICATE: tuple[OnDuplicate, ...] = get_args(OnDuplicate)
 """What `submit` does when a task of the same identity exists."""
 
 DUPLICATED = query("tasks", "duplicated")
@@ -39,6 +40,19 @@ class Request:
     source_system: str = "unknown"
     reason: str = ""
     tags: Sequence[str] = ()
+
+
+class RequestOptions(TypedDict, total=False):
+    """The fields of a `Request` beside its context, for functions that make one from their keywords."""
+
+    priority: int
+    idempotency_key: str | None
+    correlation_id: str | None
+    parent_correlation_id: str | None
+    initiator: str
+    source_system: str
+    reason: str
+    tags: Sequence[str]
 
 
 def check_priority(value: Any) -> int:

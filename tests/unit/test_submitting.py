@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 import tasker
-from tasker.app.target_plans import TargetPlans
+from tasker.app.embedded.target_plans import TargetPlans
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
 from tasker.services.submission import Drafts, Request

@@ -20,7 +20,7 @@ from tasker.errors import UsageError
 if TYPE_CHECKING:
     from tasker.app import App
     from tasker.services.reports import TaskReport
-    from tasker.services.submission import Request, Submitted
+    from tasker.services.submission import OnDuplicate, Request, Submitted
 
 
 ON_DUPLICATE = ("refuse", "return")
@@ -47,7 +47,7 @@ def submit(
     form: str,
     wait: bool,
     timeout: float | None,
-    on_duplicate: str,
+    on_duplicate: OnDuplicate,
     **options: Any,
 ) -> None:
     """Create a task of a registered template, for the workers that serve its namespace, and print its identifier.
@@ -92,7 +92,7 @@ def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Re
     return Request(task_input(given, settings), initiator=actor(), source_system="tasker task submit", **options)
 
 
-async def _submit(app: App, *, target: str, request: Request, on_duplicate: str) -> tuple[Submitted, str]:
+async def _submit(app: App, *, target: str, request: Request, on_duplicate: OnDuplicate) -> tuple[Submitted, str]:
     from tasker.services.authoring.targets import registered_name
 
     try:

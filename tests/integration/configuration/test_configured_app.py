@@ -52,7 +52,7 @@ async def test_an_app_obeys_its_configuration(database_url: str, tmp_path: Path)
             while (await app.tasks.state(submitted.task_uuid))[0] not in ("blocked_by_failures", "error"):
                 pass
         report = await app.tasks.report(submitted.task_uuid)
-    assert app.database_url == database_url
+        assert app.database_url == database_url
     assert report.status == "blocked_by_failures"
     assert "1,024 allowed" in str(report)
 

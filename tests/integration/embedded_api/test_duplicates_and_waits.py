@@ -10,7 +10,7 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 import tasker
-from tasker.app.embedded_app import App
+from tasker.app.embedded.app import App
 from tasker.contracts.plan import Plan
 from tasker.errors import DuplicateTask, TaskNotFound, UsageError
 from tasker.handler import HandlerRegistry

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.app.embedded_app import App
-from tasker.app.sync_app import SyncApp, SyncPauses, SyncPlans, SyncSteps, SyncTasks, SyncViews
+from tasker.app.embedded.app import App
+from tasker.app.embedded.sync_app import SyncApp, SyncPauses, SyncPlans, SyncSteps, SyncTasks, SyncViews
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseError, DuplicateTask, UsageError
 from tasker.handler import HandlerRegistry

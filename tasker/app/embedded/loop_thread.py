@@ -81,4 +81,6 @@ def _own_thread() -> UsageError:
 
 
 def _not_running(name: str) -> UsageError:
-    return UsageError(f"the {name} is not started", hint="use it as `with tasker.SyncApp() as app:`")
+    return UsageError(
+        f"the {name} is not started", hint="use it as `with tasker.SyncApp() as app:`, or call its start() before"
+    )

@@ -6,10 +6,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
-from tasker.app.embedded_app import App
-from tasker.app.loop_thread import LoopThread
+from tasker.app.embedded.app import App
+from tasker.app.embedded.loop_thread import LoopThread
+from tasker.app.embedded.options import SubmitOptions
+from tasker.app.embedded.started import Started, forget
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS
@@ -23,6 +25,7 @@ from tasker.services.workers import Workers
 
 A = TypeVar("A")
 P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -41,6 +44,18 @@ def waiting(method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]]) -> Call
         return twin._loop.wait(method(twin._original, *args, **kwargs))
 
     return wait
+
+
+def with_parameters_of(
+    made: Callable[P, object],
+) -> Callable[[Callable[Concatenate[S, ...], None]], Callable[Concatenate[S, P], None]]:
+    """Of an `__init__` that hands all it gets to `made`: its parameters are shown and checked as those of `made`."""
+
+    def decorate(init: Callable[Concatenate[S, ...], None]) -> Callable[Concatenate[S, P], None]:
+        init.__wrapped__ = made.__init__  # type: ignore[attr-defined]
+        return init
+
+    return decorate
 
 
 class SyncTasks(Twin[Tasks]):
@@ -108,8 +123,19 @@ class SyncApp(Twin[App]):
     the waiting; leaving the `with` block gives back what runs, and the task can be resumed.
     """
 
-    def __init__(self, database_url: str | None = None, **options: Any) -> None:
-        super().__init__(LoopThread("tasker app"), App(database_url, **options))
+    opened_by = "with tasker.SyncApp() as app:"
+
+    tasks = Started[SyncTasks]()
+    steps = Started[SyncSteps]()
+    pauses = Started[SyncPauses]()
+    plans = Started[SyncPlans]()
+    workers = Started[SyncWorkers]()
+    views = Started[SyncViews]()
+    database_url = Started[str]()
+
+    @with_parameters_of(App)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(LoopThread("tasker app"), App(*args, **options))
 
     def __enter__(self) -> Self:
         """Connect, bring the schema up to date and start working."""
@@ -130,6 +156,7 @@ class SyncApp(Twin[App]):
         except BaseException:
             self._loop.stop()
             raise
+        self.database_url = self._original.database_url
         self.tasks = SyncTasks(self._loop, self._original.tasks)
         self.steps = SyncSteps(self._loop, self._original.steps)
         self.pauses = SyncPauses(self._loop, self._original.pauses)
@@ -145,6 +172,7 @@ class SyncApp(Twin[App]):
             self._loop.wait(self._original.stop(grace_seconds))
         finally:
             self._loop.stop()
+            forget(self)
 
     def submit_in(
         self,
@@ -153,16 +181,15 @@ class SyncApp(Twin[App]):
         context: Mapping[str, Any] | None = None,
         *,
         lock_timeout: float = LOCK_TIMEOUT_SECONDS,
-        **options: Any,
+        **options: Unpack[SubmitOptions],
     ) -> Submitted:
         """As `App.submit_in`, for a synchronous connection or session; it is used in the caller's thread."""
         transaction = caller_transaction(connection)
         return self.prepare_submission(target, context, **options)(transaction, lock_timeout)
 
-    @property
-    def database_url(self) -> str:
-        """The database in use."""
-        return self._original.database_url
+    def stop_working(self, grace_seconds: float = 10.0) -> None:
+        """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
+        self._loop.wait(self._original.stop_working(grace_seconds))
 
     @property
     def original(self) -> App:
@@ -173,16 +200,14 @@ class SyncApp(Twin[App]):
         """What a coroutine of the asynchronous app returns."""
         return self._loop.wait(coroutine)
 
-    # mypy: `self` might be among the `**options`
-    submit = waiting(App.submit)  # type: ignore[arg-type]
+    submit = waiting(App.submit)
     submit_request = waiting(App.submit_request)
-    submit_many = waiting(App.submit_many)  # type: ignore[arg-type]
-    prepare_submission = waiting(App.prepare_submission)  # type: ignore[arg-type]
-    run = waiting(App.run)  # type: ignore[arg-type]
+    submit_many = waiting(App.submit_many)
+    prepare_submission = waiting(App.prepare_submission)
+    run = waiting(App.run)
     wait = waiting(App.wait)
     finished = waiting(App.finished)
-    pause = waiting(App.pause)  # type: ignore[arg-type]
-    resume = waiting(App.resume)  # type: ignore[arg-type]
+    pause = waiting(App.pause)
+    resume = waiting(App.resume)
     plan = waiting(App.plan)
     plan_of = waiting(App.plan_of)
-    stop_working = waiting(App.stop_working)

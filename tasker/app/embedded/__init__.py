@@ -1,0 +1,1 @@
+"""Tasker inside a program: `App`, and `SyncApp` for programs that are not asynchronous."""

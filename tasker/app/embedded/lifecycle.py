@@ -1,0 +1,186 @@
+"""The parts of an app, from its options: made when it starts, let go of when it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tasker.app.assembly.worker import worker_process
+from tasker.app.bootstrap import Resources, prepare
+from tasker.app.configured import Configured
+from tasker.app.configured.program import configured_program
+from tasker.app.embedded.after_commit import AfterCommit
+from tasker.app.embedded.started import Started, forget, is_started
+from tasker.app.embedded.target_plans import TargetPlans
+from tasker.app.repairing import Repairs
+from tasker.app.runtime import Runtime
+from tasker.app.services import Services
+from tasker.app.waiting import Waiters
+from tasker.contracts.messaging import BackendSettings
+from tasker.execution.attempt.runner import AttemptRunner
+from tasker.execution.settings import WorkerSettings
+from tasker.handler import HandlerRegistry
+from tasker.lifecycle.pressure import DepthLimits
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.sweep import SweepSettings
+from tasker.process.dead_workers import end_dead_leases
+from tasker.process.system import SystemClock
+from tasker.resilience.registry import Breakers
+from tasker.services.authoring.handlers import load_handlers
+from tasker.services.checks import Checks
+from tasker.services.client_views import ClientViews
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.guarded_connection import GuardedConnection
+from tasker.services.engine.plans import PlanStore
+from tasker.services.pauses import Pauses
+from tasker.services.pressure import Admission
+from tasker.services.steps import Steps
+from tasker.services.submission import Submitter
+from tasker.services.tasks import Tasks
+from tasker.services.workers import Workers
+
+
+class AppLifecycle:
+    """What an `App` is made of, and how it starts and stops. Parameters as `App`."""
+
+    opened_by = "async with tasker.App() as app:"
+
+    tasks = Started[Tasks]()
+    steps = Started[Steps]()
+    pauses = Started[Pauses]()
+    plans = Started[PlanStore]()
+    workers = Started[Workers]()
+    views = Started[ClientViews]()
+    checks = Started[Checks]()
+    repairs = Started[Repairs]()
+    admission = Started[Admission]()
+    registry = Started[HandlerRegistry]()
+    _resources = Started[Resources]()
+    _connection = Started[GuardedConnection]()
+    _engine = Started[Engine]()
+    _submitter = Started[Submitter]()
+    _targets = Started[TargetPlans]()
+    _waiters = Started[Waiters]()
+    _after_commit = Started[AfterCommit]()
+
+    def __init__(
+        self,
+        database_url: str | None = None,
+        *,
+        handlers: Sequence[str | Path] = (),
+        environment: str | None = None,
+        backend: str | None = None,
+        data_dir: Path | None = None,
+        work: bool = True,
+        registry: HandlerRegistry | None = None,
+        settings: WorkerSettings | None = None,
+        sweeps: SweepSettings | None = None,
+        configuration: Configured | None = None,
+        depth_limits: DepthLimits | None = None,
+        backend_settings: BackendSettings | None = None,
+        runner: Callable[..., AttemptRunner] = AttemptRunner,
+    ) -> None:
+        self._configuration = configuration = configured_program(database_url, data_dir, configuration)
+        self._data_dir, self._registry, self._runner = data_dir, registry, runner
+        self._backend = backend or configuration.backend
+        self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
+        self._environment = environment or configuration.environment
+        self._sources = [str(source) for source in handlers]
+        self._work = work
+        self._settings, self._sweeps = settings or configuration.worker, sweeps or configuration.sweeps
+        self._depth_limits = depth_limits or configuration.depth_limits
+        self.breakers = Breakers(SystemClock(), configuration.breakers)
+        self._runtime: Runtime | None = None
+
+    async def __aenter__(self) -> Self:
+        """Connect, bring the schema up to date and start working."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop; steps that run are given `stop`'s grace."""
+        await self.stop()
+
+    async def start(self) -> None:
+        """Connect, bring the schema up to date and start working."""
+        self._resources = prepare(
+            self._configuration.database_url,
+            backend=self._backend,
+            data_dir=self._data_dir,
+            names=self._configuration.queue_names,
+            backend_settings=self._backend_settings,
+            breakers=self.breakers,
+            database=self._configuration.database,
+        )
+        await self._resources.open()
+        limits, breaker = self._depth_limits, self.breakers.database
+        made = Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker)
+        self._connection, self._engine = made.connection, made.engine
+        self.tasks, self.views, self.plans, self.repairs = made.tasks, made.views, made.plans, made.repairs
+        self.steps, self.pauses, self.workers, self.checks = made.steps, made.pauses, made.workers, made.checks
+        self._submitter, self.admission = made.submitter, made.admission
+        self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
+        self._targets = TargetPlans(self.registry, self.plans)
+        self._waiters = Waiters(self._connection.watch, watches=self._work)
+        self._after_commit = AfterCommit(self._connection, self._resources.messaging, self._wake)
+        if self._work:
+            self._runtime = worker_process(
+                self._resources.url,
+                self._resources.messaging,
+                self.registry,
+                [],
+                settings=self._settings,
+                sweeps=self._sweeps,
+                breakers=self.breakers,
+                runner=self._runner,
+                on_finished=self._ended,
+                on_elsewhere=lambda task: self._waiters.look_again(),
+            )
+            if self._resources.server is not None:
+                await end_dead_leases(self._engine)
+            await self._runtime.start()
+
+    async def stop(self, grace_seconds: float = 10.0) -> None:
+        """Stop working (see `stop_working`) and let go of the database. May be called twice."""
+        if not is_started(self):
+            return
+        await self.stop_working(grace_seconds)
+        await self._waiters.close()
+        await self._after_commit.close()
+        await self._connection.close()
+        await self._resources.messaging.close()
+        self._resources.close()
+        forget(self)
+
+    async def stop_working(self, grace_seconds: float = 10.0) -> None:
+        """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
+        if self._runtime is not None:
+            await self._runtime.stop(grace_seconds)
+
+    @property
+    def database_url(self) -> str:
+        """The database in use."""
+        return self._resources.url
+
+    @property
+    def messaging(self) -> MessagingService:
+        """The messaging service in use."""
+        return self._resources.messaging
+
+    @property
+    def runtime(self) -> Runtime | None:
+        """The worker of this app; None with `work=False`."""
+        return self._runtime
+
+    def _ended(self, task_uuid: str, state: str) -> None:
+        """A worker's write was answered: callers need not wait until their breaker tries by itself."""
+        self._connection.breaker.encouraged()
+        self._waiters.ended(task_uuid)
+
+    def _wake(self) -> None:
+        if self._runtime is not None:
+            self._runtime.wake()

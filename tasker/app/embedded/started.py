@@ -1,0 +1,49 @@
+"""What an app has between its start and its stop."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from tasker.errors import UsageError
+
+T = TypeVar("T")
+
+
+class Started(Generic[T]):
+    """An attribute that an app sets in `start`. While it has no value, reading it is a `UsageError` that says why.
+
+    The app's `opened_by` is the line of code that starts one.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, app: Any, owner: type) -> T:
+        try:
+            value: T = app.__dict__[self._name]
+        except KeyError:
+            raise not_started(owner.__name__, app.opened_by) from None
+        return value
+
+    def __set__(self, app: Any, value: T) -> None:
+        app.__dict__[self._name] = value
+
+
+def _names(app: object) -> list[str]:
+    return [name for kind in type(app).__mro__ for name, value in vars(kind).items() if isinstance(value, Started)]
+
+
+def is_started(app: object) -> bool:
+    """True when an attribute of the kind has a value."""
+    return any(name in vars(app) for name in _names(app))
+
+
+def forget(app: object) -> None:
+    """From now on the attributes have no value."""
+    for name in _names(app):
+        vars(app).pop(name, None)
+
+
+def not_started(name: str, opened_by: str) -> UsageError:
+    """The error for what can be done only while an app is started."""
+    return UsageError(f"this {name} is not started", hint=f"use it as `{opened_by}`, or call its start() before")

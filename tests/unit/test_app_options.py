@@ -1,0 +1,100 @@
+"""The options of `App`, `SyncApp` and the ways to submit: each checked by name, and services only while started."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+import tasker
+from tasker.app.embedded.options import RunOptions, SubmitOptions
+from tasker.errors import UsageError
+from tasker.services.pauses import PauseOptions, Target
+from tasker.services.submission import Request, RequestOptions
+
+ROOT = Path(__file__).parents[2]
+SERVICES = ["tasks", "steps", "pauses", "plans", "workers", "views"]
+ONLY_ASYNCHRONOUS = ["checks", "repairs", "admission", "registry", "messaging"]
+MISTAKES = """
+from pathlib import Path
+import tasker
+
+app, sync = tasker.App(), tasker.SyncApp()
+tasker.App(bakend="memory")
+tasker.SyncApp(bakend="memory")
+tasker.SyncApp(work="no")
+sync.submit("a/b", prio=1)
+sync.run("a/b", priority="high")
+tasker.submit_in(None, "a/b", prio=1)
+sync.pause(step="a/b/c", stepp="x")
+async def asks() -> None:
+    await app.submit("a/b", prio=1)
+    await app.submit("a/b", on_duplicate="retrun")
+    await app.run("a/b", prio=1)
+    await app.submit_in(None, "a/b", on_duplicate="return")
+    await app.submit_many("a/b", [], enviroment="test")
+    await tasker.TaskRequester("rabbitmq").request("a/b", prio=1)
+    await app.submit("a/b", {}, template="b", environment="test", priority=1, tags=["x"], on_duplicate="return")
+    await app.run("a/b", timeout=1, priority=1, initiator="me")
+sync.submit("a/b", template="b", priority=1)
+tasker.SyncApp("postgresql://", work=False, data_dir=Path("x"))
+"""
+
+
+def test_type_checkers_find_wrong_options_and_no_others(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(MISTAKES)
+    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--no-error-summary", str(program)]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+
+    found = {int(line.split(":")[1]) for line in said.splitlines() if ": error:" in line}
+    assert found == {*range(6, 13), *range(14, 20)}, said
+
+
+def test_a_request_takes_what_its_options_name() -> None:
+    assert set(get_type_hints(RequestOptions)) | {"context"} == {field.name for field in fields(Request)}
+    assert set(get_type_hints(SubmitOptions)) | {"on_duplicate"} == set(get_type_hints(RunOptions))
+    assert set(get_type_hints(PauseOptions)) | {"namespace"} == set(inspect.signature(Target.of).parameters)
+
+
+def test_the_synchronous_app_shows_the_parameters_of_the_other_one() -> None:
+    assert inspect.signature(tasker.SyncApp) == inspect.signature(tasker.App)
+
+
+@pytest.mark.parametrize("kind", [tasker.App, tasker.SyncApp])
+def test_an_option_that_does_not_exist_is_a_type_error(kind: Any) -> None:
+    with pytest.raises(TypeError, match="bakend"):
+        kind(bakend="memory")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "opened_by"),
+    [(tasker.App, name, "`async with tasker.App() as app:`") for name in [*SERVICES, *ONLY_ASYNCHRONOUS]]
+    + [(tasker.SyncApp, name, "`with tasker.SyncApp() as app:`") for name in [*SERVICES, "database_url"]],
+)
+def test_a_service_of_an_app_that_is_not_started_says_so(kind: Any, name: str, opened_by: str) -> None:
+    with pytest.raises(UsageError, match="is not started") as caught:
+        getattr(kind(), name)
+    assert opened_by in str(caught.value.hint)
+
+
+async def test_what_is_asked_of_an_app_that_is_not_started_says_so() -> None:
+    app = tasker.App()
+    task = "01900000-0000-7000-8000-000000000000"
+    for asked in (
+        app.submit("a/b"),
+        app.run("a/b"),
+        app.wait(task),
+        app.finished(task),
+        app.pause("a"),
+        app.resume("a"),
+    ):
+        with pytest.raises(UsageError, match="this App is not started"):
+            await asked
+    await app.stop()
+    assert app.runtime is None
