@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("tasker", "backends", "plugins", "workflows", "tests")
+SOURCES = ("tasker", "backends", "compat", "plugins", "workflows", "tests")
 LIMITS = {".py": 300, ".sql": 300}
 TEST_LIMIT = 400
 FOLDER_LIMIT = 20
-PRODUCT = ("tasker", "backends", "plugins", "tools")
+PRODUCT = ("tasker", "backends", "compat", "plugins", "tools")
 LONGER: dict[str, str] = {
     "tasker/batch_processing/batchable.py": "one published class of many short methods",
     "tasker/db/sql/migrations/0001_initial.up.sql": "read table by table; a migration is not split after its release",

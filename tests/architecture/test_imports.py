@@ -152,3 +152,8 @@ def test_every_backend_is_packaged_and_has_an_entry_point() -> None:
     assert names
     assert packages == names | {"tasker"}
     assert entry_points == names
+
+
+def test_the_published_surface_takes_everything_from_its_home() -> None:
+    for path in (ROOT / "compat").rglob("*.py"):
+        assert "tasker" not in imports_of(path), f"{path.relative_to(ROOT)} imports from the root of tasker"

@@ -1,0 +1,260 @@
+"""What was the native part: functions that take and answer plain data.
+
+There is no border to cross: the worker runs its steps itself, so no step ever waits to be polled here.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, ParamSpec, TypeVar
+from uuid import UUID
+
+import tasker.bootstrap as engine
+import tasker.observability as observability
+from tasker.client import TaskerClient
+from tasker.domain_events.channel import shared
+from tasker.errors import TaskerError, UsageError, WorkerNotInitializedError
+from tasker.logging import log_debug, log_error, log_info, log_trace, log_warn
+from tasker.types import BootstrapConfig, FfiDispatchMetrics
+from tasker.version import __version__ as engine_version
+
+__version__ = "0.1.8"
+"""The published version whose surface this is."""
+
+__all__ = [
+    "__version__",
+    "bootstrap_worker",
+    "check_starvation_warnings",
+    "checkpoint_yield_step_event",
+    "cleanup_timeouts",
+    "client_cancel_task",
+    "client_create_task",
+    "client_get_step",
+    "client_get_step_audit_history",
+    "client_get_task",
+    "client_health_check",
+    "client_list_task_steps",
+    "client_list_tasks",
+    "complete_step_event",
+    "get_ffi_dispatch_metrics",
+    "get_health_check",
+    "get_metrics",
+    "get_rust_version",
+    "get_version",
+    "get_worker_config",
+    "get_worker_status",
+    "health_check",
+    "is_worker_running",
+    "log_debug",
+    "log_error",
+    "log_info",
+    "log_trace",
+    "log_warn",
+    "poll_in_process_events",
+    "poll_step_events",
+    "stop_worker",
+    "transition_to_graceful_shutdown",
+]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NOT_RUNNING = "the worker is not initialized and not running: call bootstrap_worker() first"
+
+
+def _published_errors(function: Callable[P, T]) -> Callable[P, T]:
+    """What the engine raises as `RuntimeError`, a wrong argument as `ValueError`; the cause is kept."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except WorkerNotInitializedError as error:
+            raise RuntimeError(NOT_RUNNING) from error
+        except UsageError as error:
+            raise ValueError(_text(error)) from error
+        except TaskerError as error:
+            raise RuntimeError(_text(error)) from error
+
+    return call
+
+
+def _text(error: TaskerError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def get_version() -> str:
+    """The published version whose surface this is."""
+    return __version__
+
+
+def get_rust_version() -> str:
+    """What runs below: Tasker and Python."""
+    return f"tasker-engine {engine_version} (Python {platform.python_version()})"
+
+
+def health_check() -> bool:
+    """True: the module is there."""
+    return True
+
+
+@_published_errors
+def bootstrap_worker(config: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Start the worker of this process: `handle_id`, `status` (`started`, `already_running`), `message`, `worker_id`.
+
+    Raises `RuntimeError` when it cannot start.
+    """
+    if engine.is_worker_running():
+        running = engine.running_system().result
+        return {**running.model_dump(), "status": "already_running", "message": "a worker runs in this process already"}
+    result = engine.bootstrap_worker(None if config is None else BootstrapConfig.model_validate(config))
+    return {**result.model_dump(), "status": "started"}
+
+
+def stop_worker() -> str:
+    """Stop the worker; says what it did."""
+    return engine.stop_worker()
+
+
+def get_worker_status() -> dict[str, Any]:
+    """The worker right now; without one only `running` and `error`."""
+    if not engine.is_worker_running():
+        return {"running": False, "error": NOT_RUNNING}
+    return engine.get_worker_status().model_dump(mode="json")
+
+
+@_published_errors
+def transition_to_graceful_shutdown() -> str:
+    """Claim nothing more and let running steps end. Raises `RuntimeError` without a worker."""
+    return engine.transition_to_graceful_shutdown()
+
+
+def is_worker_running() -> bool:
+    """True between start and stop."""
+    return engine.is_worker_running()
+
+
+@_published_errors
+def poll_step_events() -> dict[str, Any] | None:
+    """None: the worker runs its steps itself. Raises `RuntimeError` without a worker."""
+    engine.running_system()
+    return None
+
+
+@_published_errors
+def complete_step_event(event_id_str: str, completion_data: dict[str, Any]) -> bool:
+    """False: no event waits for its completion. Raises `ValueError` for no id, `RuntimeError` without a worker."""
+    UUID(event_id_str)
+    engine.running_system()
+    return False
+
+
+@_published_errors
+def checkpoint_yield_step_event(event_id_str: str, checkpoint_data: dict[str, Any]) -> bool:
+    """False: no event waits for it. Raises `ValueError` for no id, `RuntimeError` without a worker."""
+    UUID(event_id_str)
+    engine.running_system()
+    return False
+
+
+@_published_errors
+def get_ffi_dispatch_metrics() -> dict[str, Any]:
+    """Nothing ever waits here. Raises `RuntimeError` without a worker."""
+    engine.running_system()
+    return FfiDispatchMetrics(pending_count=0).model_dump()
+
+
+@_published_errors
+def check_starvation_warnings() -> bool:
+    """True, after looking. Raises `RuntimeError` without a worker."""
+    engine.running_system()
+    return True
+
+
+@_published_errors
+def cleanup_timeouts() -> int:
+    """0: the engine ends steps that take too long. Raises `RuntimeError` without a worker."""
+    engine.running_system()
+    return 0
+
+
+@_published_errors
+def poll_in_process_events() -> dict[str, Any] | None:
+    """The oldest domain event that waits in this process. Raises `RuntimeError` without a worker."""
+    engine.running_system()
+    return shared.receive()
+
+
+@_published_errors
+def get_health_check() -> dict[str, Any]:
+    """The worker's health. Raises `RuntimeError` without a worker."""
+    engine.running_system()
+    return observability.get_health_check().model_dump(mode="json")
+
+
+@_published_errors
+def get_metrics() -> dict[str, Any]:
+    """What the worker has done. Raises `RuntimeError` without a worker."""
+    return observability.get_metrics().model_dump(mode="json")
+
+
+@_published_errors
+def get_worker_config() -> dict[str, Any]:
+    """The settings that the worker runs with. Raises `RuntimeError` without a worker."""
+    return observability.get_worker_config().model_dump(mode="json")
+
+
+@_published_errors
+def client_create_task(request: dict[str, Any]) -> dict[str, Any]:
+    """Create a task. Raises `RuntimeError`, and `ValueError` for a request that the engine does not know."""
+    given = dict(request)
+    client = TaskerClient(given.pop("initiator", ""), given.pop("source_system", ""))
+    return asdict(client.create_task(given.pop("name"), **given))
+
+
+@_published_errors
+def client_get_task(task_uuid: str) -> dict[str, Any]:
+    """The task with its steps. Raises `RuntimeError`, `ValueError`."""
+    return asdict(TaskerClient().get_task(str(UUID(task_uuid))))
+
+
+@_published_errors
+def client_list_tasks(
+    limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
+) -> dict[str, Any]:
+    """A page of tasks. Raises `RuntimeError`."""
+    return asdict(TaskerClient().list_tasks(limit=limit, offset=offset, namespace=namespace, status=status))
+
+
+@_published_errors
+def client_cancel_task(task_uuid: str) -> dict[str, Any]:
+    """Cancel a task. Raises `RuntimeError`, `ValueError`."""
+    return TaskerClient().cancel_task(str(UUID(task_uuid)))
+
+
+@_published_errors
+def client_list_task_steps(task_uuid: str) -> list[dict[str, Any]]:
+    """The task's steps. Raises `RuntimeError`, `ValueError`."""
+    return [asdict(step) for step in TaskerClient().list_task_steps(str(UUID(task_uuid)))]
+
+
+@_published_errors
+def client_get_step(task_uuid: str, step_uuid: str) -> dict[str, Any]:
+    """One step. Raises `RuntimeError`, `ValueError`."""
+    return asdict(TaskerClient().get_step(str(UUID(task_uuid)), str(UUID(step_uuid))))
+
+
+@_published_errors
+def client_get_step_audit_history(task_uuid: str, step_uuid: str) -> list[dict[str, Any]]:
+    """Who stored which result of a step. Raises `RuntimeError`, `ValueError`."""
+    history = TaskerClient().get_step_audit_history(str(UUID(task_uuid)), str(UUID(step_uuid)))
+    return [asdict(entry) for entry in history]
+
+
+@_published_errors
+def client_health_check() -> dict[str, Any]:
+    """Whether database and messaging answer. Raises `RuntimeError`."""
+    return asdict(TaskerClient().health_check())

@@ -1,0 +1,9 @@
+"""Cutting work into batches, doing them, adding up."""
+
+from __future__ import annotations
+
+from tasker_core.batch_processing.aggregation import BatchAggregationScenario
+from tasker_core.batch_processing.batchable import Batchable
+from tasker_core.batch_processing.cursors import BatchWorkerConfig
+
+__all__ = ["BatchAggregationScenario", "BatchWorkerConfig", "Batchable"]

@@ -1,0 +1,240 @@
+"""Helpers for the three roles of a batch: the step that cuts the work, the workers, the step that adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from tasker.types.batch_outcome import OUTCOME_KEY
+from tasker_core.batch_processing.aggregation import BatchAggregationScenario
+from tasker_core.batch_processing.cursors import BatchWorkerConfig, batch_size_within, ranges, shares, wire_cursors
+from tasker_core.types import (
+    BatchAnalyzerOutcome,
+    BatchWorkerContext,
+    BatchWorkerOutcome,
+    CursorConfig,
+    RustBatchWorkerInputs,
+    StepContext,
+    StepHandlerResult,
+    aggregate_batch_results,
+    create_batches,
+    no_batches,
+)
+
+__all__ = ["BatchAggregationScenario", "BatchWorkerConfig", "Batchable"]
+
+
+class Batchable:
+    """Mixin for a step handler. Ranges are 0-indexed, start inclusive, end exclusive."""
+
+    def create_cursor_config(
+        self, start: int, end: int, step_size: int = 1, metadata: dict[str, Any] | None = None
+    ) -> CursorConfig:
+        """One range."""
+        return CursorConfig(start_cursor=start, end_cursor=end, step_size=step_size, metadata=metadata or {})
+
+    def create_cursor_ranges(
+        self, total_items: int, batch_size: int, step_size: int = 1, max_batches: int | None = None
+    ) -> list[CursorConfig]:
+        """Ranges of `batch_size`, larger ones where there would be more than `max_batches`.
+
+        Raises `ValueError` for a `batch_size` below 1.
+        """
+        size = batch_size_within(total_items, batch_size, max_batches) if total_items else 1
+        return [self.create_cursor_config(start, end, step_size) for start, end in ranges(total_items, size)]
+
+    def create_cursor_configs(self, total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
+        """At most `worker_count` equal shares. Raises `ValueError` for less than one worker."""
+        return shares(total_items, worker_count)
+
+    def create_batch_outcome(
+        self, total_items: int, batch_size: int, step_size: int = 1, batch_metadata: dict[str, Any] | None = None
+    ) -> BatchAnalyzerOutcome:
+        """The analysis for `total_items` in batches of `batch_size`."""
+        configs = self.create_cursor_ranges(total_items, batch_size, step_size)
+        return BatchAnalyzerOutcome(
+            cursor_configs=configs, total_items=total_items, batch_metadata=batch_metadata or {}
+        )
+
+    def create_batch_outcome_from_ranges(
+        self,
+        ranges: list[tuple[int, int]],
+        step_size: int = 1,
+        total_items: int | None = None,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> BatchAnalyzerOutcome:
+        """The analysis for ranges of your own."""
+        return BatchAnalyzerOutcome.from_ranges(ranges, step_size, total_items, batch_metadata)
+
+    def batch_analyzer_success(
+        self,
+        outcome: BatchAnalyzerOutcome | None = None,
+        metadata: dict[str, Any] | None = None,
+        worker_template_name: str = "batch_worker",
+        cursor_configs: list[CursorConfig] | None = None,
+        total_items: int | None = None,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """One worker per cursor. Without cursors no batches, with the `reason` that the batch metadata give."""
+        if cursor_configs is not None:
+            outcome = BatchAnalyzerOutcome(total_items=total_items, batch_metadata=batch_metadata or {})
+            outcome.cursor_configs = cursor_configs
+        if outcome is None:
+            return self.no_batches_outcome("no_cursor_configs_provided")
+        data = outcome.batch_metadata
+        if not outcome.cursor_configs:
+            return self.no_batches_outcome(data.get("reason", "empty_dataset"), data)
+        count, total = len(outcome.cursor_configs), outcome.total_items or 0
+        batches = create_batches(worker_template_name, count, wire_cursors(outcome.cursor_configs), total)
+        result = {OUTCOME_KEY: batches.model_dump(), "worker_count": count, "total_items": total}
+        optional = {"batch_metadata": data} if data else {}
+        return _success({**result, **optional}, metadata, batch_analyzer=True)
+
+    def no_batches_outcome(self, reason: str, metadata: dict[str, Any] | None = None) -> StepHandlerResult:
+        """Nothing to do for workers; `metadata` joins the result."""
+        result = {OUTCOME_KEY: {"type": no_batches().type}, "reason": reason, **(metadata or {})}
+        return _success(result, None, batch_analyzer=True, no_batches=True)
+
+    def get_batch_worker_inputs(self, context: StepContext) -> RustBatchWorkerInputs | None:
+        """The inputs of this worker; None when the step is not a batch worker, and for inputs that cannot be read."""
+        return RustBatchWorkerInputs.parse(context.step_inputs or {})
+
+    def get_batch_context(self, context: StepContext) -> BatchWorkerContext | None:
+        """This worker's batch with its checkpoint; None when the step is not a batch worker."""
+        return BatchWorkerContext.from_step_context(context)
+
+    def create_batch_context(
+        self,
+        cursor_config: CursorConfig,
+        batch_index: int,
+        total_batches: int,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> BatchWorkerContext:
+        """A batch made by hand, with an id of its own."""
+        return BatchWorkerContext(
+            batch_id=str(uuid4()),
+            cursor_config=cursor_config,
+            batch_index=batch_index,
+            total_batches=total_batches,
+            batch_metadata=batch_metadata or {},
+        )
+
+    def handle_no_op_worker(self, context: StepContext) -> StepHandlerResult | None:
+        """The result of the placeholder that stands in when there are no batches; None for a real worker."""
+        found = self.get_batch_worker_inputs(context)
+        if found is None or not found.is_no_op:
+            return None
+        result = {"batch_id": found.cursor.batch_id, "no_op": True, "processed_count": 0, "message": "no batches"}
+        return _success({**result, "processed_at": datetime.now(UTC).isoformat()}, None)
+
+    def create_worker_outcome(
+        self,
+        items_processed: int,
+        items_succeeded: int = 0,
+        items_failed: int = 0,
+        items_skipped: int = 0,
+        results: list[dict[str, Any]] | None = None,
+        errors: list[dict[str, Any]] | None = None,
+        last_cursor: int | None = None,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> BatchWorkerOutcome:
+        """What became of the items; without `items_succeeded` every processed item succeeded."""
+        return BatchWorkerOutcome(
+            items_processed=items_processed,
+            items_succeeded=items_succeeded or items_processed,
+            items_failed=items_failed,
+            items_skipped=items_skipped,
+            results=results or [],
+            errors=errors or [],
+            last_cursor=last_cursor,
+            batch_metadata=batch_metadata or {},
+        )
+
+    def batch_worker_success(
+        self,
+        outcome: BatchWorkerOutcome | None = None,
+        metadata: dict[str, Any] | None = None,
+        items_processed: int | None = None,
+        items_succeeded: int | None = None,
+        items_failed: int = 0,
+        items_skipped: int = 0,
+        results: list[dict[str, Any]] | None = None,
+        errors: list[dict[str, Any]] | None = None,
+        last_cursor: int | None = None,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """The batch is done; the counts win over `outcome`. A failure (`invalid_args`) when there is neither."""
+        if items_processed is not None:
+            outcome = BatchWorkerOutcome(
+                items_processed=items_processed,
+                items_succeeded=items_processed if items_succeeded is None else items_succeeded,
+                items_failed=items_failed,
+                items_skipped=items_skipped,
+                results=results or [],
+                errors=errors or [],
+                last_cursor=last_cursor,
+                batch_metadata=batch_metadata or {},
+            )
+        if outcome is None:
+            text = "batch_worker_success needs an outcome or items_processed, found neither"
+            return StepHandlerResult.failure(text, "invalid_args", retryable=False)
+        return _success(_counts(outcome), metadata, batch_worker=True)
+
+    def batch_worker_partial_failure(
+        self, outcome: BatchWorkerOutcome, message: str | None = None, metadata: dict[str, Any] | None = None
+    ) -> StepHandlerResult:
+        """The batch is done and some items failed: a success with `partial_failure` set."""
+        said = {"partial_failure_message": message} if message else {}
+        result = {**_counts(outcome), "partial_failure": True, **said}
+        return _success(result, metadata, batch_worker=True, had_failures=True)
+
+    def checkpoint_yield(
+        self,
+        cursor: int | str | dict[str, Any] | None,
+        items_processed: int,
+        accumulated_results: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """A result to return: progress is saved, and the step runs again from there."""
+        result = {"type": "checkpoint_yield", "cursor": cursor, "items_processed": items_processed}
+        optional = {} if accumulated_results is None else {"accumulated_results": accumulated_results}
+        return _success({**result, **optional}, None, checkpoint_yield=True, batch_worker=True)
+
+    def detect_aggregation_scenario(
+        self, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
+    ) -> BatchAggregationScenario:
+        """What the step that adds up finds above it. Raises `ValueError`."""
+        return BatchAggregationScenario.detect(dependency_results, batchable_step_name, batch_worker_prefix)
+
+    def no_batches_aggregation_result(self, zero_metrics: dict[str, Any] | None = None) -> StepHandlerResult:
+        """The sum when nothing was processed."""
+        return _success({"worker_count": 0, "scenario": "no_batches", **(zero_metrics or {})}, None)
+
+    def aggregate_batch_worker_results(
+        self,
+        scenario: BatchAggregationScenario,
+        zero_metrics: dict[str, Any] | None = None,
+        aggregation_fn: Callable[[dict[str, dict[str, Any]]], dict[str, Any]] | None = None,
+    ) -> StepHandlerResult:
+        """`aggregation_fn` over the workers' results by step name, or the results; `zero_metrics` if none."""
+        if scenario.is_no_batches:
+            return self.no_batches_aggregation_result(zero_metrics)
+        found = scenario.batch_results
+        totals = {"batch_results": found} if aggregation_fn is None else aggregation_fn(found)
+        return _success({**totals, "worker_count": scenario.worker_count, "scenario": "with_batches"}, None)
+
+    @staticmethod
+    def aggregate_worker_results(worker_results: list[dict[str, Any]]) -> dict[str, Any]:
+        """The standard totals; `batch_count` counts every entry of the list."""
+        return {**aggregate_batch_results(list(worker_results)).model_dump(), "batch_count": len(worker_results)}
+
+
+def _success(result: dict[str, Any], metadata: dict[str, Any] | None, **marks: bool) -> StepHandlerResult:
+    return StepHandlerResult.success(result, {**(metadata or {}), **marks})
+
+
+def _counts(outcome: BatchWorkerOutcome) -> dict[str, Any]:
+    """The counts of a worker; lists only where there is something in them."""
+    counts = outcome.model_dump()
+    return {key: value for key, value in counts.items() if value or key not in ("results", "errors")}

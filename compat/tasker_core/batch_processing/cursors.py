@@ -1,0 +1,64 @@
+"""Cutting a number of items into ranges: 0-indexed, start inclusive, end exclusive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tasker.types import CursorConfig, RustCursorConfig
+from tasker.types.cursor import batch_id
+
+
+class BatchWorkerConfig:
+    """One worker's share: a range with its place among the workers, from 0."""
+
+    def __init__(
+        self, batch_id: str, cursor_start: int, cursor_end: int, row_count: int, worker_index: int, total_workers: int
+    ) -> None:
+        self.batch_id = batch_id
+        self.cursor_start = cursor_start
+        self.cursor_end = cursor_end
+        self.row_count = row_count
+        self.worker_index = worker_index
+        self.total_workers = total_workers
+
+    def to_dict(self) -> dict[str, Any]:
+        """The share as plain data."""
+        return dict(vars(self))
+
+
+def ranges(total_items: int, size: int) -> list[tuple[int, int]]:
+    """Ranges of `size` items, the last one shorter."""
+    return [(start, min(start + size, total_items)) for start in range(0, total_items, size)]
+
+
+def batch_size_within(total_items: int, batch_size: int, max_batches: int | None) -> int:
+    """The size, made larger where there would be more than `max_batches`. Raises `ValueError` for one below 1."""
+    if batch_size <= 0:
+        raise ValueError(f"batch_size must be 1 or more, found {batch_size}")
+    return max(batch_size, math.ceil(total_items / max_batches)) if max_batches and max_batches > 0 else batch_size
+
+
+def shares(total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
+    """At most `worker_count` equal shares. Raises `ValueError` for less than one worker."""
+    if worker_count <= 0:
+        raise ValueError(f"worker_count must be 1 or more, found {worker_count}")
+    cut = ranges(total_items, math.ceil(total_items / worker_count)) if total_items > 0 else []
+    return [
+        BatchWorkerConfig(batch_id(index), start, end, end - start, index, worker_count)
+        for index, (start, end) in enumerate(cut)
+    ]
+
+
+def wire_cursors(configs: Sequence[CursorConfig]) -> list[RustCursorConfig]:
+    """The cursors in the form that the engine reads."""
+    return [
+        RustCursorConfig(
+            batch_id=batch_id(index),
+            start_cursor=config.start_cursor,
+            end_cursor=config.end_cursor,
+            batch_size=config.end_cursor - config.start_cursor,
+        )
+        for index, config in enumerate(configs)
+    ]

@@ -1,0 +1,49 @@
+"""Starting and stopping the worker of this process.
+
+The worker claims steps, calls their handlers and stores their results; nothing else has to be started.
+"""
+
+from __future__ import annotations
+
+from tasker.types import BootstrapConfig, BootstrapResult, WorkerStatus
+from tasker_core import _tasker_core as native
+
+__all__ = [
+    "bootstrap_worker",
+    "get_worker_status",
+    "is_worker_running",
+    "stop_worker",
+    "transition_to_graceful_shutdown",
+]
+
+
+def bootstrap_worker(config: BootstrapConfig | None = None) -> BootstrapResult:
+    """Start the worker. `success` is False where one runs already. Raises `RuntimeError` when it cannot start."""
+    found = native.bootstrap_worker(config.model_dump() if config else None)
+    return BootstrapResult(
+        success=found["status"] == "started",
+        handle_id=found["handle_id"],
+        worker_id=found["worker_id"],
+        status=found["status"],
+        message=found.get("message"),
+    )
+
+
+def stop_worker() -> str:
+    """Stop the worker; safe when none runs; says what it did."""
+    return native.stop_worker()
+
+
+def get_worker_status() -> WorkerStatus:
+    """The worker right now; without one `running` is False and `error` says so."""
+    return WorkerStatus.model_validate(native.get_worker_status())
+
+
+def transition_to_graceful_shutdown() -> str:
+    """Claim nothing more and let running steps end. Raises `RuntimeError` without a worker."""
+    return native.transition_to_graceful_shutdown()
+
+
+def is_worker_running() -> bool:
+    """True between start and stop."""
+    return native.is_worker_running()

@@ -1,0 +1,88 @@
+"""Tasks from a program's point of view: create, read, cancel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasker_core import _tasker_core as native
+from tasker_core.client_responses import (
+    HealthResponse,
+    PaginationInfo,
+    StepAuditResponse,
+    StepResponse,
+    TaskListResponse,
+    TaskResponse,
+)
+
+__all__ = [
+    "HealthResponse",
+    "PaginationInfo",
+    "StepAuditResponse",
+    "StepResponse",
+    "TaskListResponse",
+    "TaskResponse",
+    "TaskerClient",
+]
+
+
+class TaskerClient:
+    """Creates, reads and cancels tasks, in a process with a worker or without one.
+
+    All methods raise `RuntimeError` for what the engine refuses, and `ValueError` for what is no id.
+    """
+
+    def __init__(self, initiator: str = "tasker-core-python", source_system: str = "tasker-core") -> None:
+        self.initiator = initiator
+        self.source_system = source_system
+
+    def create_task(
+        self,
+        name: str,
+        *,
+        namespace: str = "default",
+        context: dict[str, Any] | None = None,
+        version: str = "1.0.0",
+        reason: str = "Task requested",
+        **kwargs: Any,
+    ) -> TaskResponse:
+        """Create a task of a registered template. More arguments: priority, tags, idempotency_key ..."""
+        request = {
+            "name": name,
+            "namespace": namespace,
+            "version": version,
+            "context": context or {},
+            "initiator": self.initiator,
+            "source_system": self.source_system,
+            "reason": reason,
+        }
+        return TaskResponse.from_dict(native.client_create_task({**request, **kwargs}))
+
+    def get_task(self, task_uuid: str) -> TaskResponse:
+        """The task with its steps."""
+        return TaskResponse.from_dict(native.client_get_task(task_uuid))
+
+    def list_tasks(
+        self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
+    ) -> TaskListResponse:
+        """A page of tasks, the newest first."""
+        return TaskListResponse.from_dict(native.client_list_tasks(limit, offset, namespace, status))
+
+    def cancel_task(self, task_uuid: str) -> dict[str, Any]:
+        """Cancel a task."""
+        return native.client_cancel_task(task_uuid)
+
+    def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
+        """The task's steps in topological order."""
+        return [StepResponse.from_dict(step) for step in native.client_list_task_steps(task_uuid)]
+
+    def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
+        """One step."""
+        return StepResponse.from_dict(native.client_get_step(task_uuid, step_uuid))
+
+    def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
+        """Who stored which result of a step, the newest first."""
+        return [StepAuditResponse.from_dict(row) for row in native.client_get_step_audit_history(task_uuid, step_uuid)]
+
+    def health_check(self) -> HealthResponse:
+        """Whether database and messaging answer."""
+        return HealthResponse.from_dict(native.client_health_check())

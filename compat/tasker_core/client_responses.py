@@ -1,0 +1,149 @@
+"""What a client is answered; answers cannot be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+def _known(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of `data` that are fields of the dataclass; null means: the default."""
+    names = {item.name for item in fields(cls)}
+    return {key: value for key, value in data.items() if key in names and value is not None}
+
+
+@dataclass(frozen=True)
+class PaginationInfo:
+    """Which part of a list this is; pages count from 0."""
+
+    page: int = 0
+    per_page: int = 50
+    total_count: int = 0
+    total_pages: int = 0
+    has_next: bool = False
+    has_previous: bool = False
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> PaginationInfo:
+        """From plain data; unknown entries are left out."""
+        return cls(**_known(cls, data))
+
+
+@dataclass(frozen=True)
+class TaskResponse:
+    """A task with its progress; `steps` is filled by `get_task` and `create_task`. Times are ISO 8601 in UTC."""
+
+    task_uuid: str = ""
+    name: str = ""
+    namespace: str = ""
+    version: str = ""
+    status: str = ""
+    created_at: str = ""
+    updated_at: str = ""
+    completed_at: str | None = None
+    context: dict[str, Any] = field(default_factory=dict)
+    initiator: str = ""
+    source_system: str = ""
+    reason: str = ""
+    priority: int | None = None
+    tags: list[str] | None = None
+    correlation_id: str = ""
+    parent_correlation_id: str | None = None
+    total_steps: int = 0
+    pending_steps: int = 0
+    in_progress_steps: int = 0
+    completed_steps: int = 0
+    failed_steps: int = 0
+    ready_steps: int = 0
+    execution_status: str = ""
+    recommended_action: str = ""
+    completion_percentage: float = 0.0
+    health_status: str = ""
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> TaskResponse:
+        """From plain data; unknown entries are left out."""
+        return cls(**_known(cls, data))
+
+
+@dataclass(frozen=True)
+class TaskListResponse:
+    """A page of tasks."""
+
+    tasks: list[TaskResponse] = field(default_factory=list)
+    pagination: PaginationInfo = field(default_factory=PaginationInfo)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> TaskListResponse:
+        """From plain data."""
+        tasks = [TaskResponse.from_dict(task) if isinstance(task, dict) else task for task in data.get("tasks", ())]
+        return cls(tasks, PaginationInfo.from_dict(data.get("pagination") or {}))
+
+
+@dataclass(frozen=True)
+class StepResponse:
+    """One step with its result."""
+
+    step_uuid: str = ""
+    task_uuid: str = ""
+    name: str = ""
+    created_at: str = ""
+    updated_at: str = ""
+    completed_at: str | None = None
+    results: dict[str, Any] | None = None
+    current_state: str = ""
+    dependencies_satisfied: bool = False
+    retry_eligible: bool = False
+    ready_for_execution: bool = False
+    total_parents: int = 0
+    completed_parents: int = 0
+    attempts: int = 0
+    max_attempts: int = 0
+    last_failure_at: str | None = None
+    next_retry_at: str | None = None
+    last_attempted_at: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> StepResponse:
+        """From plain data; unknown entries are left out."""
+        return cls(**_known(cls, data))
+
+
+@dataclass(frozen=True)
+class StepAuditResponse:
+    """One stored result of a step, or one failure: who stored it, and when."""
+
+    audit_uuid: str = ""
+    workflow_step_uuid: str = ""
+    transition_uuid: str = ""
+    task_uuid: str = ""
+    recorded_at: str = ""
+    worker_uuid: str | None = None
+    correlation_id: str | None = None
+    success: bool = False
+    execution_time_ms: int | None = None
+    result: dict[str, Any] | None = None
+    step_name: str = ""
+    from_state: str | None = None
+    to_state: str = ""
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> StepAuditResponse:
+        """From plain data; unknown entries are left out."""
+        return cls(**_known(cls, data))
+
+
+@dataclass(frozen=True)
+class HealthResponse:
+    """Whether database and messaging answer."""
+
+    healthy: bool = False
+    status: str = ""
+    timestamp: str = ""
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> HealthResponse:
+        """From plain data; unknown entries are left out."""
+        return cls(**_known(cls, data))

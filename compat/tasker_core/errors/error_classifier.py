@@ -1,0 +1,107 @@
+"""Whether an exception is worth another attempt, by the published rules."""
+
+from __future__ import annotations
+
+import builtins
+
+from tasker.errors import error_classifier as engine
+from tasker_core.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    BusinessLogicError,
+    ConfigurationError,
+    NetworkError,
+    NotFoundError,
+    PermanentError,
+    RateLimitError,
+    ResourceContentionError,
+    RetryableError,
+    ServiceUnavailableError,
+    TimeoutError,
+    ValidationError,
+)
+
+__all__ = ["ErrorClassifier", "get_classifier", "is_permanent", "is_retryable"]
+
+
+class ErrorClassifier(engine.ErrorClassifier):
+    """An exception's own `retryable` decides, then the two lists, then the default.
+
+    Mistakes of the code (`TypeError`, `KeyError`, ...) are permanent here. These rules are for programs that ask; what
+    becomes of a handler's exception, the engine decides by its own.
+    """
+
+    PERMANENT_ERROR_CLASSES = (
+        PermanentError,
+        ValidationError,
+        NotFoundError,
+        AuthenticationError,
+        AuthorizationError,
+        ConfigurationError,
+        BusinessLogicError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        IndexError,
+        AssertionError,
+        SyntaxError,
+        NameError,
+        ImportError,
+        NotImplementedError,
+    )
+    RETRYABLE_ERROR_CLASSES = (
+        RetryableError,
+        TimeoutError,
+        NetworkError,
+        RateLimitError,
+        ServiceUnavailableError,
+        ResourceContentionError,
+        ConnectionError,
+        ConnectionRefusedError,
+        ConnectionResetError,
+        ConnectionAbortedError,
+        BrokenPipeError,
+        builtins.TimeoutError,
+        BlockingIOError,
+        InterruptedError,
+        OSError,
+        OSError,
+    )
+
+    def retryable(self, exception: BaseException) -> bool:
+        """True when another attempt may succeed."""
+        return self._judged(exception)[0]
+
+    def classify(self, exception: BaseException) -> dict[str, bool | str]:
+        """The class's name, whether it is retryable, and which rule said so."""
+        retryable, rule = self._judged(exception)
+        return {"error_type": type(exception).__name__, "retryable": retryable, "classification": rule}
+
+    def _judged(self, exception: BaseException) -> tuple[bool, str]:
+        own = getattr(exception, "retryable", None)
+        if own is not None:
+            return bool(own), "explicit_attribute"
+        if isinstance(exception, self.PERMANENT_ERROR_CLASSES):
+            return False, "permanent_class"
+        if isinstance(exception, self.RETRYABLE_ERROR_CLASSES):
+            return True, "retryable_class"
+        return self.default_retryable, "default"
+
+
+_default = ErrorClassifier()
+
+
+def get_classifier() -> ErrorClassifier:
+    """The classifier with the default rules."""
+    return _default
+
+
+def is_retryable(exception: BaseException) -> bool:
+    """True when another attempt may succeed, by the default rules."""
+    return _default.retryable(exception)
+
+
+def is_permanent(exception: BaseException) -> bool:
+    """True when no other attempt can succeed, by the default rules."""
+    return _default.permanent(exception)

@@ -1,0 +1,116 @@
+"""Events inside a worker's process: who wants to know subscribes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tasker.event_bridge import EventBridge as EngineBridge
+from tasker.event_bridge import EventNames, Listener
+
+__all__ = ["EventBridge", "EventNames"]
+
+SCHEMA = {
+    EventNames.STEP_EXECUTION_RECEIVED: "FfiStepEvent",
+    EventNames.STEP_COMPLETION_SENT: "StepExecutionResult",
+    EventNames.STEP_CHECKPOINT_YIELD: "dict[str, Any]",
+    EventNames.HANDLER_REGISTERED: "tuple[str, type]",
+    EventNames.HANDLER_ERROR: "tuple[FfiStepEvent, Exception]",
+    EventNames.POLLER_METRICS: "FfiDispatchMetrics",
+    EventNames.POLLER_ERROR: "Exception",
+}
+
+
+class CheckpointListener:
+    """A listener of checkpoints, which is told of them as a mapping; equal to the listener itself."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+
+    def __call__(self, step: Any, position: Any = None) -> Any:
+        """Tell of a checkpoint: a step with a position (the engine's form), or the mapping."""
+        if position is None:
+            return self.listener(step)
+        names = ("cursor", "items_processed", "accumulated_results")
+        return self.listener({"step_uuid": str(step), **{name: getattr(position, name) for name in names}})
+
+    def __eq__(self, other: object) -> bool:
+        return self.listener == (other.listener if isinstance(other, CheckpointListener) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.listener)
+
+
+class EventBridge:
+    """Delivers events to listeners, in order; `instance()` is told what the worker of this process does.
+
+    Delivers nothing before `start`; `stop` forgets every listener. One that raises is logged, the others are called.
+    """
+
+    _shared: ClassVar[EventBridge | None] = None
+
+    def __init__(self) -> None:
+        self._bridge = EngineBridge()
+
+    @classmethod
+    def instance(cls) -> EventBridge:
+        """The bridge that a program shares."""
+        bridge = EngineBridge.instance()
+        found = EventBridge._shared
+        if found is None or found._bridge is not bridge:
+            found = EventBridge._shared = cls()
+            found._bridge = bridge
+        return found
+
+    @classmethod
+    def reset_instance(cls) -> None:
+        """Stop and forget the shared bridge."""
+        EngineBridge.reset_instance()
+        EventBridge._shared = None
+
+    def start(self) -> None:
+        """Begin to deliver."""
+        self._bridge.start()
+
+    def stop(self) -> None:
+        """Stop delivering and forget every listener."""
+        if self.is_active:
+            self._bridge.stop()
+
+    def subscribe(self, event: str, handler: Listener) -> None:
+        """Call `handler` at every such event."""
+        self._bridge.subscribe(event, _told(event, handler))
+
+    def subscribe_once(self, event: str, handler: Listener) -> None:
+        """Call `handler` at the next such event only."""
+        self._bridge.subscribe_once(event, _told(event, handler))
+
+    def unsubscribe(self, event: str, handler: Listener) -> None:
+        """Forget a listener; nothing happens when it is unknown."""
+        self._bridge.unsubscribe(event, handler)
+
+    def publish(self, event: str, *args: Any, **kwargs: Any) -> None:
+        """Deliver an event. Never raises."""
+        self._bridge.publish(event, *args, **kwargs)
+
+    def listener_count(self, event: str) -> int:
+        """How many would be called."""
+        return len(self.listeners(event))
+
+    def listeners(self, event: str) -> list[Listener]:
+        """Who would be called at such an event."""
+        found = self._bridge.listeners(event)
+        return [known.listener if isinstance(known, CheckpointListener) else known for known in found]
+
+    @property
+    def is_active(self) -> bool:
+        """True between `start` and `stop`."""
+        return self._bridge.is_active
+
+    @property
+    def event_schema(self) -> dict[str, str]:
+        """Every event with what its listeners receive."""
+        return dict(SCHEMA)
+
+
+def _told(event: str, handler: Listener) -> Listener:
+    return CheckpointListener(handler) if event == EventNames.STEP_CHECKPOINT_YIELD else handler

@@ -1,0 +1,125 @@
+"""A thread that looks for step events, and tells how many wait.
+
+The worker runs its steps itself, so there are none: a program that has a poller goes on working, and its steps are run
+all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tasker.types import FfiDispatchMetrics
+from tasker_core import _tasker_core as native
+from tasker_core.types import FfiStepEvent
+
+__all__ = ["EventPoller"]
+
+log = logging.getLogger("tasker.events")
+
+StepEventCallback = Callable[[FfiStepEvent], None]
+MetricsCallback = Callable[[FfiDispatchMetrics], None]
+ErrorCallback = Callable[[Exception], None]
+
+PAUSE_AFTER_ERROR = 10
+"""Intervals to wait after an error."""
+
+
+class EventPoller:
+    """Polls in a daemon thread, every `polling_interval_ms`; the other intervals count polls."""
+
+    DEFAULT_POLL_INTERVAL_MS = 10
+    DEFAULT_STARVATION_CHECK_INTERVAL = 100
+    DEFAULT_CLEANUP_INTERVAL = 1000
+
+    def __init__(
+        self,
+        polling_interval_ms: int = DEFAULT_POLL_INTERVAL_MS,
+        starvation_check_interval: int = DEFAULT_STARVATION_CHECK_INTERVAL,
+        cleanup_interval: int = DEFAULT_CLEANUP_INTERVAL,
+    ) -> None:
+        self._interval = polling_interval_ms / 1000
+        self._starvation_check_interval = starvation_check_interval
+        self._cleanup_interval = cleanup_interval
+        self._polls = 0
+        self._step_callbacks: list[StepEventCallback] = []
+        self._metrics_callbacks: list[MetricsCallback] = []
+        self._error_callbacks: list[ErrorCallback] = []
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def on_step_event(self, callback: StepEventCallback) -> None:
+        """Call this with every step event."""
+        self._step_callbacks.append(callback)
+
+    def on_metrics(self, callback: MetricsCallback) -> None:
+        """Call this with what waits, at every check."""
+        self._metrics_callbacks.append(callback)
+
+    def on_error(self, callback: ErrorCallback) -> None:
+        """Call this with what polling or a callback raised."""
+        self._error_callbacks.append(callback)
+
+    def start(self) -> None:
+        """Begin to poll. Raises `RuntimeError` when it polls already."""
+        if self.is_running:
+            raise RuntimeError("this poller runs already")
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, name="tasker-event-poller", daemon=True)
+        self._thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Stop, within `timeout` seconds. May be called twice."""
+        self._stopping.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(timeout)
+
+    @property
+    def is_running(self) -> bool:
+        """True while the thread lives."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def get_metrics(self) -> FfiDispatchMetrics | None:
+        """How many step events wait; None without a worker."""
+        try:
+            return FfiDispatchMetrics.model_validate(native.get_ffi_dispatch_metrics())
+        except RuntimeError as error:
+            log.debug("%s", error)
+            return None
+
+    def poll(self) -> bool:
+        """Look once; True when there was an event."""
+        self._polls += 1
+        event = native.poll_step_events()
+        if event is not None:
+            self._tell(self._step_callbacks, FfiStepEvent.model_validate(event))
+        if self._polls % self._starvation_check_interval == 0 and (metrics := self.get_metrics()) is not None:
+            self._tell(self._metrics_callbacks, metrics)
+        if self._polls % self._cleanup_interval == 0:
+            native.cleanup_timeouts()
+        return event is not None
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                pause = 0.0 if self.poll() else self._interval
+            except Exception as error:
+                self._report(error)
+                pause = self._interval * PAUSE_AFTER_ERROR
+            self._stopping.wait(pause)
+
+    def _tell(self, callbacks: list[Any], value: Any) -> None:
+        for callback in list(callbacks):
+            try:
+                callback(value)
+            except Exception as error:
+                self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        for callback in list(self._error_callbacks):
+            with contextlib.suppress(Exception):
+                callback(error)

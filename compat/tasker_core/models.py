@@ -1,0 +1,105 @@
+"""Task, step, definition and dependency results as objects, made from the event form of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import tasker.models as engine
+from tasker.models import HandlerWrapper, StepDefinitionWrapper, TaskWrapper
+
+__all__ = [
+    "DependencyResultsWrapper",
+    "HandlerWrapper",
+    "StepDefinitionWrapper",
+    "TaskSequenceStepWrapper",
+    "TaskWrapper",
+    "WorkflowStepWrapper",
+]
+
+
+@dataclass
+class DependencyResultsWrapper:
+    """The results of the steps above, by name and in their envelopes; iterates over the names."""
+
+    _results: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any] | None) -> DependencyResultsWrapper:
+        """The results as they are given."""
+        return cls(data or {})
+
+    def get_result(self, step_name: str) -> Any:
+        """The envelope of a step; None when it has none."""
+        return self._results.get(step_name)
+
+    def get_results(self, step_name: str) -> Any:
+        """What is in the envelope of a step."""
+        found = self.get_result(step_name)
+        return found["result"] if isinstance(found, dict) and "result" in found else found
+
+    def get(self, step_name: str, default: Any = None) -> Any:
+        """The envelope of a step, or `default`."""
+        return self._results.get(step_name, default)
+
+    def keys(self) -> list[str]:
+        """The names of the steps."""
+        return list(self._results)
+
+    def __getitem__(self, step_name: str) -> Any:
+        return self.get_result(step_name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __contains__(self, step_name: object) -> bool:
+        return step_name in self._results
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+
+@dataclass
+class WorkflowStepWrapper(engine.WorkflowStepWrapper):
+    """The step instance of a task."""
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any] | None) -> WorkflowStepWrapper:
+        """The step; times stay as they are given."""
+        names = {item.name for item in fields(cls)}
+        known = {key: value for key, value in (data or {}).items() if key in names and value is not None}
+        return cls(**{"workflow_step_uuid": "", "task_uuid": "", "name": "", **known})
+
+
+@dataclass
+class TaskSequenceStepWrapper:
+    """Everything about a step that is ready for its handler."""
+
+    task: TaskWrapper
+    workflow_step: WorkflowStepWrapper
+    dependency_results: DependencyResultsWrapper
+    step_definition: StepDefinitionWrapper
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any] | None) -> TaskSequenceStepWrapper:
+        """The four parts from the event's mapping."""
+        values = data or {}
+        return cls(
+            task=TaskWrapper.from_dict(values.get("task")),
+            workflow_step=WorkflowStepWrapper.from_dict(values.get("workflow_step")),
+            dependency_results=DependencyResultsWrapper.from_dict(values.get("dependency_results")),
+            step_definition=StepDefinitionWrapper.from_dict(values.get("step_definition")),
+        )
+
+    def get_task_field(self, field_name: str) -> Any:
+        """A field of the task's context."""
+        return self.task.context.get(field_name)
+
+    def get_dependency_result(self, step_name: str) -> Any:
+        """What is in the envelope of a step above."""
+        return self.dependency_results.get_results(step_name)
+
+    def get_results(self, step_name: str) -> Any:
+        """The same as `get_dependency_result`."""
+        return self.get_dependency_result(step_name)

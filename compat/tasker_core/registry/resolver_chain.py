@@ -1,0 +1,93 @@
+"""Resolvers in order: the first that finds a handler wins, unless the definition names one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from tasker.errors import ResolutionError, ResolverNotFoundError
+from tasker.registry import BaseResolver, HandlerDefinition
+from tasker.registry import ResolverChain as EngineChain
+from tasker.registry.handler_object import to_handler
+from tasker.registry.published_form import answer_of
+from tasker_core.registry.method_dispatch_wrapper import MethodDispatchWrapper
+from tasker_core.registry.resolvers import ClassLookupResolver, ExplicitMappingResolver
+
+__all__ = ["ResolutionError", "ResolverChain", "ResolverNotFoundError"]
+
+log = logging.getLogger("tasker.registry")
+
+
+class ResolverChain(EngineChain):
+    """An ordered set of resolvers."""
+
+    @classmethod
+    def default(cls) -> ResolverChain:
+        """Explicit names (10) and class paths (100)."""
+        chain = cls()
+        chain.add_resolver(ExplicitMappingResolver())
+        chain.add_resolver(ClassLookupResolver())
+        return chain
+
+    @classmethod
+    def over(cls, chain: EngineChain) -> ResolverChain:
+        """The resolvers of that chain under these methods: what is added to one is in the other."""
+        view = cls.__new__(cls)
+        view.__dict__ = chain.__dict__
+        return view
+
+    def resolve(
+        self,
+        definition: HandlerDefinition,
+        config: dict[str, Any] | None = None,
+        *,
+        first: Sequence[BaseResolver] = (),
+    ) -> Any | None:
+        """The handler, wrapped when the definition names a method; None when nobody knows the callable.
+
+        The resolver that the definition names is the only one asked. Raises `ResolverNotFoundError` when there is none
+        of that name.
+        """
+        found = self._found(definition, config or {}, first)
+        if found is None:
+            return None
+        return self.wrap_for_method_dispatch(to_handler(found, definition.callable), definition)
+
+    def _found(self, definition: HandlerDefinition, config: dict[str, Any], first: Sequence[BaseResolver]) -> Any:
+        if not definition.has_resolver_hint():
+            return self.find(definition, config, [*first, *self.resolvers])
+        resolver = self.get_resolver(definition.resolver or "")
+        if resolver is None:
+            raise ResolverNotFoundError(
+                f"no resolver is called {definition.resolver!r}, there are {self.resolver_names}"
+            )
+        return answer_of(resolver, definition, config)
+
+    def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
+        """True when the resolver that the definition names, or some resolver, wants to try."""
+        if not definition.has_resolver_hint():
+            return super().can_resolve(definition, config)
+        resolver = self.get_resolver(definition.resolver or "")
+        return resolver is not None and resolver.can_resolve(definition, config)
+
+    def register(self, key: str | BaseResolver, handler: Any = None) -> ResolverChain:
+        """Register a handler under a name. Raises `RuntimeError` when the chain has no explicit mapping."""
+        try:
+            super().register(key, handler)
+        except ResolverNotFoundError as error:
+            raise RuntimeError(str(error)) from error
+        return self
+
+    def wrap_for_method_dispatch(self, handler: Any, definition: HandlerDefinition) -> Any:
+        """The handler, or a wrapper when the definition names a method; None when it has no such method."""
+        if not definition.uses_method_dispatch():
+            return handler
+        try:
+            return MethodDispatchWrapper(handler, definition.effective_method())
+        except AttributeError as error:
+            log.warning("%s", error)
+            return None
+
+    def __len__(self) -> int:
+        return len(self.resolvers)

@@ -1,0 +1,29 @@
+"""Dotted paths to a class."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tasker.errors import HandlerLoadError
+from tasker.registry import ClassLookupResolver as EngineLookup
+from tasker.registry import HandlerDefinition
+from tasker_core.registry.resolvers.instances import instance
+
+
+class ClassLookupResolver(EngineLookup):
+    """Imports `package.module.Class` and makes a handler of it."""
+
+    CLASS_PATTERN = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*)*\.[A-Z][a-zA-Z0-9_]*$")
+
+    def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
+        """True for a dotted path whose last part begins with a capital."""
+        return self.CLASS_PATTERN.match(definition.callable) is not None
+
+    def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
+        """A handler of the class at the path; None when there is none, or when its module fails."""
+        try:
+            found = super().resolve(definition, config)
+        except HandlerLoadError:
+            return None
+        return instance(found, definition) if isinstance(found, type) else None

@@ -1,0 +1,17 @@
+"""A step handler that decides."""
+
+from __future__ import annotations
+
+from tasker_core.step_handler.base import StepHandler
+from tasker_core.step_handler.mixins.decision import DecisionMixin
+
+__all__ = ["DecisionHandler"]
+
+
+class DecisionHandler(DecisionMixin, StepHandler):
+    """`StepHandler` with `DecisionMixin`."""
+
+    @property
+    def capabilities(self) -> list[str]:
+        """Those of a handler, and of decisions."""
+        return [*super().capabilities, *self.decision_capabilities]

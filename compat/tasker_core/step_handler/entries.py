@@ -1,0 +1,97 @@
+"""Where the engine enters a handler: it gives its own context, and the handler gets the published one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tasker.step_handler.checkpoint import checkpoint_yield
+from tasker.types import StepContext as EngineContext
+from tasker_core.types import StepContext
+
+SHIPPED = ("tasker", "tasker_core", "builtins", "abc")
+"""The packages whose classes are bases of handlers and not handlers themselves."""
+
+UNCONFIGURED = "_waits_for_config"
+"""Set on a handler that was made without the `config` that its class wants."""
+
+
+def adapt(cls: type, base: type) -> None:
+    """Let the engine call the public methods of a class below `base`, those of its mixins among them."""
+    owners = [owner for owner in cls.__mro__ if owner is cls or not _is_shipped(owner, base)]
+    for name in {name for owner in owners for name in vars(owner) if not name.startswith("_")}:
+        method = inspect.getattr_static(cls, name)
+        if inspect.isfunction(method):
+            setattr(cls, name, _entry(method, name))
+    if "__init__" in vars(cls) and wants_config(cls):
+        cls.__init__ = _put_off(cls.__init__)  # type: ignore[misc]
+
+
+def wants_config(cls: type) -> bool:
+    """True for a class that is made with `config`, the step's `initialization`, and cannot be made without."""
+    try:
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+    except (TypeError, ValueError):
+        return False
+    wanted = [p for p in list(signature.parameters.values())[1:] if p.default is p.empty and p.kind < p.VAR_KEYWORD]
+    return [p.name for p in wanted if p.kind is not p.VAR_POSITIONAL] == ["config"]
+
+
+def _is_shipped(owner: type, base: type) -> bool:
+    return issubclass(owner, base) or owner.__module__.partition(".")[0] in SHIPPED
+
+
+def _entry(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(method):
+
+        @functools.wraps(method)
+        async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not _from_engine(args):
+                return await method(self, *args, **kwargs)
+            return _finished(await method(self, _prepared(self, args[0]), *args[1:], **kwargs))
+
+        return awaited
+
+    @functools.wraps(method)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _from_engine(args):
+            return method(self, *args, **kwargs)
+        return _finished(method(self, _prepared(self, args[0]), *args[1:], **kwargs))
+
+    return called
+
+
+def _from_engine(args: tuple[Any, ...]) -> bool:
+    return bool(args) and isinstance(args[0], EngineContext) and not isinstance(args[0], StepContext)
+
+
+def _prepared(handler: Any, context: EngineContext) -> StepContext:
+    """The published context; a handler that waits for its `config` gets it."""
+    published = StepContext.from_engine(context)
+    if vars(handler).pop(UNCONFIGURED, False):
+        handler.__init__(config=published.step_config)
+    return published
+
+
+def _finished(result: Any) -> Any:
+    """A result that asks for a checkpoint leaves the handler the engine's way."""
+    metadata = getattr(result, "metadata", None)
+    if isinstance(metadata, dict) and metadata.get("checkpoint_yield") is True:
+        data = result.result or {}
+        checkpoint_yield(data.get("cursor"), data.get("items_processed", 0), data.get("accumulated_results"))
+    return result
+
+
+def _put_off(init: Callable[..., None]) -> Callable[..., None]:
+    """The engine makes handlers without arguments: the real `__init__` then runs when a step is there."""
+
+    @functools.wraps(init)
+    def make(self: Any, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs:
+            init(self, *args, **kwargs)
+        else:
+            setattr(self, UNCONFIGURED, True)
+
+    return make

@@ -1,0 +1,182 @@
+"""HTTP calls from a handler, and their translation into results under the published error types."""
+
+from __future__ import annotations
+
+import contextlib
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from tasker.step_handler.mixins import APIMixin as EngineMixin
+from tasker.step_handler.mixins import ApiResponse as EngineResponse
+from tasker_core.types import StepHandlerResult
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["APIMixin", "ApiResponse"]
+
+CLIENT_ERROR_CODES = range(400, 500)
+SERVER_ERROR_CODES = range(500, 600)
+NON_RETRYABLE_STATUS_CODES = {400, 401, 403, 404, 405, 406, 410, 422}
+RETRYABLE_STATUS_CODES = {408, 429, 500, 502, 503, 504}
+
+UNREADABLE_RETRY_AFTER = 60
+"""Seconds to wait where `Retry-After` is no number."""
+
+ERROR_TYPES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    409: "conflict",
+    410: "gone",
+    422: "unprocessable_entity",
+    429: "rate_limited",
+    500: "internal_server_error",
+    502: "bad_gateway",
+    503: "service_unavailable",
+    504: "gateway_timeout",
+}
+PROBLEM_KEYS = ("error", "message", "detail", "error_message", "msg")
+"""Where services say in a body what is wrong, in the order in which they are looked at."""
+
+
+class ApiResponse(EngineResponse):
+    """A response with its body read; `raw_response` is httpx's own."""
+
+    def __init__(self, response: httpx.Response, body: dict[str, Any] | str | None = None) -> None:
+        super().__init__(response, body)
+        self.raw_response = response
+
+    @property
+    def is_retryable(self) -> bool:
+        """Status 408, 429, 500, 502, 503, 504."""
+        return self.status_code in RETRYABLE_STATUS_CODES
+
+    @property
+    def retry_after(self) -> int | None:
+        """Seconds that the server asks to wait; 60 where that cannot be read."""
+        value = self.headers.get("retry-after")
+        if value is None:
+            return None
+        try:
+            return int(value)
+        except ValueError:
+            return UNREADABLE_RETRY_AFTER
+
+    @property
+    def error_type(self) -> str:
+        """The `error_type` of a failure with this status."""
+        if self.is_client_error or self.is_server_error:
+            return ERROR_TYPES.get(self.status_code, "client_error" if self.is_client_error else "server_error")
+        return "http_error"
+
+    def problem(self) -> str:
+        """What the body says is wrong, else the status's own phrase."""
+        body = self.body if isinstance(self.body, dict) else {}
+        for found in (body[key] for key in PROBLEM_KEYS if key in body):
+            text = found.get("message") if isinstance(found, dict) else found
+            if isinstance(text, str):
+                return text
+        known = self.status_code in ERROR_TYPES
+        return HTTPStatus(self.status_code).phrase if known else "HTTP Error"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Status, headers and body as plain data."""
+        return {"status_code": self.status_code, "headers": self.headers, "body": self.body}
+
+
+class APIMixin(EngineMixin):
+    """Adds HTTP verbs. Paths are relative to `base_url`; timeouts are seconds."""
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # at the interpreter's end httpx may be gone
+            self.close()
+
+    def get(
+        self, path: str, params: dict[str, Any] | None = None, headers: dict[str, str] | None = None, **kwargs: Any
+    ) -> ApiResponse:
+        """GET."""
+        return ApiResponse(self.client.get(path, params=params, headers=headers, **kwargs))
+
+    def post(
+        self,
+        path: str,
+        json: dict[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> ApiResponse:
+        """POST `json`, or `data` as a form."""
+        return ApiResponse(self.client.post(path, json=json, data=data, headers=headers, **kwargs))
+
+    def put(
+        self,
+        path: str,
+        json: dict[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> ApiResponse:
+        """PUT `json`, or `data` as a form."""
+        return ApiResponse(self.client.put(path, json=json, data=data, headers=headers, **kwargs))
+
+    def patch(
+        self,
+        path: str,
+        json: dict[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> ApiResponse:
+        """PATCH `json`, or `data` as a form."""
+        return ApiResponse(self.client.patch(path, json=json, data=data, headers=headers, **kwargs))
+
+    def delete(self, path: str, headers: dict[str, str] | None = None, **kwargs: Any) -> ApiResponse:
+        """DELETE."""
+        return ApiResponse(self.client.delete(path, headers=headers, **kwargs))
+
+    def request(self, method: str, path: str, **kwargs: Any) -> ApiResponse:
+        """Any method; `kwargs` go to httpx."""
+        return ApiResponse(self.client.request(method, path, **kwargs))
+
+    async def arequest(self, method: str, path: str, **kwargs: Any) -> ApiResponse:
+        """Any method, without blocking the loop."""
+        return ApiResponse(await self.async_client.request(method, path, **kwargs))
+
+    def api_success(
+        self, response: EngineResponse, result: dict[str, Any] | None = None, include_response: bool = True
+    ) -> StepHandlerResult:
+        """A success with `result`, or with the response's body (what is no mapping goes under `data`)."""
+        body = response.body if isinstance(response.body, dict) else {"data": response.body}
+        kept = {"status_code": response.status_code, "headers": response.headers} if include_response else {}
+        return StepHandlerResult.success(body if result is None else result, kept)
+
+    def api_failure(self, response: EngineResponse, message: str | None = None) -> StepHandlerResult:
+        """A failure of the response's type, retryable where the status is."""
+        known = response if isinstance(response, ApiResponse) else ApiResponse(response.response, response.body)
+        optional = {"retry_after_seconds": known.retry_after, "retry_after": known.retry_after}
+        metadata = {
+            "status_code": known.status_code,
+            "headers": known.headers,
+            **{key: value for key, value in optional.items() if value is not None},
+            **({"response_body": known.body} if known.body else {}),
+        }
+        text = message or f"HTTP {known.status_code}: {known.problem()}"
+        return StepHandlerResult.failure(text, known.error_type, known.is_retryable, metadata)
+
+    def connection_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:
+        """A retryable failure for a connection that could not be made or broke; `context` says during what."""
+        return _unreachable("Connection error", "connection_error", error, context)
+
+    def timeout_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:
+        """A retryable failure for an answer that did not come in time."""
+        return _unreachable("Request timeout", "timeout", error, context)
+
+
+def _unreachable(what: str, error_type: str, error: Exception, context: str | None) -> StepHandlerResult:
+    during = f" while {context}" if context else ""
+    metadata = {"exception_type": type(error).__name__}
+    return StepHandlerResult.failure(f"{what}{during}: {error}", error_type, True, metadata)

@@ -1,0 +1,88 @@
+"""Helpers for a handler that decides which branches of the template come to life."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tasker_core.types import DecisionPointOutcome, StepHandlerResult
+
+if TYPE_CHECKING:
+    from tasker_core.step_handler.base import StepHandler
+else:
+    StepHandler = object
+
+__all__ = ["DecisionMixin"]
+
+
+class DecisionMixin(StepHandler):
+    """Adds decision results to a step handler; the steps below read `routing_context` under that key."""
+
+    @property
+    def decision_capabilities(self) -> list[str]:
+        """What this mixin adds."""
+        return ["decision", "routing"]
+
+    def decision_success(
+        self,
+        steps: list[str],
+        routing_context: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """Create these steps."""
+        outcome = DecisionPointOutcome.create_steps(steps, routing_context=routing_context)
+        return self.decision_success_with_outcome(outcome, metadata)
+
+    def decision_success_with_outcome(
+        self, outcome: DecisionPointOutcome, metadata: dict[str, Any] | None = None
+    ) -> StepHandlerResult:
+        """Report a ready outcome that creates steps."""
+        decided: dict[str, Any] = {"type": outcome.decision_type.value, "step_names": outcome.next_step_names}
+        dynamic = {"dynamic_steps": outcome.dynamic_steps} if outcome.dynamic_steps else {}
+        return self._decided(outcome, decided, dynamic, metadata)
+
+    def decision_no_branches(
+        self, outcome: DecisionPointOutcome, metadata: dict[str, Any] | None = None
+    ) -> StepHandlerResult:
+        """Report a ready outcome that creates nothing."""
+        return self._decided(outcome, {"type": outcome.decision_type.value}, {"reason": outcome.reason}, metadata)
+
+    def route_to_steps(
+        self,
+        step_names: list[str],
+        routing_context: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """The same as `decision_success`."""
+        return self.decision_success(step_names, routing_context, metadata)
+
+    def skip_branches(
+        self,
+        reason: str,
+        routing_context: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """Create nothing and say why."""
+        return self.decision_no_branches(DecisionPointOutcome.no_branches(reason, routing_context), metadata)
+
+    def decision_failure(
+        self,
+        message: str,
+        error_type: str = "decision_error",
+        retryable: bool = False,
+        metadata: dict[str, Any] | None = None,
+    ) -> StepHandlerResult:
+        """No decision could be made."""
+        return self.failure(message, error_type, retryable, self._with_decider(metadata))
+
+    def _decided(
+        self,
+        outcome: DecisionPointOutcome,
+        decided: dict[str, Any],
+        data: dict[str, Any],
+        metadata: dict[str, Any] | None,
+    ) -> StepHandlerResult:
+        context = {"routing_context": outcome.routing_context} if outcome.routing_context else {}
+        return self.success({"decision_point_outcome": decided, **data, **context}, self._with_decider(metadata))
+
+    def _with_decider(self, metadata: dict[str, Any] | None) -> dict[str, Any]:
+        return {**(metadata or {}), "decision_handler": self.name, "decision_version": self.version}

@@ -1,0 +1,134 @@
+"""Which templates lie in a folder, and which handlers they name. A file that cannot be read has none."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasker.template_discovery import TemplatePath as EnginePath
+
+__all__ = ["HandlerDiscovery", "TemplateParser", "TemplatePath"]
+
+WORKSPACE_MARKERS = (
+    "Cargo.toml",
+    "pyproject.toml",
+    ".git",
+    "Gemfile",
+    "package.json",
+    "tasker-core.code-workspace",
+)
+"""What lies in the root of a project."""
+
+TEMPLATES = Path("config", "tasks")
+TEST_TEMPLATES = Path("tests", "fixtures", "task_templates", "python")
+WORKSPACE_DEPTH = 10
+
+log = logging.getLogger("tasker.templates")
+
+
+class TemplatePath:
+    """Where templates lie."""
+
+    @staticmethod
+    def find_template_config_directory() -> Path | None:
+        """The first of these that exists.
+
+        `TASKER_TEMPLATE_PATH`; in the environment `test` the fixtures of the project; `config/tasks` below
+        `WORKSPACE_PATH`, the project's root and the working directory; the engine's usual folders.
+        """
+        found = next((place for place in _places() if place.is_dir()), None)
+        return found or (None if "TASKER_TEMPLATE_PATH" in os.environ else EnginePath.find_template_config_directory())
+
+    @staticmethod
+    def discover_template_files(template_dir: Path) -> list[Path]:
+        """Every YAML file in the folder and below, sorted; none for a folder that is not there."""
+        return EnginePath.discover_template_files(template_dir) if template_dir.is_dir() else []
+
+
+class TemplateParser:
+    """Reads templates as plain data."""
+
+    @staticmethod
+    def extract_handler_callables(template_file: Path) -> list[str]:
+        """The callables that the file's steps name, in order."""
+        return TemplateParser.extract_handlers_from_template(_read(template_file))
+
+    @staticmethod
+    def extract_handlers_from_template(template_data: dict[str, Any]) -> list[str]:
+        """The callables of one template's steps, in order."""
+        steps = template_data.get("steps")
+        handlers = [step.get("handler") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+        callables = [handler.get("callable") for handler in handlers if isinstance(handler, dict)]
+        return [name for name in callables if isinstance(name, str) and name]
+
+    @staticmethod
+    def extract_template_metadata(template_file: Path) -> dict[str, Any]:
+        """Name, namespace, version, description, file and callables; empty for what is no template."""
+        data = _read(template_file)
+        if not data:
+            return {}
+        return {
+            "name": data.get("name", ""),
+            "namespace": data.get("namespace_name") or data.get("namespace") or "",
+            "version": data.get("version", ""),
+            "description": data.get("description", ""),
+            "file_path": str(template_file),
+            "handlers": TemplateParser.extract_handlers_from_template(data),
+        }
+
+
+class HandlerDiscovery:
+    """The same over a whole folder."""
+
+    @staticmethod
+    def discover_all_handlers(template_dir: Path) -> list[str]:
+        """Every callable that some template names, sorted."""
+        files = TemplatePath.discover_template_files(template_dir)
+        return sorted({name for file in files for name in TemplateParser.extract_handler_callables(file)})
+
+    @staticmethod
+    def discover_template_metadata(template_dir: Path) -> list[dict[str, Any]]:
+        """What there is to know about each template."""
+        files = TemplatePath.discover_template_files(template_dir)
+        return [known for known in map(TemplateParser.extract_template_metadata, files) if known]
+
+    @staticmethod
+    def discover_handlers_by_namespace(template_dir: Path) -> dict[str, list[str]]:
+        """The callables of each namespace, sorted."""
+        found: dict[str, set[str]] = {}
+        for template in HandlerDiscovery.discover_template_metadata(template_dir):
+            found.setdefault(template["namespace"], set()).update(template["handlers"])
+        return {namespace: sorted(names) for namespace, names in found.items()}
+
+
+def _places() -> Iterator[Path]:
+    if named := os.environ.get("TASKER_TEMPLATE_PATH"):
+        yield Path(named)
+    root = _workspace_root()
+    if os.environ.get("TASKER_ENV") == "test" and root:
+        yield root / TEST_TEMPLATES
+    if workspace := os.environ.get("WORKSPACE_PATH"):
+        yield Path(workspace) / TEMPLATES
+    if root:
+        yield root / TEMPLATES
+    yield Path.cwd() / TEMPLATES
+
+
+def _workspace_root() -> Path | None:
+    here = Path.cwd()
+    around = [here, *here.parents][:WORKSPACE_DEPTH]
+    return next((folder for folder in around if any((folder / name).exists() for name in WORKSPACE_MARKERS)), None)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        log.warning("%s cannot be read: %s", file, error)
+        return {}
+    return data if isinstance(data, dict) else {}

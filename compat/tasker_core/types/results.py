@@ -1,0 +1,71 @@
+"""What a handler returns, and the names for how it went."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from tasker.types import StepHandlerResult as EngineResult
+
+
+class ResultStatus(str, Enum):  # noqa: UP042 (its text is published as `ResultStatus.SUCCESS`)
+    """How an execution ended."""
+
+    SUCCESS = "completed"
+    FAILURE = "error"
+    RETRYABLE_ERROR = "retryable_error"
+    PERMANENT_ERROR = "permanent_error"
+
+
+class ErrorType(str, Enum):  # noqa: UP042
+    """The usual error types; any other text is legal."""
+
+    PERMANENT_ERROR = "permanent_error"
+    RETRYABLE_ERROR = "retryable_error"
+    VALIDATION_ERROR = "validation_error"
+    TIMEOUT = "timeout"
+    HANDLER_ERROR = "handler_error"
+
+    @classmethod
+    def is_standard(cls, error_type: str) -> bool:
+        """True when the text is one of these types."""
+        return error_type in {member.value for member in cls}
+
+    @classmethod
+    def is_typically_retryable(cls, error_type: str) -> bool:
+        """True for a timeout and for what says itself that it is retryable."""
+        return error_type in {cls.RETRYABLE_ERROR.value, cls.TIMEOUT.value}
+
+
+class StepHandlerResult(EngineResult):
+    """The engine's result under the published alias: `is_success` is read and written as `success`, too."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    is_success: bool = Field(validation_alias="success", serialization_alias="success")
+
+    @classmethod
+    def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> StepHandlerResult:
+        """The step is done; `result` is stored and given to the steps below."""
+        return cls(is_success=True, result=result, metadata=metadata or {})
+
+    @classmethod
+    def failure(
+        cls,
+        message: str,
+        error_type: Any = ErrorType.HANDLER_ERROR,
+        retryable: bool = True,
+        metadata: dict[str, Any] | None = None,
+        error_code: str | None = None,
+    ) -> StepHandlerResult:
+        """The attempt failed; `retryable=False` ends the step at once. `error_type` is a text or an `ErrorType`."""
+        return cls(
+            is_success=False,
+            error_message=message,
+            error_type=error_type.value if isinstance(error_type, Enum) else error_type,
+            error_code=error_code,
+            retryable=retryable,
+            metadata=metadata or {},
+        )

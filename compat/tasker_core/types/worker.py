@@ -1,0 +1,27 @@
+"""A worker as seen from outside."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from pydantic import ConfigDict, Field
+
+from tasker.types import BootstrapConfig as EngineConfig
+
+
+class WorkerState(str, Enum):  # noqa: UP042 (its text is published as `WorkerState.RUNNING`)
+    """The life of a worker."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    SHUTTING_DOWN = "shutting_down"
+    STOPPED = "stopped"
+    ERROR = "error"
+
+
+class BootstrapConfig(EngineConfig):
+    """What a worker is told at its start; anything unknown is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    log_level: str = Field(default="info", pattern="^(trace|debug|info|warn|error)$")
