@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import logging
 import os
 import pkgutil
@@ -173,10 +174,10 @@ def _modules(package_name: str) -> Iterator[ModuleType]:
 
 def _handlers(module: ModuleType, base: type) -> Iterator[tuple[str, type]]:
     for value in list(vars(module).values()):
-        cls = getattr(value, "_handler_class", value)
-        name: str = getattr(cls, "handler_name", "")
-        if name and isinstance(cls, type) and cls is not base and issubclass(cls, base):
-            yield name, cls
+        cls = vars(value).get("_handler_class") if inspect.isfunction(value) else value
+        if isinstance(cls, type) and cls is not base and issubclass(cls, base):
+            name: str = getattr(cls, "handler_name", "")
+            yield from [(name, cls)] if name else []
 
 
 def _class_at(path: str) -> type[EngineHandler] | None:

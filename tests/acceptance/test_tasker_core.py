@@ -19,6 +19,8 @@ from tests.support.command_line import run_json, write_workflow
 
 SHOP = Path(__file__).parent / "tasker_core_shop"
 
+NOBODY = "01900000-0000-7000-8000-000000000000"
+
 Run = Callable[..., TaskResponse]
 
 
@@ -101,7 +103,7 @@ def test_what_a_handler_publishes_reaches_a_subscriber(order: Run) -> None:
 
     (event,) = handlers.HEARD
     assert (event["event_name"], event["payload"]) == ("order.booked", {"booked": 200})
-    assert (event["metadata"]["step_name"], event["metadata"]["fired_by"]) == ("book", "orders")
+    assert (event["metadata"]["step_name"], event["metadata"]["fired_by"]) == ("shop.book", "orders")
 
 
 def test_the_event_bridge_is_told_of_steps_and_of_checkpoints_as_mappings(order: Run) -> None:
@@ -117,6 +119,50 @@ def test_the_event_bridge_is_told_of_steps_and_of_checkpoints_as_mappings(order:
     (saved,) = yields
     assert (saved["cursor"], saved["items_processed"]) == (2, 2)
     assert saved["accumulated_results"] == {"shipped": [0, 1]}
+
+
+def test_a_running_worker_tells_how_it_fares_and_takes_no_second_start(order: Run) -> None:
+    order(amount=20, items=0)
+    running, again = Worker.instance(), tasker_core.bootstrap_worker()
+    assert running is not None
+
+    assert Worker.start() is running
+    assert (again.success, again.status, again.worker_id) == (False, "already_running", running.worker_id)
+    assert (running.bootstrap_result.success, running.bootstrap_result.status) == (True, "started")
+    assert tasker_core.get_worker_status().running
+    assert tasker_core.get_health_check().is_running
+    assert tasker_core.get_metrics().steps_failed == 0
+    assert tasker_core.get_worker_config().supported_namespaces == ["default", "published_shop"]
+
+
+def test_no_step_ever_waits_to_be_polled(worker: None) -> None:
+    poller = tasker_core.EventPoller(polling_interval_ms=1)
+    poller.on_step_event(lambda event: pytest.fail("the worker runs its steps itself"))
+
+    assert poller.poll() is False
+    assert poller.get_metrics() == tasker_core.FfiDispatchMetrics(pending_count=0)
+    assert tasker_core.poll_step_events() is None
+    assert tasker_core.complete_step_event(NOBODY, {}) is False
+    assert (tasker_core.check_starvation_warnings(), tasker_core.cleanup_timeouts()) == (True, 0)
+    assert isinstance(tasker_core.transition_to_graceful_shutdown(), str)
+
+
+def test_a_client_creates_reads_and_cancels_tasks_and_raises_what_it_raised(order: Run) -> None:
+    client = TaskerClient(source_system="shop")
+    task = order(amount=20, items=0)
+    (first, *_) = steps = client.list_task_steps(task.task_uuid)
+
+    assert client.get_step(task.task_uuid, first.step_uuid) == first
+    assert [entry.success for entry in client.get_step_audit_history(task.task_uuid, first.step_uuid)] == [True]
+    assert [found.task_uuid for found in client.list_tasks(namespace="published_shop").tasks] == [task.task_uuid]
+    assert (task.initiator, task.total_steps, client.health_check().healthy) == ("a test", len(steps), True)
+    for refused in (client.cancel_task, client.get_task):
+        with pytest.raises(ValueError, match="badly formed"):
+            refused("no id")
+        with pytest.raises(RuntimeError):
+            refused(NOBODY)
+    with pytest.raises(ValueError, match="colour"):
+        client.create_task("order", namespace="published_shop", colour="red")
 
 
 def test_the_command_line_runs_them_too(database_url: str, tmp_path: Path) -> None:

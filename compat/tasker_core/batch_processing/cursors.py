@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tasker.types import CursorConfig, RustCursorConfig
 from tasker.types.cursor import batch_id
+from tasker_core.types import CursorConfig, RustCursorConfig
 
 
 class BatchWorkerConfig:

@@ -13,6 +13,7 @@ from tasker.registry.handler_object import to_handler
 from tasker.registry.published_form import answer_of
 from tasker_core.registry.method_dispatch_wrapper import MethodDispatchWrapper
 from tasker_core.registry.resolvers import ClassLookupResolver, ExplicitMappingResolver
+from tasker_core.registry.resolvers.instances import instance
 
 __all__ = ["ResolutionError", "ResolverChain", "ResolverNotFoundError"]
 
@@ -52,7 +53,8 @@ class ResolverChain(EngineChain):
         found = self._found(definition, config or {}, first)
         if found is None:
             return None
-        return self.wrap_for_method_dispatch(to_handler(found, definition.callable), definition)
+        made = instance(found, definition) if isinstance(found, type) else to_handler(found, definition.callable)
+        return None if made is None else self.wrap_for_method_dispatch(made, definition)
 
     def _found(self, definition: HandlerDefinition, config: dict[str, Any], first: Sequence[BaseResolver]) -> Any:
         if not definition.has_resolver_hint():

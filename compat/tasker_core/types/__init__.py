@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tasker.types import (
     BatchAggregationResult,
-    BatchAnalyzerOutcome,
     BatchWorkerOutcome,
     BootstrapResult,
     ClientHealthResponse,
@@ -15,7 +14,6 @@ from tasker.types import (
     ClientTaskListResponse,
     ClientTaskResponse,
     ComponentHealth,
-    CursorConfig,
     DomainEventMetadata,
     ExecutionResult,
     FfiDispatchMetrics,
@@ -34,10 +32,12 @@ from tasker.types import (
     no_batches,
 )
 from tasker_core.types.batches import (
+    BatchAnalyzerOutcome,
     BatchMetadata,
     BatchProcessingOutcome,
     BatchWorkerContext,
     CreateBatchesOutcome,
+    CursorConfig,
     FailureStrategy,
     RustBatchWorkerInputs,
     aggregate_batch_results,

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tasker.errors import ValidationError
 from tasker.types import (
     BatchAggregationResult,
-    CursorConfig,
     NoBatchesOutcome,
     RustCursorConfig,
 )
@@ -53,8 +52,39 @@ class RustBatchWorkerInputs(EngineInputs):
         return None if found is None else cls.model_validate(found.model_dump(mode="json"))
 
 
+class CursorConfig(BaseModel):
+    """Where a batch starts and ends: start inclusive, end exclusive."""
+
+    start_cursor: Any
+    end_cursor: Any
+    step_size: int = 1
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class BatchAnalyzerOutcome(BaseModel):
+    """An analysis: the ranges, how many items there are, and data for every worker."""
+
+    cursor_configs: list[CursorConfig] = Field(default_factory=list)
+    total_items: int | None = None
+    batch_metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def from_ranges(
+        cls,
+        ranges: list[tuple[int, int]],
+        step_size: int = 1,
+        total_items: int | None = None,
+        batch_metadata: dict[str, Any] | None = None,
+    ) -> BatchAnalyzerOutcome:
+        """One batch per (start, end)."""
+        configs = [CursorConfig(start_cursor=start, end_cursor=end, step_size=step_size) for start, end in ranges]
+        return cls(cursor_configs=configs, total_items=total_items, batch_metadata=batch_metadata or {})
+
+
 class BatchWorkerContext(EngineWorkerContext):
     """One batch, with the last checkpoint of its worker."""
+
+    cursor_config: CursorConfig  # type: ignore[assignment]
 
     def has_checkpoint(self) -> bool:
         """True when an earlier run of this step yielded at some cursor."""
@@ -73,8 +103,7 @@ class BatchWorkerContext(EngineWorkerContext):
         if found is None:
             return cls._from_settings(step_context)
         size = step_context.step_inputs["cursor"].get("step_size") or found.batch_size or 1
-        cursor = found.cursor_config.model_copy(update={"step_size": size})
-        return cls.model_validate({**dict(found), "cursor_config": cursor})
+        return cls.model_validate({**found.model_dump(), "cursor_config": _cursor(found, size)})
 
     @classmethod
     def _from_settings(cls, step_context: EngineContext) -> BatchWorkerContext | None:
@@ -91,6 +120,13 @@ class BatchWorkerContext(EngineWorkerContext):
             batch_metadata=data.get("batch_metadata", {}),
             checkpoint=step_context.checkpoint or {},
         )
+
+
+def _cursor(found: EngineWorkerContext, step_size: int) -> CursorConfig:
+    known = found.cursor_config
+    return CursorConfig(
+        start_cursor=known.start_cursor, end_cursor=known.end_cursor, step_size=step_size, metadata=known.metadata
+    )
 
 
 class CreateBatchesOutcome(BaseModel):
