@@ -69,22 +69,13 @@ async def run_session(order: RunOrder, prepared: Prepared, hooks: Hooks) -> Ende
     """
     with interruption() as interrupted:
         async with _app(order, prepared) as app:
-            ended = await _run(app, order, prepared, interrupted, hooks)
-            hooks.on_end(ended)
-            return ended
-
-
-async def _run(app: App, order: RunOrder, prepared: Prepared, interrupted: Interruption, hooks: Hooks) -> Ended:
-    if interrupted.asked.is_set():
-        raise KeyboardInterrupt  # nothing was submitted
-    if order.resume is None:
-        begun = await _with_others(app, await _submit(app, order, prepared), prepared)
-        return await _watch(app, begun, order, interrupted, hooks)
-    report = await app.tasks.report(await find_task(app.tasks, order.resume))
-    if report.finished:
-        return Ended(report, already=True)
-    begun = await _with_others(app, await _resume(app, order, report), prepared)
-    return await _watch(app, begun, order, interrupted, hooks)
+            if interrupted.asked.is_set():
+                raise KeyboardInterrupt  # nothing was submitted
+            found = await (_submit(app, order, prepared) if order.resume is None else _find(app, order, order.resume))
+            if isinstance(found, Begun):
+                found = await _watch(app, await _with_others(app, found, prepared), order, interrupted, hooks)
+            hooks.on_end(found)
+            return found
 
 
 async def _with_others(app: App, begun: Begun, prepared: Prepared) -> Begun:
@@ -125,6 +116,11 @@ async def _submit(app: App, order: RunOrder, prepared: Prepared) -> Begun:
             tags=prepared.tags,
         )
     return Begun(submitted.task_uuid, plan)
+
+
+async def _find(app: App, order: RunOrder, resume: str) -> Begun | Ended:
+    report = await app.tasks.report(await find_task(app.tasks, resume))
+    return Ended(report, already=True) if report.finished else await _resume(app, order, report)
 
 
 async def _resume(app: App, order: RunOrder, report: TaskReport) -> Begun:
