@@ -97,7 +97,7 @@ class Runtime:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_seconds):
                 await self.execution.settled()
-        self.worker.release_all()
+        self.worker.claims.stop_all()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GIVE_BACK_SECONDS):  # drained, so that no message stays hidden
                 await asyncio.gather(self.actors.drain(), self.execution.settled())
@@ -124,7 +124,7 @@ class Runtime:
             self.actors.pauses.look_again()
         else:
             if channel == "tasker_cancelled":
-                self.worker.stop_task(payload)
+                self.worker.claims.stop_task(payload)
             self._on_elsewhere(payload)
 
     def fenced(self) -> None:

@@ -122,7 +122,7 @@ class Collector:
     def _finish(self, results: list[Result], advanced: AdvanceResult) -> None:
         worker, waiting = self._worker, {result.outcome.claim.step_uuid for result in advanced.again}
         self._buffer.add_again(advanced.again)
-        worker.let_go([r.outcome.claim for r in results if r.outcome.claim.step_uuid not in waiting])
+        worker.claims.let_go([r.outcome.claim for r in results if r.outcome.claim.step_uuid not in waiting])
         for result in advanced.complete:  # only now: a result that was refused is nobody's input
             worker.inputs.add_result(result)
         worker.inputs.forget(advanced.finished)

@@ -42,7 +42,7 @@ class StepExecution:
 
     def _watchdog(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         loop, lag_ms = asyncio.get_running_loop(), self.worker.settings.loop_lag_ms
-        return [LoopWatchdog(self._clock, lag_ms, lambda: self.worker.in_turn(loop)).run] if lag_ms else []
+        return [LoopWatchdog(self._clock, lag_ms, lambda: self.worker.claims.in_turn(loop)).run] if lag_ms else []
 
     def held_by(self) -> list[str]:
         """The reasons for which nothing is claimed now."""
@@ -51,7 +51,7 @@ class StepExecution:
     def fence(self) -> None:
         """The lease was lost: what runs here belongs to others now. Stop it, and claim nothing until `unfence`."""
         self.worker.slots.hold(FENCED, level=logging.DEBUG)  # told where it gives up
-        self.worker.stop_steps([step for step, _ in self.worker.held()])
+        self.worker.claims.stop_steps([step for step, _ in self.worker.held()])
 
     def unfence(self) -> None:
         """There is a lease again."""

@@ -19,16 +19,14 @@ from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.values import (
     Attempt,
     AttemptEnd,
-    Cancelled,
     Deferred,
-    Lost,
     Released,
     Unplaced,
 )
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import log_failure
 from tasker.execution.fenced_writes import FencedWrites
-from tasker.execution.held import GivenBack, Running
+from tasker.execution.held import GivenBack, HeldClaims, Running
 from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
@@ -64,13 +62,12 @@ class Worker:
         settings: WorkerSettings,
     ) -> None:
         self.identity, self.slots, self.settings = identity, slots, settings
-        self.inputs = InputCache()
+        self.inputs, self.claims = InputCache(), HeldClaims()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
         self._completed, self._engine, self._plans, self._runner = completed, engine, plans, runner
-        self._held: dict[str, Running] = {}
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
@@ -97,20 +94,12 @@ class Worker:
 
     def held(self) -> list[tuple[str, int]]:
         """The (step, token) pairs in hand. May be called from another thread."""
-        return [(step, running.claim.token) for step, running in list(self._held.items())]
-
-    def in_turn(self, loop: asyncio.AbstractEventLoop) -> str | None:
-        """The step whose handler the loop runs at this moment. May be called from another thread."""
-        task = asyncio.current_task(loop)
-        for running in list(self._held.values()):
-            if task is not None and running.task is task:
-                return f"handler {running.handler}, step {running.claim.name} of task {running.claim.task_uuid}"
-        return None
+        return self.claims.pairs()
 
     @property
     def busy(self) -> int:
         """How many claims are in hand."""
-        return len(self._held)
+        return len(self.claims)
 
     async def offer(self, ask: Callable[[int], Awaitable[Answered]], limit: int | None = None) -> Answered:
         """Call `ask` with the free slots (up to `limit`), set aside meanwhile, and start the claims it answers."""
@@ -158,7 +147,7 @@ class Worker:
         name, token, attempt = row.name, row.token, row.attempt
         claim = Claim(row.step, row.task, name, name, "", "", token, attempt, attempt, "", worker=self.identity)
         running = Running(claim, row.key, name, ended=True)
-        self._held[claim.step_uuid] = running
+        self.claims.take(running)
         self.unserved.add(running.key)
         self._completed.give_back(GivenBack(claim, {"reason": error.message}))
 
@@ -207,7 +196,7 @@ class Worker:
             writes.begin,
             self.settings.result_limit_bytes,
         )
-        self._held[claim.step_uuid] = running  # not before: nobody would give up a claim without an attempt
+        self.claims.take(running)  # not before: nobody would give up a claim without an attempt
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
 
     async def _run(self, running: Running, attempt: Attempt) -> None:
@@ -234,7 +223,7 @@ class Worker:
         elif isinstance(end, Deferred):
             self._completed.give_back(GivenBack(claim, {"reason": end.reason}, end.delay_ms))
         else:
-            self.let_go([claim])
+            self.claims.let_go([claim])
 
     def _give_back(self, running: Running, end: Released, attempt: Attempt) -> None:
         """A step that nobody stopped is given back because its handler is not to be had here: never take it again."""
@@ -259,40 +248,7 @@ class Worker:
             self._left_to_others = None
             self.slots.lift(NO_PLACE)
 
-    def let_go(self, claims: Sequence[Claim]) -> None:
-        """These claims are over: their results are stored, or they were taken away. The next attempt may run here."""
-        for claim in claims:
-            if (running := self._held.get(claim.step_uuid)) and running.claim.token == claim.token:
-                del self._held[claim.step_uuid]
-
     def released(self, claims: Sequence[Claim]) -> None:
         """These claims were given back, without an attempt."""
         self.given_back += len(claims)
-        self.let_go(claims)
-
-    def stop_steps(self, steps: Sequence[str], end: type[Lost] | type[Cancelled] | type[Released] = Lost) -> None:
-        """Stop the handlers of these steps; their results no longer count."""
-        for step in steps:
-            if (running := self._held.get(step)) and not running.ended:
-                running.cancel.set(end)
-
-    def stop_lost(self, pairs: Sequence[tuple[str, int]]) -> None:
-        """Stop the handlers of these (step, token) pairs, not those of other attempts of the same steps."""
-        self.stop_steps(
-            [step for step, token in pairs if (running := self._held.get(step)) and running.claim.token == token]
-        )
-
-    def stop_task(self, task_uuid: str) -> None:
-        """Stop every handler that runs for a cancelled task."""
-        self.stop_steps(
-            [step for step, running in self._held.items() if running.claim.task_uuid == task_uuid], Cancelled
-        )
-
-    def release_all(self) -> None:
-        """Stop every handler; their steps are given back without an attempt."""
-        self.stop_steps(list(self._held), Released)
-
-    async def drain(self) -> None:
-        """Return when no handler runs any more."""
-        while tasks := [running.task for running in self._held.values() if running.task and not running.task.done()]:
-            await asyncio.wait(tasks)
+        self.claims.let_go(claims)

@@ -22,7 +22,7 @@ def keep_lease(url: str, clock: Clock, worker: Worker, on_fenced: Callable[[], N
         worker=worker.identity,
         lease_ms=worker.settings.lease_ms,
         held=worker.held,
-        on_lost=lambda pairs: _on_loop(loop, worker.stop_lost, pairs),
+        on_lost=lambda pairs: _on_loop(loop, worker.claims.stop_lost, pairs),
         on_fenced=lambda: _on_loop(loop, on_fenced),
     )
     keeper.start()

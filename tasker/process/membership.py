@@ -79,7 +79,7 @@ class Membership:
         _log.log(level, "worker_fenced worker=%s steps=%s: others take them over", worker.identity, worker.busy)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GIVE_UP_SECONDS):
-                await worker.drain()
+                await worker.claims.drain()
         if not await supervisor.stop():
             raise DatabaseUnavailable(f"worker {worker.identity} cannot begin anew while a part of it hangs")
         await self._end_lease()

@@ -104,7 +104,7 @@ class Rig:
         return Result(SimpleNamespace(claim=claim(step)), NOTHING)  # type: ignore[arg-type]
 
     def hold(self, step: str) -> None:
-        self.worker._held[step] = Running(claim(step), "1:0", "handler")
+        self.worker.claims.take(Running(claim(step), "1:0", "handler"))
 
     def end(self, *steps: str) -> None:
         for step in steps:
