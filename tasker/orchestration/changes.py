@@ -21,17 +21,12 @@ DETAIL_LIMIT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one step: the fields of its item but those that name it. `delay_ms` is that of a retry."""
+    """What becomes of one step. `item` says it to the engine, `delay_ms` is that of a retry."""
 
     step_uuid: str
-    task_uuid: str
     kind: str
-    fields: Mapping[str, Any]
+    item: Mapping[str, Any]
     delay_ms: int | None = None
-
-    def item(self) -> dict[str, Any]:
-        """The change as the engine takes it."""
-        return {"s": self.step_uuid, "t": self.task_uuid, "kind": self.kind, **self.fields}
 
 
 def change_of(result: Result, random: float) -> Change:
@@ -40,15 +35,15 @@ def change_of(result: Result, random: float) -> Change:
     `random` in [0, 1) places a retry's delay inside its jitter.
     """
     outcome, claim = result.outcome, result.outcome.claim
-    fields = {"k": claim.token, **_bearer(claim.worker), "ms": outcome.duration_ms}
+    item = _of(claim.step_uuid, claim.task_uuid, "ok", claim.token, claim.worker)
+    item["ms"] = outcome.duration_ms
     if outcome.failure is not None:
         step = result.plan.by_name[claim.template_step]
-        kind, delay_ms, rest = _failed(step, claim.attempt, outcome.failure, random)
-        return Change(claim.step_uuid, claim.task_uuid, kind, fields | rest, delay_ms)
-    fields["r"] = result.encoded
+        return _failed(item, step, claim.attempt, outcome.failure, random)
+    item["r"] = result.encoded
     if outcome.metadata:
-        fields["m"] = _as_given(outcome.metadata)
-    return Change(claim.step_uuid, claim.task_uuid, "ok", fields)
+        item["m"] = dict(outcome.metadata)
+    return Change(claim.step_uuid, "ok", item)
 
 
 def lost_change(found: Mapping[str, Any], step: StepPlan, random: float) -> Change:
@@ -61,37 +56,41 @@ def lost_change(found: Mapping[str, Any], step: StepPlan, random: float) -> Chan
         metadata={"worker": worker, "overdue": bool(found.get("overdue"))},
         handler=step.handler.callable,
     )
-    kind, delay_ms, rest = _failed(step, found["attempt"], failure, random)
     note = {"lost": True, "reason": "worker_lost", "worker": worker}
-    fields = {"k": found["k"], **_bearer(worker), "n": note, **rest}
-    return Change(found["s"], found["t"], kind, fields, delay_ms)
+    item = _of(found["s"], found["t"], "fail", found["k"], worker)
+    return _failed(item | {"n": note}, step, found["attempt"], failure, random)
 
 
 def simple_change(kind: str, step: str, task: str, token: int | None = None, **fields: Any) -> Change:
     """A change without an outcome (release, promote, unhold, fail); `fields` are further keys of the item."""
-    return Change(step, task, kind, {"k": token, **fields} if token is not None else fields)
+    return Change(step, kind, _of(step, task, kind, token) | fields)
 
 
 def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> Change:
     """The change for a claim that is given back without an attempt: to the queue, or to wait for `delay_ms` (H-85)."""
     kind, when = ("release", {}) if delay_ms is None else ("defer", {"d": delay_ms})
-    fields = {"n": _as_given(note), **when, **_bearer(claim.worker)}
-    return simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, **fields)
+    item = _of(claim.step_uuid, claim.task_uuid, kind, claim.token, claim.worker)
+    return Change(claim.step_uuid, kind, {**item, "n": dict(note), **when})
 
 
 def with_growth(change: Change, growth: Growth) -> Change:
     """The change together with the steps that it creates, valid for that version of the task's graph (rule 8)."""
     created = {"x": growth.steps} if growth.steps else {}
-    return replace(change, fields={**change.fields, "gv": growth.version, **created})
+    return replace(change, item={**change.item, "gv": growth.version, **created})
 
 
-def _bearer(worker: str | None) -> dict[str, str]:
-    """Whose token it is, where that is known."""
-    return {"w": worker} if worker else {}
+def _of(step: str, task: str, kind: str, token: int | None, worker: str | None = None) -> dict[str, Any]:
+    """The item of a change, with whose token it is as far as that is known."""
+    item: dict[str, Any] = {"s": step, "t": task, "kind": kind}
+    if token is not None:
+        item["k"] = token
+    if worker:
+        item["w"] = worker
+    return item
 
 
-def _failed(step: StepPlan, attempt: int, failure: Failure, random: float) -> tuple[str, int | None, dict[str, Any]]:
-    """The kind of the change, its delay, and the fields that say why."""
+def _failed(item: Mapping[str, Any], step: StepPlan, attempt: int, failure: Failure, random: float) -> Change:
+    """The change for a failure: `item` with what follows from it, and why."""
     decision = decide_failure(step.retry, attempt, failure, random)
     error = {
         "message": failure.message,
@@ -104,9 +103,10 @@ def _failed(step: StepPlan, attempt: int, failure: Failure, random: float) -> tu
         "metadata": dict(failure.metadata),
     }
     if isinstance(decision, Fail):
-        return "fail", None, {"e": _storable(error | {"final": decision.message})}
-    delay = decision.delay_ms
-    return "retry", delay, {"d": delay, "e": _storable(error | {"retry_in_ms": delay})}
+        error["final"] = decision.message
+        return Change(item["s"], "fail", {**item, "kind": "fail", "e": _storable(error)})
+    error["retry_in_ms"] = delay = decision.delay_ms
+    return Change(item["s"], "retry", {**item, "kind": "retry", "d": delay, "e": _storable(error)}, delay)
 
 
 def _storable(error: dict[str, Any]) -> JsonText:
@@ -116,12 +116,7 @@ def _storable(error: dict[str, Any]) -> JsonText:
     except NotStorable:
         texts = {key: _printable(value) if isinstance(value, str) else value for key, value in error.items()}
         detail = _printable(json.dumps(error, default=str, ensure_ascii=False))[:DETAIL_LIMIT]
-        return _as_given({**texts, "metadata": {}, "detail": detail})
-
-
-def _as_given(value: Mapping[str, Any]) -> JsonText:
-    """What a user's code says beside its result: whether that can be stored is for the database to say."""
-    return JsonText(json.dumps(dict(value)))
+        return JsonText(json.dumps({**texts, "metadata": {}, "detail": detail}))
 
 
 def _printable(text: str) -> str:

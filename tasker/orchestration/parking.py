@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -50,9 +49,9 @@ class Parking:
     async def _park(self, results: Sequence[Result], caller: Caller, parked: list[AdvanceResult]) -> None:
         async def park(part: Sequence[Result]) -> None:
             changes = [change_of(result, self._random.random()) for result in part]
-            args = {"worker": caller.worker, "items": [change.item() for change in changes]}
+            args = {"worker": caller.worker, "items": [change.item for change in changes]}
             answer = await self._engine.move("park", args, ParkAnswer)
-            parked.append(replace(answer, retry_in_ms=soonest(change.delay_ms for change in changes)))
+            parked.append(answer.with_results(retry_in_ms=soonest(change.delay_ms for change in changes)))
             await self._announce(answer.parked)
 
         await halved(results, park, lambda result, error: self._refuse(result, caller, parked, error))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from tasker.contracts.clock import Random
 from tasker.contracts.execution import Failure, Outcome, Verdict
@@ -55,7 +54,7 @@ class Processor:
         repairs: str | None = None,
     ) -> AdvanceResult:
         """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as."""
-        args = {**caller.args(slots), "wait": wait, "items": [change.item() for change in changes]}
+        args = {**caller.args(slots), "wait": wait, "items": [change.item for change in changes]}
         if repairs:
             args["repairs"] = repairs
         return await self._engine.move("advance", args, AdvanceResult)
@@ -117,15 +116,9 @@ class BatchWrite:
 
     def _take(self, answer: AdvanceResult, changes: Sequence[Change], results: Sequence[Result]) -> None:
         """Take in the answer to these changes, which are those of the results."""
-        complete = list(_completing(changes, results, answer.verdicts))
-        self.written.append(
-            replace(
-                answer,
-                again=[result for result in results if answer.comes_again(result.outcome.claim.step_uuid)],
-                complete=complete,
-                retry_in_ms=soonest(change.delay_ms for change in changes),
-            )
-        )
+        complete = _completing(changes, results, answer.verdicts)
+        again = [result for result in results if answer.comes_again(result.outcome.claim.step_uuid)]
+        self.written.append(answer.with_results(again, complete, soonest([change.delay_ms for change in changes])))
         if _log.isEnabledFor(logging.INFO):
             _log_completed(complete)
 
@@ -144,7 +137,7 @@ def _log_completed(results: Iterable[Result]) -> None:
         _log.info("step_completed %s", said, extra={"fields": fields})
 
 
-def _completing(changes: Sequence[Change], results: Sequence[Result], verdicts: Mapping[str, str]) -> Iterable[Result]:
+def _completing(changes: Sequence[Change], results: Sequence[Result], verdicts: Mapping[str, str]) -> list[Result]:
     """The results that this write accepted as those of complete steps. Of two claims of one step the newer counts."""
     newest: dict[str, tuple[Change, Result]] = {}
     for change, result in zip(changes, results, strict=True):

@@ -249,7 +249,7 @@ class Sweeper:
 
 async def _refused(item: Change | str, error: DataRefused) -> None:
     """It stays as it is, is said at every pass, and holds up no other."""
-    what = f"step={item.step_uuid} task={item.task_uuid}" if isinstance(item, Change) else f"task={item}"
+    what = f"step={item.step_uuid} task={item.item['t']}" if isinstance(item, Change) else f"task={item}"
     _log.error("sweep_refused %s reason=%s", what, error)
 
 

@@ -12,7 +12,7 @@ from tasker.db.caller_transaction import CallerTransaction, call_in, guarded
 from tasker.errors import DuplicateTask, UsageError
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.encoding import to_json
-from tasker.services.engine.plans import registration, stored_plan
+from tasker.services.engine.plans import FIND, not_registered, registration, stored_plan
 from tasker.services.submission import Drafts, Request, Submitted, submitted
 
 LOCK_TIMEOUT_SECONDS = 5.0
@@ -21,10 +21,7 @@ Hints = Sequence[Mapping[str, Any]]
 Send = Callable[[str, Hints], None]
 """Gets the transaction's id and the hints when it is about to be committed: sends them once it is."""
 
-FIND = """select cast(t.plan as text) from tasker.named_tasks n join tasker.task_namespaces s using (namespace_id)
-  join tasker.templates t using (template_id)
-  where s.name = {} and n.name = {} and n.version = coalesce(nullif({}, ''), n.version)
-  order by n.updated_at desc limit 1"""
+_FIND = FIND.format(found="cast(t.plan as text)", namespace="{}", name="{}", version="{}")
 
 EXISTING = """select cast(jsonb_build_array(t.task_uuid, t.state, t.total) as text)
   from tasker.task_details d join tasker.tasks t using (task_uuid) where d.identity_hash = {}"""
@@ -105,10 +102,7 @@ def registered_plan(transaction: CallerTransaction, namespace: str, name: str, v
     Raises `UsageError` when there is none, and `PlanUnreadable`.
     """
     with guarded(transaction, LOCK_TIMEOUT_SECONDS):
-        text = transaction.value(FIND, namespace, name, version or "")
+        text = transaction.value(_FIND, namespace, name, version or "")
     if text is None:
-        suffix = f" version {version}" if version else ""
-        raise UsageError(
-            f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
-        )
+        raise not_registered(namespace, name, version)
     return stored_plan(json.loads(text))

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -118,7 +118,7 @@ class World:
             return
         answer = self.run(self.engine.take(args, hints))
         self.check()
-        self._hold(worker, [asdict(row) for row in answer.claims], answer_lost)
+        self._hold(worker, [row._asdict() for row in answer.claims], answer_lost)
         if (inputs := answer.inputs) is not None:
             check_inputs(self.model, self.names, answer.claims, set(inputs.tasks), inputs.results)
         if answer.release:
@@ -142,7 +142,7 @@ class World:
         self.check()
         if not answer_lost:
             self._drop(worker, *attempts)
-        self._hold(worker, [asdict(row) for row in advanced.claims], answer_lost)
+        self._hold(worker, [row._asdict() for row in advanced.claims], answer_lost)
 
     def interrupt(self, moment: str, intruder: Callable[[], Awaitable[object]], action: Callable[[], object]) -> bool:
         """The intruder comes between the read `moment` of the action and what follows; whether it did."""

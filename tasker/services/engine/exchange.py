@@ -94,6 +94,13 @@ class AdvanceResult:
         """The steps whose changes will never be accepted."""
         return {step: verdict for step, verdict in self.verdicts.items() if verdict.refuses}
 
+    def with_results(
+        self, again: Sequence[Result] = (), complete: Sequence[Result] = (), retry_in_ms: int | None = None
+    ) -> AdvanceResult:
+        """The same, with what became of the results that were brought."""
+        known = (self.claims, self.finished, self.sent, self.verdicts, self.inputs)
+        return AdvanceResult(*known, again, complete, retry_in_ms)
+
     def comes_again(self, step_uuid: str) -> bool:
         """The step's change may be accepted another time."""
         verdict = self.verdicts.get(step_uuid)

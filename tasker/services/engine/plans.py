@@ -18,9 +18,13 @@ from tasker.services.engine.encoding import to_json
 CACHED_PLANS = 256
 _log = logging.getLogger("tasker.templates")
 
-FIND = """select t.template_id, t.plan from tasker.named_tasks n join tasker.task_namespaces s using (namespace_id)
-  join tasker.templates t using (template_id) where s.name = %s and n.name = %s and (%s::text is null or n.version = %s)
+FIND = """select {found} from tasker.named_tasks n join tasker.task_namespaces s using (namespace_id)
+  join tasker.templates t using (template_id)
+  where s.name = {namespace} and n.name = {name} and n.version = coalesce(nullif({version}, ''), n.version)
   order by n.updated_at desc limit 1"""
+"""The registered template of a name, of the newest registration where no version is given."""
+
+_FIND = FIND.format(found="t.template_id, t.plan", namespace="%s", name="%s", version="%s")
 
 
 class Registered(NamedTuple):
@@ -40,6 +44,14 @@ def stored_plan(data: Mapping[str, Any]) -> Plan:
             f"the stored template {name} cannot be read by this version of Tasker ({error})",
             hint="a newer version has stored it: bring this process up to that version",
         ) from error
+
+
+def not_registered(namespace: str, name: str, version: str | None) -> UsageError:
+    """No template has that name, or not in that version."""
+    suffix = f" version {version}" if version else ""
+    return UsageError(
+        f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
+    )
 
 
 def registration(plan: Plan, *, force: bool, adopt: bool) -> dict[str, Any]:
@@ -110,12 +122,9 @@ class PlanStore:
 
         Raises `UsageError` when there is none, and `PlanUnreadable`.
         """
-        rows = await self._connection.execute(FIND, (namespace, name, version, version))
+        rows = await self._connection.execute(_FIND, (namespace, name, version or ""))
         if not rows:
-            suffix = f" version {version}" if version else ""
-            raise UsageError(
-                f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
-            )
+            raise not_registered(namespace, name, version)
         found = Registered(rows[0][0], stored_plan(rows[0][1]))
         self._keep(*found)
         self._ids.setdefault(found.plan.hash, found.template_id)

@@ -84,7 +84,7 @@ async def test_an_expansion_whose_graph_changes_again_and_again_is_brought_again
     step, task = result.outcome.claim.step_uuid, result.outcome.claim.task_uuid
 
     async def planned(*_: Any) -> Change:
-        return Change(step, task, "ok", {"k": 1, "r": {}})
+        return Change(step, "ok", {"s": step, "t": task, "kind": "ok", "k": 1, "r": {}})
 
     monkeypatch.setattr(processing, "plan_expansion", planned)
     database = Database(lambda args: {"verdicts": {step: "replan"}})

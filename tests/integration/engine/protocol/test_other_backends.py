@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -58,7 +57,7 @@ async def submit(outside: Orchestra, count: int = 1) -> Any:
 
 
 async def claim(outside: Orchestra, slots: int = 10) -> list[Any]:
-    return [asdict(row) for row in (await outside.engine.claim(outside.lab.one.args(slots=slots))).claims]
+    return [row._asdict() for row in (await outside.engine.claim(outside.lab.one.args(slots=slots))).claims]
 
 
 async def test_a_task_runs_on_hints_outside_the_database(outside: Orchestra) -> None:

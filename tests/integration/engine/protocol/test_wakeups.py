@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -199,7 +198,7 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
     async def offer(ask: Any) -> Any:
         answer = await ask(5)
         if answer.claims and not claimed.done():
-            claimed.set_result([asdict(row) for row in answer.claims])
+            claimed.set_result([row._asdict() for row in answer.claims])
         return answer
 
     worker = SimpleNamespace(
