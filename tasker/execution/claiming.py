@@ -85,6 +85,7 @@ class Claimer:
         """One look at the queue. True when something was there, so that looking again pays."""
         if not self._takes:
             return False
+        await self._worker.slots.wait_claimable()
         with self._poller.poll(polled=polled) as poll:
             poll.found = await self._take()
         if poll.found and self._asleep and self._is_up():
@@ -108,7 +109,8 @@ class Claimer:
     async def _claim(self) -> ClaimAnswer:
         """Where messages do not live in the database, they come first, and no more slots are set aside than needed."""
         if self._engine.transactional:
-            return await self._worker.offer(lambda slots: self._engine.claim(self._args(slots)))
+            limit = self._worker.slots.claimable
+            return await self._worker.offer(lambda slots: self._engine.claim(self._args(slots)), limit)
         hints = await self._engine.receive(self._namespaces, self._worker.slots.free)
         answer = await self._worker.offer(
             lambda slots: self._engine.claim_received(self._args(slots), hints), limit=len(hints)

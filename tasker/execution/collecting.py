@@ -82,14 +82,10 @@ class Collector:
         await self._release_claims()
         if not self._buffer.has_results:
             return
-        slots = self._worker.slots
-        reserved, used = slots.reserve(), 0
-        try:
+        with self._worker.slots.bringing() as reservation:
             with self._buffer.write(self._worker.settings.batch) as batch:
-                advanced = await self._watched(batch, reserved)
-            used = len(advanced.claims)
-        finally:
-            slots.settle(reserved, used)
+                advanced = await self._watched(batch, reservation.slots)
+            reservation.used = len(advanced.claims)
         self._finish(batch.all, advanced)
         if advanced.claims:
             await self._worker.accept(advanced)

@@ -5,8 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
+MOST_KEPT = 16
+"""Slots kept from a claim at most."""
 _log = logging.getLogger("tasker.execution")
+
+
+@dataclass(slots=True)
+class Reservation:
+    """Slots set aside for a request under way, and how many of them run a step in the end."""
+
+    slots: int
+    used: int = 0
 
 
 class Slots:
@@ -16,6 +29,7 @@ class Slots:
         self.concurrency = concurrency
         self.running = 0
         self._reserved = 0
+        self._writing = False
         self._held: dict[str, int] = {}
         self._told: set[str] = set()
         self._freed = asyncio.Event()
@@ -33,6 +47,15 @@ class Slots:
         """Slots that nobody uses or has reserved."""
         limit = min(self.concurrency, *self._held.values()) if self._held else self.concurrency
         return 0 if self._closed else max(0, limit - self.running - self._reserved)
+
+    @property
+    def claimable(self) -> int:
+        """Free slots that a claim may set aside. The others are for the children of results that are brought
+        meanwhile, which would go through the queue; and while results are brought, few are not worth a claim."""
+        free = self.free
+        if self._writing and free < self.concurrency // 2:
+            return 0
+        return free - min(free // 4, MOST_KEPT)
 
     def hold(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
         """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers.
@@ -71,6 +94,17 @@ class Slots:
         self.running += used
         self._freed.set()
 
+    @contextmanager
+    def bringing(self) -> Iterator[Reservation]:
+        """Set aside all free slots for steps that are handed over for results; their number is set inside."""
+        reservation = Reservation(self.reserve())
+        self._writing = True
+        try:
+            yield reservation
+        finally:
+            self._writing = False
+            self.settle(reservation.slots, reservation.used)
+
     def finish(self, count: int = 1) -> None:
         """Steps have ended."""
         self.running -= count
@@ -79,6 +113,12 @@ class Slots:
     async def wait_free(self) -> None:
         """Return when at least one slot is free, or none will be any more."""
         while not self.free and not self._closed:
+            self._freed.clear()
+            await self._freed.wait()
+
+    async def wait_claimable(self) -> None:
+        """Return when a claim may set slots aside, or none will be free any more."""
+        while not self.claimable and not self._closed:
             self._freed.clear()
             await self._freed.wait()
 

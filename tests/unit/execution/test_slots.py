@@ -73,3 +73,22 @@ def test_a_hold_that_lets_many_pass_gives_no_more_slots_than_there_are() -> None
     slots.hold("breaker", at_most=50)
 
     assert slots.free == 2
+
+
+def test_a_claim_leaves_slots_for_what_results_hand_over_meanwhile() -> None:
+    assert (Slots(1).claimable, Slots(4).claimable, Slots(200).claimable) == (1, 3, 184)
+
+
+async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_are_free() -> None:
+    slots = Slots(10)
+    slots.settle(slots.reserve(8), 8)
+    with slots.bringing() as reservation:
+        waiting = asyncio.create_task(slots.wait_claimable())
+        slots.finish(2)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        slots.finish(5)
+        await asyncio.wait_for(waiting, 30)
+        reservation.used = 1
+
+    assert (slots.running, slots.free) == (2, 8)

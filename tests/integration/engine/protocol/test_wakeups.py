@@ -195,7 +195,7 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
     lab.submit(lab.plan(Spec("first")))
     lab.one.run_all()
 
-    async def offer(ask: Any) -> Any:
+    async def offer(ask: Any, limit: int) -> Any:
         answer = await ask(5)
         if answer.claims and not claimed.done():
             claimed.set_result([row._asdict() for row in answer.claims])
