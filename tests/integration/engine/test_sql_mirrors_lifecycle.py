@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -20,6 +21,7 @@ from tasker.lifecycle.machines.task import TASK, TaskState, task_path
 from tests.support import paths
 from tests.support.engine_fixture import Lab
 from tests.support.evaluation import evaluate_task
+from tools.lifecycle_sql import FILES, text
 from tools.moves_sql import FLAGS
 
 
@@ -163,3 +165,20 @@ def test_a_submitted_task_and_its_roots_take_the_named_paths(lab: Lab) -> None:
     assert lab.step_paths(enqueued, "s0") == [">".join(paths.STEP_ENQUEUE)]
     assert lab.task_paths(held) == [">".join(paths.TASK_SUBMIT_HELD)]
     assert lab.step_paths(held, "s0") == []
+
+
+def test_what_is_generated_stands_in_the_plan_itself_and_is_no_call(db: psycopg.Connection[Any]) -> None:
+    """A call of a function costs many times what its expression does, for each row."""
+    columns = {"text": "s.name", "bigint": "s.claim_token", "int": "s.attempts", "boolean": "s.retryable"}
+    signature = re.compile(r"function (tasker\.\w+)\(([^)]+)\)")
+    functions = [found for name in FILES for found in signature.findall(text(name))]
+    calls = [
+        f"{name}({', '.join(columns[parameter.split()[1]] for parameter in parameters.split(', '))})"
+        for name, parameters in functions
+    ]
+
+    plan = db.execute(f"explain (verbose) select {', '.join(calls)} from tasker.workflow_steps s".encode()).fetchall()
+
+    said = "\n".join(line for (line,) in plan)
+    assert len(functions) > 20
+    assert not [name for name, _ in functions if f"{name}(" in said]
