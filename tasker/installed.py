@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 BACKENDS_GROUP = "tasker.backends"
 
@@ -19,6 +21,8 @@ def offered(group: str) -> tuple[EntryPoint, ...]:
 @cache
 def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Read once for each search path: it means all folders of metadata, and the settings ask for every parameter."""
+    from importlib.metadata import entry_points  # takes a while, and not every command asks
+
     found = {(point.name, point.value): point for point in entry_points(group=group)}
     return tuple(sorted(found.values(), key=lambda point: (point.name, point.value)))
 
@@ -36,7 +40,7 @@ def backend_modules() -> Iterator[tuple[str, Any]]:
     points = offered(BACKENDS_GROUP)
     names = [point.name for point in points]
     for point in points:
-        if names.count(point.name) == 1 and (module := _module(point.value)) is not None:
+        if names.count(point.name) == 1 and (module := _module(point)) is not None:
             yield point.name, module
 
 
@@ -45,8 +49,8 @@ def backend_variables() -> frozenset[str]:
     return frozenset(name for _, module in backend_modules() for name in getattr(module, "VARIABLES", ()))
 
 
-def _module(value: str) -> Any:
+def _module(point: EntryPoint) -> Any:
     try:
-        return EntryPoint("", value, BACKENDS_GROUP).load()
+        return point.load()
     except Exception:  # of a stranger's package, which nobody may have chosen
         return None

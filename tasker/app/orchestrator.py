@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasker.app.assembly.context import ProcessContext
+from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.listening import Notification
 from tasker.lifecycle.deployment import Health
 from tasker.orchestration.queue_actors import QueueActors
@@ -24,6 +25,7 @@ class Orchestrator:
         self.breakers, self.events, self.actors, self.upkeep = context.breakers, context.events, actors, upkeep
         self.supervisor = Supervisor()
         self._context, self._heartbeat = context, heartbeat
+        self._info = ProcessInfo("orchestrator", identity, ())
 
     async def start(self) -> None:
         """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
@@ -32,6 +34,7 @@ class Orchestrator:
             listeners = self.events.follow(self._sources(), self.actors.look_again)
             actors = self.actors.services()
             self.supervisor.start([self._heartbeat.run, *actors, self.upkeep.run, self._watch, *listeners])
+            self._context.plugins.tell("tasker_process_started", self._info)
 
     def _sources(self) -> list[Source]:
         messaging, connection, url = self._context.messaging, self._context.engine.connection, self._context.url
@@ -40,10 +43,13 @@ class Orchestrator:
 
     async def stop(self) -> None:
         """End after what is under way: no message stays hidden. May be called twice."""
+        if self.supervisor.running:
+            self._context.plugins.tell("tasker_process_stopping", self._info)
         await self.actors.drain()
         await self.supervisor.stop()
         await self._heartbeat.leave()
         await self._context.engines.close()
+        self._context.plugins.tell_failures()
 
     def health(self) -> Health:
         """How the process does: how it learns of work, its breakers, and what crashed (B-7)."""

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable
 
 from tasker.app.assembly.context import ProcessContext
+from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.listening import Notification
 from tasker.execution.step_execution import StepExecution
 from tasker.lifecycle.deployment import Health
@@ -47,6 +48,10 @@ class Runtime:
         """Register the worker and begin to work. Raises `DatabaseUnavailable`."""
         if not self.supervisor.running:
             await self._begin()
+            self._context.plugins.tell("tasker_process_started", self._info())
+
+    def _info(self) -> ProcessInfo:
+        return ProcessInfo("worker", self.worker.identity, tuple(self.namespaces))
 
     async def _begin(self) -> None:
         if self.actors.actors:  # first: when the broker is away, nobody is registered for nothing
@@ -92,6 +97,7 @@ class Runtime:
         if self._stopped or not self.supervisor.running:
             return
         self._stopped = True
+        self._context.plugins.tell("tasker_process_stopping", self._info())
         self.execution.stop_claiming()
         await self._membership.drain()
         with contextlib.suppress(TimeoutError):
@@ -108,6 +114,7 @@ class Runtime:
         await self._membership.leave()
         await self.execution.close()
         await self._context.engines.close()
+        self._context.plugins.tell_failures()
 
     def _look_again(self) -> None:
         self.execution.claimer.start_over()

@@ -9,9 +9,10 @@ import contextlib
 import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +20,9 @@ from tasker import __version__
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.guessing import GuessingGroup
 from tasker.errors import DuplicateTask, InputInvalid, ResolutionError, TaskerError, TemplateError, UsageError
+
+if TYPE_CHECKING:
+    from tasker.plugins import Plugins
 
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
@@ -60,22 +64,25 @@ class TaskerGroup(GuessingGroup):
         return ctx
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, in the order of the table."""
-        return list(COMMANDS)
+        """The names of the commands, in the order of the table, then those of plugins."""
+        return [*COMMANDS, *plugin_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command; None when there is none of that name."""
         if cmd_name not in COMMANDS:
-            return None
+            return plugin_commands().get(cmd_name)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         with _nothing_is_garbage():
             command: click.Command = getattr(import_module(module), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands from the table alone."""
+        """Write the list of commands: of ours from the table alone."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        if others := plugin_commands():
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl([(name, each.get_short_help_str()) for name, each in others.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; with TASKER_DEBUG=1 an error keeps its traceback."""
@@ -106,6 +113,26 @@ def _nothing_is_garbage() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def plugin_commands() -> dict[str, click.Command]:
+    """The commands that plugins bring, by name; one that is no command, or has a name that is taken, is left out."""
+    from tasker.plugins import installed_plugins
+
+    return _commands_of(installed_plugins())
+
+
+@cache
+def _commands_of(plugins: Plugins) -> dict[str, click.Command]:
+    found: dict[str, click.Command] = {}
+    for plugin, commands in plugins.answers("tasker_commands"):
+        for command in commands if isinstance(commands, (list, tuple)) else [commands]:
+            name = getattr(command, "name", None)
+            if isinstance(command, click.Command) and name and name not in COMMANDS and name not in found:
+                found[name] = command
+            else:
+                click.echo(f"Warning: the plugin {plugin} cannot add the command {name or command!r}", err=True)
+    return found
 
 
 def _asks_for_json(typed: Sequence[str]) -> bool:

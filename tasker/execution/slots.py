@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+from tasker.contracts.hook_arguments import ClaimsHeld
 
 MOST_KEPT = 16
 """Slots kept from a claim at most."""
@@ -23,10 +25,13 @@ class Reservation:
 
 
 class Slots:
-    """Counts running steps and reservations against the worker's concurrency. Used on the event loop only."""
+    """Counts running steps and reservations against the worker's concurrency. Used on the event loop only.
 
-    def __init__(self, concurrency: int) -> None:
-        self.concurrency = concurrency
+    `on_held` is called when less is taken on for a reason, and when that is gone.
+    """
+
+    def __init__(self, concurrency: int, on_held: Callable[[ClaimsHeld], None] | None = None) -> None:
+        self.concurrency, self._on_held = concurrency, on_held
         self.running = 0
         self._reserved = 0
         self._writing = False
@@ -69,6 +74,7 @@ class Slots:
         if level >= logging.INFO:
             self._told.add(reason)
         _log.log(level, "claims_held reason=%s at_most=%s", reason, at_most)
+        self._tell(reason, at_most)
         self._freed.set()
 
     def is_held(self, reason: str) -> bool:
@@ -80,7 +86,12 @@ class Slots:
         if self._held.pop(reason, None) is not None:
             _log.log(logging.INFO if reason in self._told else logging.DEBUG, "claims_resumed reason=%s", reason)
             self._told.discard(reason)
+            self._tell(reason, None)
             self._freed.set()
+
+    def _tell(self, reason: str, at_most: int | None) -> None:
+        if self._on_held is not None:
+            self._on_held(ClaimsHeld(reason, at_most))
 
     def reserve(self, limit: int | None = None) -> int:
         """Set aside all free slots (up to `limit`) for a request under way; how many there were."""

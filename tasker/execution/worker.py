@@ -12,19 +12,14 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.execution import Claim
 from tasker.contracts.plan import Plan
 from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.attempt.values import (
-    Attempt,
-    AttemptEnd,
-    Deferred,
-    Released,
-    Unplaced,
-)
+from tasker.execution.attempt.told import AttemptTeller
+from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Released, Unplaced
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.failures import log_failure
+from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
 from tasker.execution.held import GivenBack, HeldClaims, Running
 from tasker.execution.inputs import InputCache, own_copy
@@ -34,7 +29,6 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.claims import ClaimRow, Inputs
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
-from tasker.step_handler.outcome import exception_metadata
 
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)
@@ -47,7 +41,7 @@ LEFT_TO_OTHERS_SECONDS = 5.0
 class Worker:
     """Holds claims and runs their handlers. `identity` is the uuid text of this incarnation.
 
-    `completed` gets every finished attempt, and every claim that must be released.
+    `completed` gets every finished attempt, and every claim that must be released; `teller` hears of attempts first.
     """
 
     def __init__(
@@ -60,6 +54,7 @@ class Worker:
         plans: PlanStore,
         runner: AttemptRunner,
         settings: WorkerSettings,
+        teller: AttemptTeller | None = None,
     ) -> None:
         self.identity, self.slots, self.settings = identity, slots, settings
         self.inputs, self.claims = InputCache(), HeldClaims()
@@ -67,7 +62,8 @@ class Worker:
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
-        self._completed, self._engine, self._plans, self._runner = completed, engine, plans, runner
+        self._completed, self._engine, self._plans = completed, engine, plans
+        self._runner, self._teller = runner, teller
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
@@ -200,12 +196,14 @@ class Worker:
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
 
     async def _run(self, running: Running, attempt: Attempt) -> None:
+        if self._teller is not None:
+            self._teller.started(attempt)
         try:
             end = await self._runner.run(attempt)
         except Exception as error:  # a defect of ours must not lose a claimed step
-            message = f"the worker failed while it ran this step: {error!r}"
-            failure = Failure(message, "worker_error", retryable=True, metadata=exception_metadata(error))
-            end = Result(Outcome(attempt.claim, 0, failure=failure), attempt.plan)
+            end = Result(failed_here(attempt.claim, error), attempt.plan)
+        if self._teller is not None:
+            self._teller.ended(attempt, end)
         running.ended = True
         self.slots.finish()
         if not self._runner.crowded:

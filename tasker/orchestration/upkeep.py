@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from types import MappingProxyType
 
 from tasker.contracts.backoff import Backoff, between, jittered
 from tasker.contracts.clock import Clock, Random
+from tasker.contracts.hook_arguments import Repaired
 from tasker.errors import DatabaseError, DatabaseUnavailable, MessagingError
 from tasker.orchestration.changes import simple_change
 from tasker.orchestration.executor import Executor
@@ -37,7 +39,8 @@ class RoundSkipped(Exception):
 class Upkeep:
     """Does what the `schedule` says, promotes retries when they are due, and sweeps when it is this process's turn.
 
-    `executor` runs what it promotes, if it can; `on_advanced` sees what the changes answered (tasks that ended).
+    `executor` runs what it promotes, if it can; `on_advanced` sees what the changes answered (tasks that ended),
+    `on_repaired` what a sweep has repaired.
     """
 
     def __init__(
@@ -52,11 +55,13 @@ class Upkeep:
         *,
         breaker: Guard,
         on_advanced: Callable[[AdvanceResult], None],
+        on_repaired: Callable[[Repaired], None] | None = None,
         poll_seconds: float = 1.0,
     ) -> None:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
         self._schedule, self._clock, self._random = schedule, clock, random
         self._breaker, self._on_advanced, self._poll_seconds = breaker, on_advanced, poll_seconds
+        self._on_repaired = on_repaired
         self._unreachable = False
         self._hesitations, self._hesitation = Backoff(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._sweep_at: float = clock.monotonic()
@@ -150,6 +155,8 @@ class Upkeep:
         self._on_advanced(advanced)
         if +repairs:
             self._schedule.look_at(self._clock.monotonic())
+            if self._on_repaired is not None:
+                self._on_repaired(Repaired(MappingProxyType(dict(+repairs))))
         return repairs
 
     async def _between_slices(self) -> None:

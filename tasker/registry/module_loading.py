@@ -96,7 +96,20 @@ def _place(error: Exception, path: Path | None) -> str:
 def _hint(error: Exception, path: Path | None) -> str | None:
     if isinstance(error, TaskerError):
         return error.hint
+    if isinstance(error, TypeError) and "'module' object is not callable" in str(error):
+        return _module_for_its_function(error)
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     if name and path and (path.parent / f"{name}.py").exists():
         return f"{name}.py lies beside it: write `from . import {name}` or `from .{name} import ...`"
     return f"is the package that holds {name!r} installed in this environment?" if name else None
+
+
+def _module_for_its_function(error: TypeError) -> str | None:
+    """`from tasker import step_handler` is the package, and what was meant is in it under the same name."""
+    names = [frame.f_globals for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
+    meant = [
+        f"{name} is a module here: write `from {module.__name__} import {name}`"
+        for name, module in names.items()
+        if isinstance(module, ModuleType) and callable(getattr(module, name, None))
+    ]
+    return meant[0] if meant else None

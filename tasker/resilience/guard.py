@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.hook_arguments import BreakerChanged
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.breaker import Breaker, BreakerCounts, BreakerState, Permit, Reading
 from tasker.resilience.outage import is_outage
@@ -16,10 +17,12 @@ _log = logging.getLogger("tasker.breakers")
 
 
 class Guard:
-    """One breaker of this process. It never changes another one (A-61)."""
+    """One breaker of this process. It never changes another one (A-61). `on_change` hears of every state it tells."""
 
-    def __init__(self, breaker: Breaker, clock: Clock) -> None:
-        self._breaker, self._clock = breaker, clock
+    def __init__(
+        self, breaker: Breaker, clock: Clock, on_change: Callable[[BreakerChanged], None] = lambda changed: None
+    ) -> None:
+        self._breaker, self._clock, self._on_change = breaker, clock, on_change
         self._told = BreakerState.CLOSED
         self._error = ""
         self.sees_outage = False
@@ -127,7 +130,8 @@ class Guard:
         _log.log(
             level, "circuit_breaker name=%s from=%s to=%s error=%s", self.name, self._told, state, self._error or "-"
         )
-        self._told = state
+        before, self._told = self._told, state
+        self._on_change(BreakerChanged(self.name, str(before), str(state), self._error))
         for listener in self.listeners:
             listener()
 

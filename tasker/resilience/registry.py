@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.hook_arguments import BreakerChanged
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.breaker import Breaker, Health, health
 from tasker.resilience.guard import Guard, SlowCalls
@@ -30,13 +32,14 @@ class BreakerPolicies:
 
 
 class Breakers:
-    """One set per process; every breaker is made when it is first asked for."""
+    """One set per process; every breaker is made when it is first asked for. `on_change` hears of every change."""
 
     def __init__(self, clock: Clock, policies: BreakerPolicies | None = None) -> None:
         self._clock, self._policies = clock, policies or BreakerPolicies()
         self._guards: list[Guard] = []
         self._of_handlers: dict[tuple[str, BreakerPolicy], Guard] = {}
         self._slow_calls: list[SlowCalls] = []
+        self.on_change: Callable[[BreakerChanged], None] | None = None
 
     def change(self, policies: BreakerPolicies) -> None:
         """Other policies for all of them from now on; where each stands, and what it counted, stays (B-9)."""
@@ -74,14 +77,18 @@ class Breakers:
         The policy is the template's: `change` leaves it alone.
         """
         if (name, policy) not in self._of_handlers:
-            self._of_handlers[name, policy] = Guard(Breaker(name, policy), self._clock)
+            self._of_handlers[name, policy] = Guard(Breaker(name, policy), self._clock, self._changed)
         return self._of_handlers[name, policy]
 
     def health(self) -> Health:
         """What they say together, those around handlers among them (A-68, H-88)."""
         return health([guard.reading() for guard in (*self._guards, *self._of_handlers.values())])
 
+    def _changed(self, changed: BreakerChanged) -> None:
+        if self.on_change is not None:
+            self.on_change(changed)
+
     def _made(self, name: str, policy: BreakerPolicy) -> Guard:
-        guard = Guard(Breaker(name, policy, settle_seconds=self._policies.settle_seconds), self._clock)
+        guard = Guard(Breaker(name, policy, settle_seconds=self._policies.settle_seconds), self._clock, self._changed)
         self._guards.append(guard)
         return guard

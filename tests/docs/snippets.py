@@ -65,6 +65,17 @@ def snippets(page: str) -> list[Snippet]:
     ]
 
 
+def write_files(page: str, folder: Path) -> Path:
+    """Write the blocks of a page whose first line names a file below `folder`, which is returned."""
+    for snippet in snippets(page):
+        first, _, _ = snippet.text.partition("\n")
+        if first.startswith("# "):
+            file = folder / first.removeprefix("# ")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(snippet.text, encoding="utf-8")
+    return folder
+
+
 def read_ini(text: str) -> list[tuple[str, str, str]]:
     """Section, key and value of each line; keys may be repeated, as systemd has it. Raises `configparser.Error`."""
     numbered = re.sub(r"^(\w+)=", lambda found: f"{found[1]}.{found.start()}=", text, flags=re.MULTILINE)

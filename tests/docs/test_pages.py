@@ -28,6 +28,7 @@ FOLLOWED_ELSEWHERE = {
     "docs/states.md": "tests/unit/lifecycle/test_documentation.py",
     "docs/templates.md": "tests/unit/template/test_docs.py",
     "docs/your-project.md": "tests/docs/test_your_project.py",
+    "docs/writing-plugins.md": "tests/docs/test_writing_plugins.py",
     "docs/tutorial.md": "tests/acceptance/test_cli_documentation.py",
     "workflows/*/README.md": "tests/acceptance/test_cli_documentation.py",
 }

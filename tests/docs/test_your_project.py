@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.snippets import snippets
+from tests.docs.snippets import write_files
 from tests.support.installed import Environment
 
 ROOT = Path(__file__).parents[2]
@@ -19,13 +19,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page's package as its reader writes it."""
-    folder = tmp_path_factory.mktemp("project")
-    for snippet in snippets(PAGE):
-        first, _, _ = snippet.text.partition("\n")
-        if first.startswith("# "):
-            file = folder / first.removeprefix("# ")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(snippet.text, encoding="utf-8")
+    folder = write_files(PAGE, tmp_path_factory.mktemp("project"))
     (folder / "src" / "shop" / "__init__.py").touch()
     return folder
 
@@ -56,5 +50,5 @@ def test_the_package_runs_by_itself_and_by_the_command_line(environment: Environ
 def test_what_the_page_lists_is_what_tasker_looks_into() -> None:
     sources = (path.read_text("utf-8") for path in (ROOT / "tasker").rglob("*.py"))
     groups = {group for text in sources for group in re.findall(r'GROUP = "(tasker\.\w+)"', text)}
-    assert groups == {"tasker.handlers", "tasker.backends"}
+    assert groups == {"tasker.handlers", "tasker.backends", "tasker.plugins"}
     assert all(f"| `{group}` |" in PAGE for group in groups)

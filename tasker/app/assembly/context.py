@@ -10,6 +10,7 @@ from tasker.lifecycle.deployment import EventSettings
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweep import SweepSettings
+from tasker.plugins import Plugins, installed_plugins
 from tasker.process.engines import Engines
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.system import SystemClock
@@ -21,7 +22,8 @@ from tasker.services.engine.calls import Engine
 class ProcessContext:
     """Shared by all objects of a process. `url` is its database, `events` says when it looks for work.
 
-    `engines` makes an engine for each purpose; `engine` is the one for what is neither a claim nor a result.
+    `engines` makes an engine for each purpose; `engine` is the one for what is neither a claim nor a result. `plugins`
+    hear of what happens.
     """
 
     url: str
@@ -34,6 +36,7 @@ class ProcessContext:
     engine: Engine
     events: EventSystem
     schedule: Schedule
+    plugins: Plugins
 
 
 def process_context(
@@ -46,16 +49,19 @@ def process_context(
 ) -> ProcessContext:
     """The context of a process; what is not given is as without a configuration, `events` as for a worker."""
     settings, clock = settings or WorkerSettings(), SystemClock()
-    engines = Engines(url, messaging, settings.rules)
+    engines, plugins = Engines(url, messaging, settings.rules), installed_plugins()
+    breakers = breakers or Breakers(clock)
+    breakers.on_change = plugins.listener("tasker_breaker_changed")
     return ProcessContext(
         url,
         messaging,
         settings,
         sweeps or SweepSettings(),
         clock,
-        breakers or Breakers(clock),
+        breakers,
         engines,
         engines.make("upkeep"),
         EventSystem(events or settings.events, messaging.capabilities, clock, random),
         Schedule(clock),
+        plugins,
     )

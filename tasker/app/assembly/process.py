@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import TypeAlias
 
 from tasker.app.assembly.context import ProcessContext
+from tasker.contracts.hook_arguments import TaskFinished
 from tasker.orchestration.consuming import Inbox
 from tasker.orchestration.executor import Executor
 from tasker.orchestration.queue_actors import QueueActors
@@ -22,6 +24,8 @@ from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
+
+OnFinished: TypeAlias = Callable[[str, str], None]
 
 
 class Assembly(ABC):
@@ -43,7 +47,19 @@ class Assembly(ABC):
     @cached_property
     def follow_up(self) -> FollowUp:
         """What becomes of the answers to writes."""
-        return FollowUp(self.context.schedule)
+        return FollowUp(self.context.schedule, on_finished=self.on_finished())
+
+    def on_finished(self, then: OnFinished = lambda task, state: None) -> OnFinished:
+        """What is called for each task that ended by a write of this process: the plugins that listen, and `then`."""
+        tell = self.context.plugins.listener("tasker_task_finished")
+        if tell is None:
+            return then
+
+        def finished(task_uuid: str, state: str) -> None:
+            tell(TaskFinished(task_uuid, state))
+            then(task_uuid, state)
+
+        return finished
 
     @cached_property
     def registry(self) -> ProcessRegistry:
@@ -86,4 +102,5 @@ class Assembly(ABC):
             random,
             breaker=self.context.breakers.task_readiness,
             on_advanced=self.follow_up.advanced,
+            on_repaired=self.context.plugins.listener("tasker_repaired"),
         )

@@ -11,6 +11,7 @@ from tasker.app.assembly.process import Assembly
 from tasker.app.runtime import Runtime
 from tasker.execution.attempt.placing import Waits
 from tasker.execution.attempt.runner import AttemptRunner
+from tasker.execution.attempt.told import AttemptTeller
 from tasker.execution.claiming import Claimer
 from tasker.execution.collecting import Collector
 from tasker.execution.completion_buffer import CompletionBuffer
@@ -108,7 +109,15 @@ class WorkerAssembly(Assembly):
             plans=self.plans,
             runner=self.runner,
             settings=self.context.settings,
+            teller=self.teller,
         )
+
+    @cached_property
+    def teller(self) -> AttemptTeller | None:
+        """What tells plugins of attempts; None where nobody listens."""
+        hooks = ("tasker_attempt_started", "tasker_attempt_ended")
+        started, ended = map(self.context.plugins.listener, hooks)
+        return AttemptTeller(started, ended) if started or ended else None
 
     @cached_property
     def inboxes(self) -> Mapping[str, Inbox]:
@@ -122,7 +131,7 @@ class WorkerAssembly(Assembly):
     @cached_property
     def follow_up(self) -> FollowUp:
         """Steps that became ready are claimed here, too."""
-        return FollowUp(self.context.schedule, wake=self.poller.wake, on_finished=self._on_finished)
+        return FollowUp(self.context.schedule, wake=self.poller.wake, on_finished=self.on_finished(self._on_finished))
 
     @cached_property
     def claim_engine(self) -> Engine:
@@ -147,7 +156,7 @@ class WorkerAssembly(Assembly):
     @cached_property
     def slots(self) -> Slots:
         """How many steps may run."""
-        return Slots(self.context.settings.concurrency)
+        return Slots(self.context.settings.concurrency, self.context.plugins.listener("tasker_claims_held"))
 
     @cached_property
     def buffer(self) -> CompletionBuffer:

@@ -335,3 +335,12 @@ def test_where_no_handler_is_known_the_hint_says_where_they_are_looked_for() -> 
     assert caught.value.hint is not None
     assert "handlers.py beside the template's file" in caught.value.hint
     assert "--handlers MODULE_OR_FOLDER" in caught.value.hint
+
+
+def test_a_module_that_is_used_as_the_decorator_in_it_is_told_with_the_right_import(tmp_path: Path) -> None:
+    (tmp_path / "handlers.py").write_text(
+        'from tasker import step_handler\n\n\n@step_handler("a")\ndef a():\n    return {}\n'
+    )
+    with pytest.raises(HandlerLoadError, match="'module' object is not callable") as caught:
+        load_handlers([tmp_path])
+    assert caught.value.hint == "step_handler is a module here: write `from tasker.step_handler import step_handler`"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tasker.contracts.hook_arguments import Repaired
 from tasker.orchestration.changes import Change
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.turns import Turns
@@ -34,7 +35,7 @@ class Process:
     def __init__(self, chance: float = 0.5) -> None:
         self.clock, self.unknown, self.repairs = FakeClock(), list[dict[str, Any]](), Counter[str]()
         self.released: list[Change] = []
-        self.rounds = 0
+        self.rounds, self.told = 0, list[Repaired]()
         here: Any = self
         self.schedule, luck = Schedule(self.clock), Chance(chance)
         self.upkeep = Upkeep(
@@ -47,6 +48,7 @@ class Process:
             luck,
             breaker=Breakers(self.clock).task_readiness,
             on_advanced=lambda _: None,
+            on_repaired=self.told.append,
             poll_seconds=2,
         )
 
@@ -150,3 +152,11 @@ async def test_what_a_sweep_has_repaired_is_promoted_at_once() -> None:
     await process.upkeep.sweep()
 
     assert process.due_in == 0
+
+
+async def test_plugins_hear_of_sweeps_that_repaired_something_and_of_no_other() -> None:
+    process = Process()
+    for repairs in (Counter(hint_lost=0), Counter(hint_lost=2, lost_worker=0), Counter[str]()):
+        process.repairs = repairs
+        await process.upkeep.sweep()
+    assert process.told == [Repaired({"hint_lost": 2})]

@@ -1,0 +1,88 @@
+"""What the hooks of `tasker.hookspecs` are called with. All of it is frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+End: TypeAlias = Literal["succeeded", "failed", "released", "deferred", "cancelled", "lost"]
+"""`released`: given back without an attempt; `deferred`: its circuit breaker is open; `lost`: it is others' now."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStarted:
+    """One attempt of a step, claimed by this process. `token` tells attempts of one step apart, also those given back.
+
+    `attempt` counts from 1; `worker` is the uuid text of the incarnation that has the claim.
+    """
+
+    task_uuid: str
+    step_uuid: str
+    namespace: str
+    template: str
+    step: str
+    handler: str
+    attempt: int
+    max_attempts: int
+    token: int
+    worker: str
+    correlation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    """What an attempt came to, before that is stored. The last four are None unless it succeeded or failed.
+
+    `duration_ms` is the time of the handler in milliseconds.
+    """
+
+    attempt: AttemptStarted
+    end: End
+    duration_ms: int | None = None
+    error_type: str | None = None
+    error_message: str | None = None
+    retryable: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinished:
+    """A task that a write of this process brought to `state`: `complete`, `error` or `cancelled`."""
+
+    task_uuid: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerChanged:
+    """A circuit breaker that went from one state (`closed`, `open`, `half_open`) to another one."""
+
+    name: str
+    before: str
+    after: str
+    error: str
+    """The failure that was seen last; empty when there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsHeld:
+    """A reason for which this process takes on no more than `at_most` steps in all; `at_most` None: it is gone."""
+
+    reason: str
+    at_most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """How many things one sweep has repaired, by kind."""
+
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """A process that works. `identity` is its uuid text in the registry; an orchestrator has no namespaces."""
+
+    kind: Literal["worker", "orchestrator"]
+    identity: str
+    namespaces: tuple[str, ...]

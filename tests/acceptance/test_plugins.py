@@ -1,0 +1,132 @@
+"""Plugins in real processes on PostgreSQL: what they hear is in the rows, and what they raise harms nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tasker
+from tasker.hookspecs import Hooks
+from tasker.services.submission import Request, Submitted
+from tests.support.fleet import ROOT, Fleet
+from tests.support.oracle import Oracle
+from tests.support.strangers import install_plugin, write_distribution
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow
+
+DIAMOND = ROOT / "tests" / "chaos" / "workflow"
+TASKS = 8
+HEARS = """
+import dataclasses, json, os
+from tasker.hookspecs import hookimpl
+
+def write(hook, value):
+    with open(os.environ["HEARD"], "a") as file:
+        file.write(json.dumps([hook, os.getpid(), dataclasses.asdict(value)], default=str) + "\\n")
+"""
+NOTED = [name for name in vars(Hooks) if name.startswith("tasker_") and name != "tasker_commands"]
+ARGUMENTS = {name: vars(Hooks)[name].__code__.co_varnames[1] for name in NOTED}
+HEARS += "".join(f"\n@hookimpl\ndef {hook}({name}): write({hook!r}, {name})\n" for hook, name in ARGUMENTS.items())
+RAISES = "from tasker.hookspecs import hookimpl\n" + "".join(
+    f"\n@hookimpl\ndef {hook}(): raise RuntimeError('no')\n" for hook in (*NOTED, "tasker_commands")
+)
+
+
+def submit(url: str) -> list[str]:
+    async def create() -> list[str]:
+        async with tasker.App(url, work=False) as app:
+            answers = await app.submit_many(DIAMOND, [Request({"seconds": 0, "n": n}) for n in range(TASKS)])
+            return [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+
+    return asyncio.run(create())
+
+
+def environment_with(folder: Path, source: str) -> dict[str, str]:
+    """That of a process that finds this plugin, which writes what it hears to `folder/heard`."""
+    root = write_distribution(folder, "watcher_dist", "tasker.plugins", "watcher", "watcher_plugin", source)
+    paths = [str(root), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "HEARD": str(folder / "heard")}
+
+
+def heard(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """What every process was told, by hook."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in (folder / "heard").read_text().splitlines():
+        hook, _, value = json.loads(line)
+        found.setdefault(hook, []).append(value)
+    return found
+
+
+def assert_as_in_the_rows(told: dict[str, list[dict[str, Any]]], oracle: Oracle) -> None:
+    """Attempts, results, failures and ends of tasks, each counted once."""
+    ends = Counter(each["end"] for each in told["tasker_attempt_ended"])
+    begun = [(each["step_uuid"], each["token"]) for each in told["tasker_attempt_started"]]
+    over = [each["attempt"] for each in told["tasker_attempt_ended"]]
+    assert ends["succeeded"] == oracle.value("select count(*) from tasker.workflow_step_result_audit where success")
+    assert ends["failed"] == oracle.value("select count(*) from tasker.step_failures") == TASKS
+    assert begun == list(dict.fromkeys(begun))
+    assert {*begun} == {(each["step_uuid"], each["token"]) for each in over}
+    rows = oracle.rows("select task_uuid::text, state from tasker.tasks")
+    assert sorted((each["task_uuid"], each["state"]) for each in told["tasker_task_finished"]) == sorted(rows)
+
+
+@pytest.mark.parametrize("path", ["inline", "queued"])
+def test_what_a_plugin_hears_in_every_process_is_what_the_rows_say(
+    database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path, path: str
+) -> None:
+    environment = environment_with(tmp_path, HEARS)
+    if path == "queued":
+        fleet.orchestrator("orchestrator", environment)
+    fleet.worker("worker", str(DIAMOND), "--result-path", path, environment=environment)
+    tasks = submit(database_url)
+    oracle.wait_for_the_end(tasks)
+    names = [*fleet.processes]
+    for name in names:
+        fleet.signal(name, signal.SIGTERM)
+        until(lambda name=name: fleet.ended(name), f"{name} has ended")
+    told = heard(tmp_path)
+    assert_as_in_the_rows(told, oracle)
+    for hook in ("tasker_process_started", "tasker_process_stopping"):
+        assert sorted(each["kind"] for each in told[hook]) == sorted(names)
+    assert {each["identity"] for each in told["tasker_process_started"]} == {
+        str(worker) for (worker,) in oracle.rows("select worker_uuid from tasker.workers where kind <> 'client'")
+    }
+
+
+def test_a_plugin_that_raises_in_every_hook_harms_nothing(
+    database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path
+) -> None:
+    fleet.worker("worker", str(DIAMOND), environment=environment_with(tmp_path, RAISES))
+    tasks = submit(database_url)
+    oracle.wait_for_the_end(tasks)
+    oracle.check(dict.fromkeys(tasks, "complete"))
+    fleet.signal("worker", signal.SIGTERM)
+    until(lambda: fleet.ended("worker"), "the worker has ended")
+    log = fleet.log("worker")
+    assert fleet.processes["worker"].returncode == 0, log
+    for hook in ("tasker_attempt_started", "tasker_attempt_ended", "tasker_task_finished", "tasker_process_stopping"):
+        assert log.count(f"plugin_failed plugin=watcher hook={hook} ") == 1
+    assert f"plugin_failures plugin=watcher hook=tasker_task_finished count={TASKS}" in log
+
+
+def test_a_program_tells_its_plugins_too(
+    database_url: str, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEARD", str(tmp_path / "heard"))
+    install_plugin(tmp_path, monkeypatch, "program", HEARS)
+
+    async def work() -> None:
+        async with tasker.App(database_url) as app:
+            for number in range(TASKS):
+                await app.run(DIAMOND, {"seconds": 0, "n": number})
+
+    asyncio.run(work())
+    assert_as_in_the_rows(heard(tmp_path), oracle)

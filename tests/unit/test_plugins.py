@@ -1,0 +1,162 @@
+"""Plugins: found by entry points, told what they listen to, and kept from harming anything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tasker.cli.main import cli
+from tasker.contracts.plan import BreakerPolicy
+from tasker.execution.slots import Slots
+from tasker.hookspecs import ClaimsHeld, TaskFinished
+from tasker.plugins import Plugins, installed_plugins
+from tasker.resilience.registry import Breakers
+from tests.support.strangers import install_plugin
+
+TASK = TaskFinished("task", "complete")
+HEAD = "from tasker.hookspecs import hookimpl\nheard = []\n"
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, "tasker.plugins")
+    return caplog
+
+
+def test_without_plugins_nobody_listens_and_nothing_is_imported() -> None:
+    assert Plugins().listener("tasker_attempt_started") is None
+    code = "import sys; from tasker.plugins import installed_plugins as i; i(); import tasker.app.assembly.worker; "
+    code += "print([name for name in ('pluggy', 'tasker.hookspecs') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("value", ["counter_plugin", "counter_plugin:Counter", "counter_plugin:counter"])
+def test_a_plugin_is_a_module_a_class_or_an_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    source = (
+        f"{HEAD}class Counter:\n    @hookimpl\n    def tasker_task_finished(self, task): heard.append(task)\n"
+        "counter = Counter()\n@hookimpl\ndef tasker_task_finished(task): heard.append(task)\n"
+    )
+    install_plugin(tmp_path, monkeypatch, "counter", source)
+    (tmp_path / "counter_dist" / "counter_dist-1.0.dist-info" / "entry_points.txt").write_text(
+        f"[tasker.plugins]\ncounter = {value}\n"
+    )
+    tell = installed_plugins().listener("tasker_task_finished")
+    assert tell is not None
+    tell(TASK)
+    assert sys.modules["counter_plugin"].heard == [TASK]
+    assert installed_plugins().listener("tasker_repaired") is None
+
+
+@pytest.mark.parametrize("error", ["ValueError('no')", "SystemExit(3)", "asyncio.CancelledError()"])
+def test_what_a_plugin_raises_is_logged_once_and_counted_and_the_others_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture, error: str
+) -> None:
+    bad = f"import asyncio\n{HEAD}@hookimpl\ndef tasker_task_finished(): raise {error}\n"
+    good = f"{HEAD}@hookimpl\ndef tasker_task_finished(task): heard.append(task.state)\n"
+    for name, source in (("bad", bad), ("good", good)):
+        install_plugin(tmp_path, monkeypatch, name, source)
+    plugins = installed_plugins()
+    for _ in range(3):
+        plugins.tell("tasker_task_finished", TASK)
+    plugins.tell_failures()
+    assert sys.modules["good_plugin"].heard == ["complete"] * 3
+    assert plugins.failures == {("bad", "tasker_task_finished"): 3}
+    failed, told = [record.getMessage() for record in log.records]
+    assert failed.startswith("plugin_failed plugin=bad hook=tasker_task_finished error=")
+    assert told == "plugin_failures plugin=bad hook=tasker_task_finished count=3"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("@hookimpl\ndef tasker_task_finnished(task): pass", "tasker_task_finnished"),
+        ("@hookimpl\ndef tasker_task_finished(tsk): pass", "tsk"),
+        ("@hookimpl\nasync def tasker_task_finished(task): pass", "neither coroutines nor generators"),
+        ("import a_module_that_is_not_here", "a_module_that_is_not_here"),
+        ("raise SystemExit('not today')", "not today"),
+    ],
+)
+def test_a_plugin_that_cannot_work_is_named_and_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture, source: str, reason: str
+) -> None:
+    install_plugin(tmp_path, monkeypatch, "wrong", HEAD + source)
+    good = f"{HEAD}@hookimpl\ndef tasker_repaired(): pass\n"
+    install_plugin(tmp_path, monkeypatch, "zealous", good)
+    assert installed_plugins().listener("tasker_task_finished") is None
+    assert installed_plugins().listener("tasker_repaired") is not None
+    (line,) = [record.getMessage() for record in log.records]
+    assert line.startswith("plugin_refused plugin=wrong (wrong_plugin) reason=")
+    assert reason in line
+
+
+def test_what_plugins_are_told_is_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        TASK.state = "error"  # type: ignore[misc]
+
+
+async def test_holds_of_claims_are_told_with_their_end() -> None:
+    heard: list[ClaimsHeld] = []
+    slots = Slots(4, heard.append)
+    slots.hold("breaker")
+    slots.hold("breaker", at_most=1)
+    slots.lift("breaker")
+    slots.lift("breaker")
+    assert heard == [ClaimsHeld("breaker", 0), ClaimsHeld("breaker", 1), ClaimsHeld("breaker", None)]
+
+
+class Clock:
+    def monotonic(self) -> float:
+        return 0.0
+
+
+def test_changes_of_every_breaker_are_told() -> None:
+    breakers = Breakers(Clock())  # type: ignore[arg-type]
+    early = breakers.messaging
+    heard: list[tuple[str, str, str]] = []
+    breakers.on_change = lambda change: heard.append((change.name, change.before, change.after))
+    early.force_open()
+    breakers.of_handler("pay", BreakerPolicy()).force_open()
+    early.force_closed()
+    assert heard == [("messaging", "closed", "open"), ("pay", "closed", "open"), ("messaging", "open", "closed")]
+
+
+def test_a_command_of_a_plugin_is_one_of_tasker_and_takes_no_name_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = f"""{HEAD}
+import click
+@click.command()
+def greet():
+    "Say hello."
+    click.echo("hello")
+@click.command("run")
+def mine(): click.echo("stolen")
+@hookimpl
+def tasker_commands(): return [greet, mine, 7]
+"""
+    install_plugin(tmp_path, monkeypatch, "greeter", source)
+    assert CliRunner().invoke(cli, ["greet"]).output == (
+        "Warning: the plugin greeter cannot add the command 'run'\n"
+        "Warning: the plugin greeter cannot add the command 7\nhello\n"
+    )
+    assert "Commands of plugins:\n  greet  Say hello." in CliRunner().invoke(cli, ["--help"]).output
+    assert "Run a workflow" in CliRunner().invoke(cli, ["run", "--help"]).output
+
+
+def test_a_hook_is_told_on_the_loop_that_works() -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+    plugins = Plugins([("loop", "tasker_repaired", lambda repaired: loops.append(asyncio.get_running_loop()))])
+
+    async def tell() -> asyncio.AbstractEventLoop:
+        plugins.tell("tasker_repaired", None)
+        return asyncio.get_running_loop()
+
+    assert [asyncio.run(tell())] == loops
