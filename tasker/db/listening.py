@@ -1,4 +1,4 @@
-"""Notifications over a connection of its own that proves again and again that it hears.
+"""Notifications over a connection of its own that proves again and again that they arrive.
 
 A transaction pooler accepts LISTEN and lends its session to somebody else; a network may swallow a connection without a
 word. Both look like silence. Therefore the listener has a notification sent to itself over another connection, and

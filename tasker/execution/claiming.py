@@ -1,7 +1,7 @@
 """Taking work from the queue: as much as there are free slots, as soon as somebody says that there is some.
 
 A wake-up may be lost only between a look and the mark "asleep"; therefore the worker marks itself asleep, commits, and
-looks once more before it waits (rule 7). How long it waits then depends on how the process hears of work: for ever, or
+looks once more before it waits (rule 7). How long it waits then depends on how the process learns of work: for ever, or
 with polls that back off with jitter (H-45). Only whoever is marked is woken, so the mark is set as soon as nothing is
 there, and stays until the worker has been up for a while: short work costs no marks, and no moment is without one.
 """
@@ -55,7 +55,7 @@ class Claimer:
         self._poller.wake()
 
     def start_over(self) -> None:
-        """Nothing was heard for a while: there may be work, and a fail-over may have lost the mark."""
+        """Announcements may have been missed: there may be work, and a fail-over may have lost the mark."""
         self._asleep = False
         self._poller.wake()
 

@@ -40,7 +40,7 @@ class WorkerSettings:
     result_path: str = "inline"
     """`inline`: this process moves its tasks on itself; `queued`: it parks results for an orchestrator."""
     events: EventSettings = WORKER_EVENTS
-    """How the process hears of work."""
+    """How the process learns of work."""
     result_limit_bytes: int = VALUE_LIMIT_BYTES
     """Largest result of a step, as JSON."""
     completion_buffer: BufferLimits = field(default_factory=BufferLimits)

@@ -1,4 +1,4 @@
-"""Deployment modes: how a process may hear of work, and what becomes of it when its listener is lost (B-1 .. B-8).
+"""Deployment modes: how a process may learn of work, and what becomes of it when its listener is lost (B-1 .. B-8).
 
 Times are monotonic seconds that the caller gives.
 """
@@ -15,7 +15,7 @@ MINUTE = 60.0
 
 
 class DeploymentMode(StrEnum):
-    """How a process is told to hear of work. Each process has its own mode; a fleet may mix them (B-2)."""
+    """How a process is told to learn of work. Each process has its own mode; a fleet may mix them (B-2)."""
 
     POLLING_ONLY = "PollingOnly"
     EVENT_DRIVEN_ONLY = "EventDrivenOnly"
@@ -40,7 +40,7 @@ class Reception(StrEnum):
 
 
 class Notice(StrEnum):
-    """What a person should hear of a change."""
+    """What a person should be told of a change."""
 
     NONE = "none"
     LISTENING = "listening"
@@ -58,12 +58,12 @@ class ListenerState:
     fallbacks: int = 0
 
     @property
-    def hears(self) -> bool:
+    def is_listening(self) -> bool:
         """True while nothing that is announced is missed."""
         return self.reception is Reception.EVENT_DRIVEN
 
     def connected(self) -> ListenerState:
-        """It listens, and has proven that it hears."""
+        """It listens, and has proven that announcements arrive."""
         return replace(self, reception=Reception.EVENT_DRIVEN, failures=0)
 
     def lost(self) -> ListenerState:
@@ -74,8 +74,8 @@ class ListenerState:
 
 def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int) -> Notice:
     """What to say about a step of the automaton: each switch once, and once loudly when it does not come back."""
-    if after.hears:
-        if before.hears:
+    if after.is_listening:
+        if before.is_listening:
             return Notice.NONE
         return Notice.LISTENING if before.reception is Reception.CONNECTING else Notice.RESTORED
     if after.failures == max_retry_attempts + 1:
@@ -85,7 +85,7 @@ def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int)
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """What can be set about how a process hears of work. The defaults are a worker's."""
+    """What can be set about how a process learns of work. The defaults are a worker's."""
 
     system_id: str = "worker-event-system"
     """A label in the log."""
@@ -97,7 +97,7 @@ class EventSettings:
     connection_timeout_seconds: float = 30
     """Limit of connecting and of each proof that notifications arrive."""
     event_timeout_seconds: float = 60
-    """How often the listening connection must prove that it hears."""
+    """How often the listening connection must prove that announcements arrive."""
     retry_interval_seconds: float = 5
     """Pause before a lost listener connects again, with jitter."""
     max_retry_attempts: int = 5
@@ -119,11 +119,11 @@ ORCHESTRATOR_EVENTS = EventSettings("orchestration-event-system", poll_ms=5000)
 """The defaults of an orchestrator, which is told of nearly everything."""
 
 
-def longest_pause(settings: EventSettings, mode: DeploymentMode, hears: bool) -> float | None:
+def longest_pause(settings: EventSettings, mode: DeploymentMode, listening: bool) -> float | None:
     """Seconds between two looks at a queue at most; None where only an announcement leads to one."""
     if mode is DeploymentMode.POLLING_ONLY:
         return settings.poll_ms / 1000
-    if not hears:
+    if not listening:
         return min(settings.poll_ms, settings.lost_poll_ms) / 1000
     return None if mode is DeploymentMode.EVENT_DRIVEN_ONLY else settings.poll_ms / 1000
 
@@ -139,7 +139,7 @@ class HealthStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How well a process hears of work, and why not better."""
+    """How well a process learns of work, and why not better."""
 
     status: HealthStatus = HealthStatus.HEALTHY
     reason: str = ""
@@ -229,7 +229,7 @@ def judge_health(
     running: bool = True,
     lost: ListenerState | None = None,
 ) -> Health:
-    """The health of a process's ears; `lost` is a listener that does not hear, if there is one (B-6)."""
+    """How well a process learns of work; `lost` is a listener to which nothing arrives, if there is one (B-6)."""
     if not running:
         return Health(HealthStatus.CRITICAL, "it does not run")
     if settings.health_enabled and (reason := _too_many_errors(settings, tally, now)):
@@ -238,7 +238,7 @@ def judge_health(
         return Health()
     if mode is DeploymentMode.EVENT_DRIVEN_ONLY and lost.failures > settings.max_retry_attempts:
         return Health(HealthStatus.UNHEALTHY, f"the listener failed {lost.failures} times in a row; polling instead")
-    return Health(HealthStatus.DEGRADED, "the listener does not hear; polling instead")
+    return Health(HealthStatus.DEGRADED, "the listener is lost; polling instead")
 
 
 def _too_many_errors(settings: EventSettings, tally: Tally, now: float) -> str:

@@ -16,7 +16,7 @@ from tasker.services.engine.exchange import AdvanceResult, Caller
 class QueuePauses:
     """What this process knows of the pauses of orchestration queues. Until it knows, it takes nothing.
 
-    It hears of a change by NOTIFY and looks; without notifications it is told when it asks whose turn it is to sweep,
+    It learns of a change by NOTIFY and looks; without notifications it is told when it asks whose turn it is to sweep,
     over the same `engine`, so that the later answer is the newer one. `changed` is called when there is news.
     """
 

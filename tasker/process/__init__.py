@@ -1,1 +1,1 @@
-"""What every long-running process does beside its work: stay registered, supervise its parts, stop in time."""
+"""What every long-running process does beside its work: stay registered, supervise its services, stop in time."""

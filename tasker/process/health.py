@@ -8,7 +8,7 @@ from tasker.lifecycle.breaker import Health as BreakersHealth
 from tasker.lifecycle.deployment import Health, HealthStatus
 
 MANY_CRASHES = 5
-"""Crashes of one part within a minute from which on the process is unhealthy: it starts again and again in vain."""
+"""Crashes of one service within a minute from which on the process is unhealthy: it starts again and again in vain."""
 ORDER = list(HealthStatus)
 OF_BREAKERS = {
     "healthy": HealthStatus.HEALTHY,
@@ -18,13 +18,13 @@ OF_BREAKERS = {
 
 
 def process_health(
-    ears: Health, breakers: BreakersHealth, crashes: Mapping[str, int], held: Collection[str] = ()
+    events: Health, breakers: BreakersHealth, crashes: Mapping[str, int], held: Collection[str] = ()
 ) -> Health:
-    """The worst of: how it hears of work, its circuit breakers, its parts, and what keeps it from taking on steps.
+    """The worst of: how it learns of work, its circuit breakers, its services, and what keeps it from taking on steps.
 
-    `crashes` counts by part those of the last minute, `held` names the reasons for which nothing is claimed.
+    `crashes` counts by service those of the last minute, `held` names the reasons for which nothing is claimed.
     """
-    areas = [ears, _breakers(breakers), *(_part(*each) for each in crashes.items())]
+    areas = [events, _breakers(breakers), *(_service(*each) for each in crashes.items())]
     areas += [Health(HealthStatus.DEGRADED, f"nothing is claimed: {reason}") for reason in sorted(held)]
     worst = max((area.status for area in areas), key=ORDER.index)
     return Health(worst, "; ".join(area.reason for area in areas if area.reason))
@@ -35,6 +35,6 @@ def _breakers(found: BreakersHealth) -> Health:
     return Health(status, "" if status is HealthStatus.HEALTHY else found.message)
 
 
-def _part(name: str, times: int) -> Health:
+def _service(name: str, times: int) -> Health:
     status = HealthStatus.UNHEALTHY if times >= MANY_CRASHES else HealthStatus.DEGRADED
     return Health(status, f"{name} crashed {times} times in the last minute" if times > 1 else f"{name} crashed")

@@ -81,7 +81,7 @@ class Membership:
             async with asyncio.timeout(GIVE_UP_SECONDS):
                 await worker.claims.drain()
         if not await supervisor.stop():
-            raise DatabaseUnavailable(f"worker {worker.identity} cannot begin anew while a part of it hangs")
+            raise DatabaseUnavailable(f"worker {worker.identity} cannot begin anew while one of its services hangs")
         await self._end_lease()
         await self._registry.stop(worker.identity)
         worker.begin_as(new_uuid())

@@ -74,7 +74,7 @@ def end_by_signal(number: int) -> None:
 class Stop:
     """Listens for the `stopping_signals` from its creation on; must be made in the main thread, inside the event loop.
 
-    The limit holds even when a part hangs or a handler blocks the event loop: a thread ends the process then, with
+    The limit holds even when a service hangs or a handler blocks the event loop: a thread ends the process then, with
     status 1; what it held is taken over when its lease is over.
     """
 

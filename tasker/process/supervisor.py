@@ -1,4 +1,4 @@
-"""The parts of a process: tasks that run until it stops, each started again when it crashes."""
+"""The services of a process: tasks that run until it stops, each started again when it crashes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tasker.resilience.outage import is_outage
 
-Part = Callable[[], Coroutine[Any, Any, None]]
+Service = Callable[[], Coroutine[Any, Any, None]]
 RESTART_SECONDS = 0.5
 STOP_SECONDS = 3.0
 MINUTE = 60.0
@@ -18,7 +18,7 @@ _log = logging.getLogger("tasker.process")
 
 
 class Supervisor:
-    """Supervised tasks. `crashes` counts restarts by part; `on_crash` hears of each, and of each for an outage."""
+    """Runs services. `crashes` counts restarts by service; `on_crash` is called at each, and at those for an outage."""
 
     def __init__(self, on_crash: Callable[[], None] = lambda: None) -> None:
         self.crashes: Counter[str] = Counter()
@@ -32,18 +32,20 @@ class Supervisor:
         return bool(self._tasks)
 
     def recent_crashes(self) -> Counter[str]:
-        """Those of the last minute by part."""
+        """Those of the last minute by service."""
         since = asyncio.get_running_loop().time() - MINUTE
         return Counter(name for at, name in self._recent if at > since)
 
-    def start(self, parts: Sequence[Part]) -> None:
-        """Run these parts."""
-        self._tasks += [asyncio.create_task(self._supervise(part), name=part.__qualname__) for part in parts]
+    def start(self, services: Sequence[Service]) -> None:
+        """Run these services."""
+        self._tasks += [
+            asyncio.create_task(self._supervise(service), name=service.__qualname__) for service in services
+        ]
 
     async def stop(self) -> bool:
         """End them in reverse order of their start, waiting a bounded time for each; False when one hangs.
 
-        May be called twice, and by one of the parts, which goes on and stays one. One that hangs stays one, too.
+        May be called twice, and by one of the services, which goes on and stays one. One that hangs stays one, too.
         """
         current = asyncio.current_task()
         ended = True
@@ -51,36 +53,36 @@ class Supervisor:
             task.cancel()
             _, hanging = await asyncio.wait([task], timeout=STOP_SECONDS)
             if hanging:
-                _log.error("part_hangs part=%s: it was told to stop and did not", task.get_name())
+                _log.error("service_hangs service=%s: it was told to stop and did not", task.get_name())
                 ended = False
             elif task in self._tasks:
                 self._tasks.remove(task)
         return ended
 
-    async def _supervise(self, part: Part) -> None:
+    async def _supervise(self, service: Service) -> None:
         while True:
             try:
-                await part()
+                await service()
                 return
             except asyncio.CancelledError:
                 if is_cancelled():
                     raise
-                self._crashed(part)  # a library has cancelled what it was waiting for, and nobody this part
+                self._crashed(service)  # a library has cancelled what it was waiting for, and nobody this service
             except Exception as error:
-                self._paused(part, error) if is_outage(error) else self._crashed(part)
+                self._paused(service, error) if is_outage(error) else self._crashed(service)
                 if is_cancelled():  # its clean-up failed: it has ended all the same
                     return
             await asyncio.sleep(RESTART_SECONDS)
 
-    def _paused(self, part: Part, error: Exception) -> None:
-        """An outage is no crash: it is told by itself, and the part goes on when it is over."""
-        _log.debug("part_waits part=%s: %s", part.__qualname__, error)
+    def _paused(self, service: Service, error: Exception) -> None:
+        """An outage is no crash: it is told by itself, and the service goes on when it is over."""
+        _log.debug("service_waits service=%s: %s", service.__qualname__, error)
         self._on_crash()
 
-    def _crashed(self, part: Part) -> None:
-        self.crashes[part.__qualname__] += 1
-        self._recent.append((asyncio.get_running_loop().time(), part.__qualname__))
-        _log.exception("part_crashed part=%s", part.__qualname__)
+    def _crashed(self, service: Service) -> None:
+        self.crashes[service.__qualname__] += 1
+        self._recent.append((asyncio.get_running_loop().time(), service.__qualname__))
+        _log.exception("service_crashed service=%s", service.__qualname__)
         self._on_crash()
 
 

@@ -10,7 +10,7 @@ from tasker.process.health import process_health
 
 FINE, CLOSED = Health(), BreakersHealth("healthy", "3 circuit breakers: 3 closed")
 OPEN, HALF = BreakersHealth("unhealthy", "payments is open"), BreakersHealth("degraded", "payments is half-open")
-DEAF = Health(HealthStatus.DEGRADED, "the listener does not hear")
+LOST = Health(HealthStatus.DEGRADED, "the listener is lost")
 STOPPED = Health(HealthStatus.CRITICAL, "it does not run")
 
 
@@ -23,7 +23,7 @@ STOPPED = Health(HealthStatus.CRITICAL, "it does not run")
         (FINE, CLOSED, {"Claimer.run": 1}, [], HealthStatus.DEGRADED, "Claimer.run crashed"),
         (FINE, CLOSED, {"Claimer.run": 5}, [], HealthStatus.UNHEALTHY, "crashed 5 times in the last minute"),
         (FINE, CLOSED, {}, ["completion_buffer"], HealthStatus.DEGRADED, "nothing is claimed: completion_buffer"),
-        (DEAF, OPEN, {}, ["fenced"], HealthStatus.UNHEALTHY, "hear; payments is open; nothing is claimed: fenced"),
+        (LOST, OPEN, {}, ["fenced"], HealthStatus.UNHEALTHY, "lost; payments is open; nothing is claimed: fenced"),
         (STOPPED, OPEN, {}, [], HealthStatus.CRITICAL, "it does not run"),
     ],
 )

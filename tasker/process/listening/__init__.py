@@ -1,1 +1,1 @@
-"""How a process hears of work: what announces it, and what becomes of a lost listener."""
+"""How a process learns of work: what announces it, and what becomes of a lost listener."""

@@ -1,4 +1,4 @@
-"""How a process hears of work: by announcements, by polling, or by both (B-1 .. B-8)."""
+"""How a process learns of work: by announcements, by polling, or by both (B-1 .. B-8)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tasker.lifecycle.deployment import (
     longest_pause,
 )
 from tasker.process.listening.listener import Listener, Source
-from tasker.process.supervisor import Part
+from tasker.process.supervisor import Service
 from tasker.services.engine.polling import Poll
 
 _log = logging.getLogger("tasker.events")
@@ -32,7 +32,7 @@ _log = logging.getLogger("tasker.events")
 class EventSystem:
     """When one process looks for work: what it listens to, and how often whoever reads a queue polls it.
 
-    In `PollingOnly` nothing listens. In `EventDrivenOnly` nobody polls while the listeners hear; they look once
+    In `PollingOnly` nothing listens. In `EventDrivenOnly` nobody polls while the listeners work; they look once
     whenever a listener comes back. In `Hybrid` slow polls go on below. While a listener is lost, every mode polls
     quickly; sweeps find what is missed in all of them.
     """
@@ -57,8 +57,8 @@ class EventSystem:
         """Those that listen, or try to, by the names of their sources; none in `PollingOnly`."""
         return {name: each for name, each in self._listeners.items() if each.wanted}
 
-    def follow(self, sources: Sequence[Source], look: Callable[[], None]) -> list[Part]:
-        """The parts that listen to these sources whenever the mode asks for it.
+    def follow(self, sources: Sequence[Source], look: Callable[[], None]) -> list[Service]:
+        """The services that listen to these sources whenever the mode asks for it.
 
         `look` makes everybody who reads a queue look once: it is called when announcements may have been missed.
         """
@@ -81,7 +81,7 @@ class EventSystem:
         return self.mode is not DeploymentMode.POLLING_ONLY
 
     def change(self, settings: EventSettings) -> None:
-        """Hear of work in this way from now on: another mode, other pauses, other limits (B-9)."""
+        """Learn of work in this way from now on: another mode, other pauses, other limits (B-9)."""
         if settings == self.settings:
             return
         self.settings, self.mode = settings, effective_mode(settings.deployment_mode, self._capabilities)
@@ -91,11 +91,11 @@ class EventSystem:
 
     def longest_pause(self) -> float | None:
         """Seconds between two looks at a queue at most; None: wait for an announcement."""
-        return longest_pause(self.settings, self.mode, self._deaf() is None)
+        return longest_pause(self.settings, self.mode, self._lost() is None)
 
-    def _deaf(self) -> Listener | None:
+    def _lost(self) -> Listener | None:
         """A listener that ought to announce work and does not; the one that failed most often."""
-        lost = [each for each in self.listeners.values() if each.source.brings_work and not each.state.hears]
+        lost = [each for each in self.listeners.values() if each.source.brings_work and not each.state.is_listening]
         return max(lost, key=lambda each: each.state.failures, default=None)
 
     @contextmanager
@@ -117,8 +117,8 @@ class EventSystem:
 
     def health(self) -> Health:
         """How well it does now (B-6)."""
-        deaf = self._deaf()
-        lost = deaf.state if deaf and deaf.state.reception is Reception.POLLING_FALLBACK else None
+        listener = self._lost()
+        lost = listener.state if listener and listener.state.reception is Reception.POLLING_FALLBACK else None
         now = self._clock.monotonic()
         return judge_health(self.settings, self.mode, self._tally, now, running=self.is_running, lost=lost)
 

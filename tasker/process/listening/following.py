@@ -25,7 +25,7 @@ def notifications(
     connection: Statements,
     url: str,
     channels: Sequence[str],
-    heard: Callable[[Notification], None],
+    on_notification: Callable[[Notification], None],
 ) -> Source:
     """NOTIFY on these channels; `connection` sends the proofs that it arrives.
 
@@ -47,7 +47,7 @@ def notifications(
     return Source(
         "notifications of the database",
         news,
-        heard,
+        on_notification,
         brings_work=not _pushes(messaging),
         away=lambda: outage_of(url).is_on,
     )

@@ -23,11 +23,11 @@ _log = logging.getLogger("tasker.events")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where announcements come from. Its first item says that it is open and hears; None announces nothing."""
+    """Where announcements come from. The first item says that they arrive; None announces nothing."""
 
     name: str
     news: Callable[[EventSettings], AsyncGenerator[Any, None]]
-    heard: Callable[[Any], None]
+    on_item: Callable[[Any], None]
     brings_work: bool = True
     """False where only news about tasks come: without them nothing waits in a queue unseen."""
     away: Callable[[], bool] = lambda: False
@@ -37,7 +37,7 @@ class Source:
 class Listener:
     """Follows a source until cancelled, and opens it again whenever it is lost. While it is not `wanted` it rests.
 
-    `changed` is called at each switch, and when the settings change: what was announced meanwhile was not heard, and
+    `changed` is called at each switch, and when the settings change: what was announced meanwhile was missed, and
     pauses may be others now, so everybody must look once.
     `pause()` says how often the queue is polled now, for the log.
     """
@@ -79,12 +79,12 @@ class Listener:
                     raise
             finally:  # also when it crashed, and is started again
                 self._unchanged = None
-                self._hears_nothing()
+                self._reset()
 
-    def _hears_nothing(self) -> None:
+    def _reset(self) -> None:
         """From here on until it listens again."""
-        heard, self.state = self.state.hears, ListenerState(fallbacks=self.state.fallbacks)
-        if heard:
+        listened, self.state = self.state.is_listening, ListenerState(fallbacks=self.state.fallbacks)
+        if listened:
             self._changed()
 
     async def _listen(self) -> None:
@@ -103,17 +103,17 @@ class Listener:
     async def _follow(self) -> None:
         async with aclosing(self.source.news(self._settings)) as news:
             async for item in news:
-                if not self.state.hears:
+                if not self.state.is_listening:
                     self._step(self.state.connected())
                 if item is not None:
-                    self.source.heard(item)
+                    self.source.on_item(item)
 
     def _step(self, after: ListenerState, problem: TaskerError | None = None) -> None:
         before, self.state = self.state, after
         kind = notice(before, after, self._settings.max_retry_attempts)
         if kind is not Notice.NONE:
             self._tell(kind, problem)
-        if before.hears != after.hears:
+        if before.is_listening != after.is_listening:
             self._changed()
 
     def _tell(self, kind: Notice, problem: TaskerError | None) -> None:

@@ -33,7 +33,7 @@ async def test_a_burst_of_tasks_is_heard_of_and_every_step_runs_once(database_ur
     """The worker never polls and its sweeps send no hints again: what no notification tells it, it does not do."""
     chosen = settings(DeploymentMode.EVENT_DRIVEN_ONLY, NEVER, concurrency=SLOTS)
     async with working(database_url, chosen, sweeps=BLIND) as app, submitting(database_url) as other:
-        await eventually(lambda: all(each.state.hears for each in events_of(app).listeners.values()), "it hears")
+        await eventually(lambda: all(each.state.is_listening for each in events_of(app).listeners.values()), "it hears")
         for begin in range(0, TASKS, AT_ONCE):
             await other.submit_many(plan(), [Request({}, idempotency_key=str(begin + n)) for n in range(AT_ONCE)])
         async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as observer:

@@ -48,7 +48,7 @@ async def test_a_worker_changes_its_mode_while_it_works(database_url: str, backe
 
         events.change(replace(PATIENT, deployment_mode=EVENTS))
         assert events.mode is EVENTS
-        await eventually(lambda: all(each.state.hears for each in events.listeners.values()), "it hears")
+        await eventually(lambda: all(each.state.is_listening for each in events.listeners.values()), "it hears")
         assert events.longest_pause() is None
         assert len(listening(database_url)) == 1
         await runs(program, 3)
@@ -135,15 +135,15 @@ async def test_what_changes_twice_while_a_source_is_closing_counts_as_it_was_sai
         pause=lambda: None,
     )
     running = asyncio.create_task(listener.run())
-    await eventually(lambda: listener.state.hears, "it hears")
+    await eventually(lambda: listener.state.is_listening, "it hears")
     listener.change(QUICK, wanted=True)
     await asyncio.sleep(0)
     listener.change(replace(QUICK, poll_ms=7), wanted=False)
     source.may_close.set()
-    await eventually(lambda: not listener.state.hears, "it rests")
+    await eventually(lambda: not listener.state.is_listening, "it rests")
     assert source.opened == 1
     listener.change(QUICK, wanted=True)
-    await eventually(lambda: listener.state.hears, "it hears again")
+    await eventually(lambda: listener.state.is_listening, "it hears again")
     assert source.opened == 2
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

@@ -35,7 +35,7 @@ RESULTS = "orchestration_step_results"
 
 def hears(app: tasker.App) -> bool:
     listeners = events_of(app).listeners.values()
-    return bool(listeners) and all(each.state.hears for each in listeners)
+    return bool(listeners) and all(each.state.is_listening for each in listeners)
 
 
 def rests(app: tasker.App) -> bool:

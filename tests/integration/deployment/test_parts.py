@@ -106,7 +106,7 @@ async def test_a_part_of_an_orchestrator_that_crashes_is_started_again_and_count
 async def test_starting_and_stopping_twice_is_starting_and_stopping_once(database_url: str) -> None:
     async with working(database_url, settings(HYBRID)) as app:
         runtime = runtime_of(app)
-        await eventually(lambda: all(each.state.hears for each in events_of(app).listeners.values()), "it hears")
+        await eventually(lambda: all(each.state.is_listening for each in events_of(app).listeners.values()), "it hears")
         parts = len(runtime.supervisor._tasks)
         await runtime.start()
         assert len(runtime.supervisor._tasks) == parts
@@ -194,7 +194,7 @@ async def test_a_part_whose_clean_up_fails_has_ended_all_the_same(caplog: pytest
     await asyncio.sleep(0)
     await asyncio.wait_for(parts.stop(), 30)
     assert begun == ["part"]
-    assert [record.message.partition(" ")[0] for record in caplog.records] == ["part_crashed"]
+    assert [record.message.partition(" ")[0] for record in caplog.records] == ["service_crashed"]
 
 
 async def test_a_start_that_fails_leaves_nobody_registered_and_no_lease_kept(

@@ -49,7 +49,7 @@ def test_the_effective_mode_is_that_of_the_table(
 
 
 @pytest.mark.parametrize(
-    ("mode", "hears", "seconds"),
+    ("mode", "listening", "seconds"),
     [
         (POLLING, True, 2.0),
         (POLLING, False, 2.0),
@@ -59,14 +59,14 @@ def test_the_effective_mode_is_that_of_the_table(
         (HYBRID, False, 0.3),
     ],
 )
-def test_only_a_mode_whose_listener_hears_may_do_without_polls(
-    mode: DeploymentMode, hears: bool, seconds: float | None
+def test_only_a_mode_whose_listener_works_may_do_without_polls(
+    mode: DeploymentMode, listening: bool, seconds: float | None
 ) -> None:
-    assert longest_pause(SETTINGS, mode, hears) == seconds
+    assert longest_pause(SETTINGS, mode, listening) == seconds
 
 
 def test_polls_are_not_slower_when_the_listener_is_lost() -> None:
-    assert longest_pause(replace(SETTINGS, poll_ms=100), HYBRID, hears=False) == 0.1
+    assert longest_pause(replace(SETTINGS, poll_ms=100), HYBRID, listening=False) == 0.1
 
 
 @given(events=st.lists(st.booleans(), max_size=60), limit=st.integers(0, 5))
@@ -76,11 +76,11 @@ def test_each_switch_is_told_once_and_a_long_loss_loudly_once(events: list[bool]
         after = state.connected() if connected else state.lost()
         said = notice(state, after, limit)
         told += [] if said is Notice.NONE else [said]
-        assert after.hears is connected
+        assert after.is_listening is connected
         assert after.failures == (0 if connected else state.failures + 1)
         fallbacks += not connected and state.reception is not Reception.POLLING_FALLBACK
         if said is Notice.NONE:
-            assert after.hears is state.hears
+            assert after.is_listening is state.is_listening
         state = after
     assert state.fallbacks == fallbacks
     words = [each for each in told if each is not Notice.STILL_LOST]
