@@ -21,8 +21,6 @@ class StepCounts:
     """`waiting_for_retry`."""
     ready_held: int = 0
     """Pending with every parent satisfied, held back by the enqueue window."""
-    enqueued_now: int = 0
-    """Of `active`: what this very write enqueued or handed over."""
 
 
 class ExecutionStatus(StrEnum):

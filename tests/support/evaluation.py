@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from tasker.lifecycle.evaluate import StepCounts
+from tasker.lifecycle import evaluate
 from tasker.lifecycle.machines.task import TaskState, task_path
 
 OnBlocked = Literal["give_up", "wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepCounts(evaluate.StepCounts):
+    """A task's steps after a write."""
+
+    enqueued_now: int = 0
+    """Of `active`: what this very write enqueued or handed over."""
 
 
 def evaluate_task(state: TaskState, counts: StepCounts, on_blocked: OnBlocked = "give_up") -> list[TaskState]:

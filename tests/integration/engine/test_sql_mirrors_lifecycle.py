@@ -11,7 +11,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from tasker.lifecycle.evaluate import StepCounts
 from tasker.lifecycle.machines.machine import Group, Machine
 from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Token
 from tasker.lifecycle.machines.step import GROUPS as STEP_GROUPS
@@ -20,7 +19,7 @@ from tasker.lifecycle.machines.task import GROUPS as TASK_GROUPS
 from tasker.lifecycle.machines.task import TASK, TaskState, task_path
 from tests.support import paths
 from tests.support.engine_fixture import Lab
-from tests.support.evaluation import evaluate_task
+from tests.support.evaluation import StepCounts, evaluate_task
 from tools.lifecycle_sql import FILES, text
 from tools.moves_sql import FLAGS
 

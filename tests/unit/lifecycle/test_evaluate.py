@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasker.lifecycle.evaluate import (
-    StepCounts,
     completion_percentage,
     execution_status,
     health_status,
@@ -15,7 +16,7 @@ from tasker.lifecycle.evaluate import (
 )
 from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskState
 from tests.support import paths
-from tests.support.evaluation import evaluate_task
+from tests.support.evaluation import StepCounts, evaluate_task
 
 S = TaskState
 FINISHED = (S.COMPLETE, S.CANCELLED, S.RESOLVED_MANUALLY)
@@ -133,7 +134,7 @@ def test_every_evaluation_is_legal_and_settles(state: TaskState, counts: StepCou
     assert not TERMINAL.intersection(way[:-1])
     end = way[-1] if way else state
     assert (end == S.COMPLETE) == (counts.done == counts.total)
-    settled = StepCounts(**{name: getattr(counts, name) for name in counts.__slots__} | {"enqueued_now": 0})
+    settled = replace(counts, enqueued_now=0)
     if not counts.enqueued_now:
         assert evaluate_task(end, settled, on_blocked) == []
 

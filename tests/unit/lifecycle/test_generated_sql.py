@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.lifecycle.machines.moves import CHANGES
+from tasker.lifecycle.machines.moves import CHANGES, PLACES
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.machines.task import TaskState
 from tools.lifecycle_sql import FILES, FOLDER, HEAD, text
@@ -20,6 +20,9 @@ SQL = [
 ]
 STATES = {str(state) for state in (*StepState, *TaskState)}
 LIST = re.compile(r"\bin\s*\(\s*('\w+'(?:\s*,\s*'\w+')+)\s*\)")
+ONE = re.compile(r"\b(?:(?:v_task|v_step|[stjpicofmz])\.state|(?:to|from)_state)\s*(?:=|<>)\s*'(\w+)'")
+PLACE = re.compile(r"\bplace\s*(?:=|<>)\s*'(\w+)'|\bplace\s+in\s*\(([^)]*)\)")
+ASKED = re.compile(r"""["']kind\\?["']: ?\\?["']([a-z]+)""")
 KIND = re.compile(r"\bkind\s*(?:=|<>)\s*'(\w+)'")
 
 
@@ -45,3 +48,11 @@ def test_sql_asks_for_groups_of_states_and_kinds_by_their_functions(path: Path) 
     assert not [found for found in lists if found <= set(CHANGES)], "use tasker.kind_FIELD"
     assert not set(CHANGES).intersection(KIND.findall(body)), "use tasker.kind_FIELD"
     assert not re.findall(r"'\w+>\w+'", body), "use tasker.step_path, task_path or placed_path"
+    assert set(ONE.findall(body)) <= STATES
+    assert {word for found in PLACE.findall(body) for word in re.findall(r"\w+", "".join(found))} <= set(PLACES)
+
+
+def test_python_asks_for_kinds_that_there_are() -> None:
+    product = (path.read_text() for path in (FOLDER.parents[3]).rglob("*.py"))
+    asked = {kind for source in product for kind in ASKED.findall(source)}
+    assert {"reset", "retry", "fail"} <= asked <= set(CHANGES)
