@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker.errors import ValidationError
-from tasker.types.batch_outcome import OUTCOME_KEY
 from tasker.types.dependency_results import names_with_prefix, unwrap
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class BatchAggregationScenario:
         """
         batchable = unwrap(dependency_results.get(batchable_step_name)) or {}
         workers = _workers(dependency_results, batch_worker_prefix)
-        outcome = batchable.get(OUTCOME_KEY) or {}
+        outcome = batchable.get(BATCH_KEY) or {}
         if outcome.get("type") == "no_batches" or (workers and all(w.get("no_op") for w in workers.values())):
             return cls(True, batchable, {}, 0)
         if not workers:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker.errors import ValidationError
 from tasker.types import BatchWorkerOutcome, StepHandlerResult
-from tasker.types.batch_outcome import OUTCOME_KEY, wire_outcome
+from tasker.types.batch_outcome import wire_outcome
 
 NO_OP_REASON = "NoBatches scenario - no items to process"
 
@@ -27,14 +28,14 @@ def analysis_result(
         raise ValidationError(f"worker_count is {worker_count} but there are {len(cursor_configs)} cursor_configs")
     outcome = wire_outcome(worker_template_name, cursor_configs, total_items)
     counts = {"worker_count": outcome["worker_count"], "total_items": outcome["total_items"]}
-    return StepHandlerResult.success({**counts, **data, OUTCOME_KEY: outcome}, metadata)
+    return StepHandlerResult.success({**counts, **data, BATCH_KEY: outcome}, metadata)
 
 
 def no_batches_result(
     data: Mapping[str, Any], metadata: dict[str, Any] | None, total_items: int = 0
 ) -> StepHandlerResult:
     """The result of the step that found nothing to cut (C-54)."""
-    result = {"worker_count": 0, "total_items": total_items, **data, OUTCOME_KEY: {"type": "no_batches"}}
+    result = {"worker_count": 0, "total_items": total_items, **data, BATCH_KEY: {"type": "no_batches"}}
     return StepHandlerResult.success(result, metadata)
 
 

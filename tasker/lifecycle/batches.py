@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker.contracts.plan import BatchSettings
 from tasker.lifecycle.outcomes import describe, did_you_mean, is_count, malformed, outcome_of, refuse_unknown_keys
-
-KEY = "batch_processing_outcome"
-"""Where the result of a batchable step holds its outcome (C-51)."""
 
 PLACEHOLDER_CURSOR: Mapping[str, Any] = {"batch_id": "001", "start_cursor": 0, "end_cursor": 0, "batch_size": 0}
 """The cursor of the one worker that stands in for no batches (C-76)."""
@@ -50,16 +48,16 @@ def parse_batches(result: Any) -> Batches:
     `batch_size` to the length of a range of whole numbers. Raises `OutcomeError` for everything that breaks C-51 or
     C-52: no outcome, an unknown type or key, counts that disagree, repeated batch ids.
     """
-    outcome = outcome_of(result, KEY, _EXAMPLE)
+    outcome = outcome_of(result, BATCH_KEY, _EXAMPLE)
     _check_type(outcome)
-    refuse_unknown_keys(KEY, outcome, _WIRE)
+    refuse_unknown_keys(BATCH_KEY, outcome, _WIRE)
     if outcome["type"] == "no_batches":
         return NO_BATCHES
     cursors = _cursors(outcome.get("cursor_configs"))
     _check_counts(outcome, len(cursors))
     pattern = outcome.get("worker_template_name")
     if not isinstance(pattern, str) or not pattern:
-        raise malformed(KEY, f"needs 'worker_template_name', the name of a step; found {describe(pattern)}")
+        raise malformed(BATCH_KEY, f"needs 'worker_template_name', the name of a step; found {describe(pattern)}")
     return Batches(pattern, cursors, outcome["total_items"])
 
 
@@ -92,26 +90,26 @@ def _check_type(outcome: Mapping[str, Any]) -> None:
     if kind in _TYPES:
         return
     if isinstance(kind, str) and kind in _OLDER:
-        raise malformed(KEY, f"has the type '{kind}', an older spelling", f"write '{_OLDER[kind]}'")
+        raise malformed(BATCH_KEY, f"has the type '{kind}', an older spelling", f"write '{_OLDER[kind]}'")
     hint = did_you_mean(kind, _TYPES) if isinstance(kind, str) else 'expected "create_batches" or "no_batches"'
     found = "has no 'type'" if kind is None else f"has an unknown type: {describe(kind)}"
-    raise malformed(KEY, found, hint)
+    raise malformed(BATCH_KEY, found, hint)
 
 
 def _check_counts(outcome: Mapping[str, Any], cursors: int) -> None:
     for key in ("worker_count", "total_items"):
         if not is_count(outcome.get(key)):
-            raise malformed(KEY, f"needs '{key}', a whole number from 0; found {describe(outcome.get(key))}")
+            raise malformed(BATCH_KEY, f"needs '{key}', a whole number from 0; found {describe(outcome.get(key))}")
     count = outcome["worker_count"]
     if count != cursors:
-        raise malformed(KEY, f"has worker_count {count} and {cursors} cursor_configs; they must agree")
+        raise malformed(BATCH_KEY, f"has worker_count {count} and {cursors} cursor_configs; they must agree")
 
 
 def _cursors(configs: Any) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(configs, (list, tuple)):
-        raise malformed(KEY, f"needs 'cursor_configs', a list; found {describe(configs)}")
+        raise malformed(BATCH_KEY, f"needs 'cursor_configs', a list; found {describe(configs)}")
     if not configs:
-        raise malformed(KEY, "is create_batches without cursor_configs", "no_batches says that")
+        raise malformed(BATCH_KEY, "is create_batches without cursor_configs", "no_batches says that")
     cursors = tuple(_cursor(config, index) for index, config in enumerate(configs))
     _refuse_repeated_ids(cursors)
     return cursors
@@ -122,11 +120,11 @@ def _refuse_repeated_ids(cursors: Sequence[Mapping[str, Any]]) -> None:
     for index, cursor in enumerate(cursors):
         if first.setdefault(cursor["batch_id"], index) != index:
             places = f"cursor_configs[{first[cursor['batch_id']]}] and [{index}]"
-            raise malformed(KEY, f"has the batch_id '{cursor['batch_id']}' twice: {places}")
+            raise malformed(BATCH_KEY, f"has the batch_id '{cursor['batch_id']}' twice: {places}")
 
 
 def _cursor(config: Any, index: int) -> Mapping[str, Any]:
-    place = f"{KEY}.cursor_configs[{index}]"
+    place = f"{BATCH_KEY}.cursor_configs[{index}]"
     if not isinstance(config, Mapping):
         raise malformed(place, f"must be an object, found {describe(config)}")
     refuse_unknown_keys(place, config, _CURSOR)

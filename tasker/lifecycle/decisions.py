@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.outcome_keys import DECISION_KEY
 from tasker.lifecycle.outcomes import describe, did_you_mean, malformed, outcome_of, refuse_unknown_keys
-
-KEY = "decision_point_outcome"
-"""Where the result of a decision step holds its outcome (C-21)."""
 
 _EXAMPLE = (
     "self.decision_success(['step_name']), or "
@@ -38,11 +36,11 @@ def parse_decision(result: Any) -> Decision:
     Repeated names count once (C-30). Raises `OutcomeError` for everything else: no outcome, an unknown type or key,
     an empty `create_steps`, steps that the template does not declare (C-12, C-22, C-247).
     """
-    outcome = outcome_of(result, KEY, _EXAMPLE)
+    outcome = outcome_of(result, DECISION_KEY, _EXAMPLE)
     type_key, names_key, *_ = known = _PUBLISHED if "decision_type" in outcome else _WIRE
     _check_type(outcome, type_key)
     _refuse_dynamic_steps(outcome)
-    refuse_unknown_keys(KEY, outcome, known)
+    refuse_unknown_keys(DECISION_KEY, outcome, known)
     names = outcome.get(names_key)
     if outcome[type_key] == "no_branches":
         return _no_branches(names, names_key)
@@ -54,17 +52,19 @@ def _check_type(outcome: Mapping[str, Any], key: str) -> None:
     if kind in ("create_steps", "no_branches"):
         return
     if kind is None:
-        raise malformed(KEY, f"has no '{key}'", 'expected "create_steps" or "no_branches"')
+        raise malformed(DECISION_KEY, f"has no '{key}'", 'expected "create_steps" or "no_branches"')
     if isinstance(kind, str) and kind in _OLDER:
-        raise malformed(KEY, f"has the {key} '{kind}', an older spelling", f"write '{_OLDER[kind]}'")
+        raise malformed(DECISION_KEY, f"has the {key} '{kind}', an older spelling", f"write '{_OLDER[kind]}'")
     hint = did_you_mean(kind, ("create_steps", "no_branches")) if isinstance(kind, str) else None
-    raise malformed(KEY, f"has an unknown {key}: {describe(kind)}", hint or 'expected "create_steps" or "no_branches"')
+    raise malformed(
+        DECISION_KEY, f"has an unknown {key}: {describe(kind)}", hint or 'expected "create_steps" or "no_branches"'
+    )
 
 
 def _refuse_dynamic_steps(outcome: Mapping[str, Any]) -> None:
     if outcome.get("dynamic_steps"):
         raise malformed(
-            KEY,
+            DECISION_KEY,
             "holds 'dynamic_steps': a decision chooses among the steps of its template, it cannot bring new ones",
             "declare the steps in the template and name them in step_names",
         )
@@ -72,16 +72,18 @@ def _refuse_dynamic_steps(outcome: Mapping[str, Any]) -> None:
 
 def _no_branches(names: Any, key: str) -> Decision:
     if names:
-        raise malformed(KEY, f"is no_branches and yet has {key}: {describe(names)}", "create_steps creates them")
+        raise malformed(
+            DECISION_KEY, f"is no_branches and yet has {key}: {describe(names)}", "create_steps creates them"
+        )
     return NO_BRANCHES
 
 
 def _names(names: Any, key: str) -> tuple[str, ...]:
     if not isinstance(names, (list, tuple)):
-        raise malformed(KEY, f"needs '{key}', a list of step names; found {describe(names)}")
+        raise malformed(DECISION_KEY, f"needs '{key}', a list of step names; found {describe(names)}")
     if not names:
-        raise malformed(KEY, f"is create_steps with an empty '{key}'", "no_branches creates none")
+        raise malformed(DECISION_KEY, f"is create_steps with an empty '{key}'", "no_branches creates none")
     for index, name in enumerate(names):
         if not isinstance(name, str) or not name:
-            raise malformed(KEY, f"{key}[{index}] must be the name of a step, found {describe(name)}")
+            raise malformed(DECISION_KEY, f"{key}[{index}] must be the name of a step, found {describe(name)}")
     return tuple(dict.fromkeys(names))

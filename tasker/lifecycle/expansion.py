@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.graph import Existing, Expansion
+from tasker.contracts.outcome_keys import BATCH_KEY, DECISION_KEY
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.step_types import Creates, StepType
-from tasker.lifecycle import batches, decisions
 from tasker.lifecycle.batches import (
     NO_BATCHES,
     PLACEHOLDER_CURSOR,
@@ -69,7 +69,7 @@ def _stray_outcomes(step: StepPlan, result: Any) -> tuple[str, ...]:
     )
 
 
-_KEYS = {decisions.KEY: Creates.BRANCHES, batches.KEY: Creates.BATCHES}
+_KEYS = {DECISION_KEY: Creates.BRANCHES, BATCH_KEY: Creates.BATCHES}
 """Where results hold outcomes, and of what."""
 
 

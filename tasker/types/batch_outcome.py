@@ -11,9 +11,6 @@ from tasker.errors import ValidationError
 from tasker.types.cursor import CursorConfig, RustCursorConfig, wire_cursor
 from tasker.types.model import Model
 
-OUTCOME_KEY = "batch_processing_outcome"
-"""The key of a result under which the engine looks for the outcome (C-51)."""
-
 
 class NoBatchesOutcome(Model):
     """There is nothing to cut: no worker will process any item (C-79)."""

@@ -8,11 +8,9 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from tasker.contracts.outcome_keys import DECISION_KEY
 from tasker.errors import ValidationError
 from tasker.types.model import Model
-
-OUTCOME_KEY = "decision_point_outcome"
-"""The key of a result under which the engine looks for the outcome (C-21)."""
 
 
 class DecisionType(StrEnum):
@@ -100,7 +98,7 @@ class DecisionPointOutcome(Model):
     @classmethod
     def from_step_result(cls, result: Mapping[str, Any] | None) -> DecisionPointOutcome | None:
         """The outcome inside a step's result; None without the key, `ValidationError` when it is malformed (C-22)."""
-        return cls.parse(result[OUTCOME_KEY]) if result and OUTCOME_KEY in result else None
+        return cls.parse(result[DECISION_KEY]) if result and DECISION_KEY in result else None
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form (C-20)."""

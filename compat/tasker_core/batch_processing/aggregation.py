@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.types.batch_outcome import OUTCOME_KEY
+from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker.types.dependency_results import names_with_prefix
 from tasker_core.models import DependencyResultsWrapper
 
@@ -32,7 +32,7 @@ class BatchAggregationScenario:
         if analysis is None:
             raise ValueError(f"the batchable step {batchable_step_name!r} has no result; there are: {results.keys()}")
         analysis = analysis if isinstance(analysis, dict) else {}
-        outcome = analysis.get(OUTCOME_KEY)
+        outcome = analysis.get(BATCH_KEY)
         if isinstance(outcome, dict) and outcome.get("type") == "no_batches":
             return cls(True, analysis, {}, 0)
         workers = _workers(results, batch_worker_prefix)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from tasker.types.batch_outcome import OUTCOME_KEY
+from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker_core.batch_processing.aggregation import BatchAggregationScenario
 from tasker_core.batch_processing.cursors import BatchWorkerConfig, batch_size_within, ranges, shares, wire_cursors
 from tasker_core.types import (
@@ -88,13 +88,13 @@ class Batchable:
             return self.no_batches_outcome(data.get("reason", "empty_dataset"), data)
         count, total = len(outcome.cursor_configs), outcome.total_items or 0
         batches = create_batches(worker_template_name, count, wire_cursors(outcome.cursor_configs), total)
-        result = {OUTCOME_KEY: batches.model_dump(), "worker_count": count, "total_items": total}
+        result = {BATCH_KEY: batches.model_dump(), "worker_count": count, "total_items": total}
         optional = {"batch_metadata": data} if data else {}
         return _success({**result, **optional}, metadata, batch_analyzer=True)
 
     def no_batches_outcome(self, reason: str, metadata: dict[str, Any] | None = None) -> StepHandlerResult:
         """Nothing to do for workers; `metadata` joins the result."""
-        result = {OUTCOME_KEY: {"type": no_batches().type}, "reason": reason, **(metadata or {})}
+        result = {BATCH_KEY: {"type": no_batches().type}, "reason": reason, **(metadata or {})}
         return _success(result, None, batch_analyzer=True, no_batches=True)
 
     def get_batch_worker_inputs(self, context: StepContext) -> RustBatchWorkerInputs | None:

@@ -107,17 +107,14 @@ def existing_path(target: str | None) -> Path | None:
 
     Raises `UsageError` for a path that does not exist.
     """
+    from tasker.services.authoring.targets import registered_name
+
     if target is None:
         return None
     path = Path(target)
     if path.exists():
         return path
-    namespace, separator, name = target.partition("/")
-    if not (separator and namespace and name) or "/" in name or name.endswith((".yaml", ".yml")) or target[0] in "./~":
-        raise UsageError(
-            f"{target} does not exist",
-            hint="give a template file, a folder with workflow.yaml, or namespace/name[:version]",
-        )
+    registered_name(target)
     return None
 
 

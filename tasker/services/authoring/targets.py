@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tasker.errors import UsageError
-from tasker.services.authoring.handlers import Workflow
+
+if TYPE_CHECKING:
+    from tasker.services.authoring.handlers import Workflow
 
 
 class RegisteredName(NamedTuple):
@@ -19,11 +21,11 @@ class RegisteredName(NamedTuple):
 
 def registered_name(target: str) -> RegisteredName:
     """The parts of `namespace/name[:version]`. Raises `UsageError` for anything else: a path that is not there."""
-    namespace, separator, rest = target.partition("/")
-    if not separator or "/" in rest or rest.endswith((".yaml", ".yml")):
+    namespace, _, rest = target.partition("/")
+    if not (namespace and rest) or "/" in rest or rest.endswith((".yaml", ".yml")) or target[0] in "./~":
         raise UsageError(
             f"{target} does not exist",
-            hint="expected a template file, a folder with workflow.yaml, or namespace/name",
+            hint="give a template file, a folder with workflow.yaml, or namespace/name[:version]",
         )
     name, _, version = rest.partition(":")
     return RegisteredName(namespace, name, version or None)

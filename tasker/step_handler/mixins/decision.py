@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tasker.contracts.outcome_keys import DECISION_KEY
 from tasker.types import DecisionPointOutcome, DecisionType, StepHandlerResult
-from tasker.types.decision import OUTCOME_KEY
 
 
 class DecisionMixin:
@@ -112,7 +112,7 @@ def decision_result(
         result.setdefault("reason", outcome.reason)
     if context:
         result["routing_context"] = context
-    return StepHandlerResult.success({**result, OUTCOME_KEY: outcome.to_dict()}, metadata)
+    return StepHandlerResult.success({**result, DECISION_KEY: outcome.to_dict()}, metadata)
 
 
 def _plain(data: Any) -> Mapping[str, Any]:
