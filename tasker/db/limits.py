@@ -26,7 +26,7 @@ SESSION: Mapping[str, int] = {
 """How long the server bears with a session whose client hangs, is frozen or gone: others wait for its locks no longer.
 
 `statement_timeout` does not reach a session that waits for its client to read a large answer; `tcp_user_timeout` does,
-and where there is no TCP, `tasker.db.frozen`.
+and where there is no TCP, a sweep (`queries/sessions.sql`).
 """
 
 SEARCH_PATH = "pg_catalog,pg_temp"
