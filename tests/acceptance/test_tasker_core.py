@@ -178,3 +178,43 @@ def test_the_command_line_runs_them_too(database_url: str, tmp_path: Path) -> No
 
     assert found["status"] == "complete"
     assert found["steps"][-1]["result"]["shipped"] == [0, 1, 2]
+
+
+EXAMPLE = """
+name: example
+namespace: published_examples
+version: 1.0.0
+steps:
+  - name: analyze_items
+    type: batchable
+    handler: tasker_core.examples.checkpoint_yield.CheckpointYieldAnalyzerHandler
+  - name: checkpoint_yield_batch
+    type: batch_worker
+    dependencies: [analyze_items]
+    handler: tasker_core.examples.checkpoint_yield.CheckpointYieldWorkerHandler
+    retry: {max_attempts: 2, backoff: none}
+  - name: add_up
+    type: deferred_convergence
+    dependencies: [checkpoint_yield_batch]
+    handler: tasker_core.examples.checkpoint_yield.CheckpointYieldAggregatorHandler
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "holds"),
+    [
+        ('{"total_items": 60}', "complete", {"total_processed": 60, "running_total": 1830, "item_count": 60}),
+        ('{"total_items": 60, "fail_after_items": 30}', "complete", {"total_processed": 60, "running_total": 1830}),
+        ('{"total_items": 0}', "complete", {"total_processed": 0, "worker_count": 0, "scenario": "no_batches"}),
+        ('{"total_items": 60, "fail_after_items": 30, "permanent_failure": true}', "error", None),
+    ],
+    ids=["in three runs", "after a failure", "nothing to do", "failed for good"],
+)
+def test_the_examples_run(
+    given: str, status: str, holds: dict[str, Any] | None, database_url: str, tmp_path: Path
+) -> None:
+    found = run_json(write_workflow(tmp_path, EXAMPLE, ""), "--input", given, database=database_url)
+
+    assert found["status"] == status
+    if holds is not None:
+        assert holds.items() <= found["steps"][-1]["result"].items()

@@ -99,7 +99,7 @@ class Batchable:
 
     def get_batch_worker_inputs(self, context: StepContext) -> RustBatchWorkerInputs | None:
         """The inputs of this worker; None when the step is not a batch worker, and for inputs that cannot be read."""
-        return RustBatchWorkerInputs.parse(context.step_inputs or {})
+        return RustBatchWorkerInputs.parse(context.step_inputs)
 
     def get_batch_context(self, context: StepContext) -> BatchWorkerContext | None:
         """This worker's batch with its checkpoint; None when the step is not a batch worker."""

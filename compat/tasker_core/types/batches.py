@@ -19,6 +19,8 @@ from tasker.types import BatchWorkerContext as EngineWorkerContext
 from tasker.types import RustBatchWorkerInputs as EngineInputs
 from tasker.types import StepContext as EngineContext
 from tasker.types import aggregate_batch_results as engine_totals
+from tasker.types.batch_outcome import OUTCOME_KEY
+from tasker_core.models import DependencyResultsWrapper
 
 COUNTS = ("items_processed", "items_succeeded", "items_failed", "items_skipped")
 
@@ -43,8 +45,10 @@ class RustBatchWorkerInputs(EngineInputs):
     batch_metadata: BatchMetadata
 
     @classmethod
-    def parse(cls, inputs: Mapping[str, Any]) -> RustBatchWorkerInputs | None:
+    def parse(cls, inputs: Any) -> RustBatchWorkerInputs | None:
         """The inputs of a batch worker; None for another kind of step, and for inputs that cannot be read."""
+        if not isinstance(inputs, Mapping):
+            return None
         try:
             found = EngineInputs.parse(inputs)
         except ValidationError:
@@ -94,39 +98,60 @@ class BatchWorkerContext(EngineWorkerContext):
     def from_step_context(cls, step_context: EngineContext) -> BatchWorkerContext | None:
         """The batch that a step works on; without inputs, the `batch_context` of its configuration or of the task.
 
-        None when there is neither. A cursor that gives no `step_size` steps over the whole batch.
+        None when there is neither. A cursor that gives no `step_size` steps over the whole batch. A stand-in for a
+        context, as tests use it, needs nothing but the attributes that are read.
         """
-        try:
-            found = EngineWorkerContext.from_step_context(step_context)
-        except ValidationError:
-            found = None
-        if found is None:
-            return cls._from_settings(step_context)
-        size = step_context.step_inputs["cursor"].get("step_size") or found.batch_size or 1
-        return cls.model_validate({**found.model_dump(), "cursor_config": _cursor(found, size)})
-
-    @classmethod
-    def _from_settings(cls, step_context: EngineContext) -> BatchWorkerContext | None:
+        inputs: Any = step_context.step_inputs
+        if isinstance(inputs, Mapping) and "cursor" in inputs:
+            return cls._from_inputs(inputs, step_context)
         data = step_context.step_config.get("batch_context") or step_context.input_data.get("batch_context")
         if data is None:
             return None
         return cls(
             batch_id=data.get("batch_id", ""),
-            cursor_config=CursorConfig.model_validate(
-                {"start_cursor": 0, "end_cursor": 0, **data.get("cursor_config", {})}
-            ),
+            cursor_config=_cursor(data.get("cursor_config", {}), 1),
             batch_index=data.get("batch_index", 0),
             total_batches=data.get("total_batches", 1),
             batch_metadata=data.get("batch_metadata", {}),
-            checkpoint=step_context.checkpoint or {},
+            checkpoint=_checkpoint(step_context),
+        )
+
+    @classmethod
+    def _from_inputs(cls, inputs: Mapping[str, Any], step_context: EngineContext) -> BatchWorkerContext:
+        cursor: Mapping[str, Any] = inputs["cursor"] or {}
+        number, size = str(cursor.get("batch_id", "")), cursor.get("batch_size", 0)
+        return cls(
+            batch_id=number,
+            cursor_config=_cursor(cursor, size or 1),
+            batch_index=max(int(number) - 1, 0) if number.isdigit() else 0,
+            total_batches=_batches(step_context.dependency_results),
+            batch_metadata=inputs.get("batch_metadata") or {},
+            checkpoint=_checkpoint(step_context),
+            batch_size=size,
+            is_no_op=bool(inputs.get("is_no_op")),
         )
 
 
-def _cursor(found: EngineWorkerContext, step_size: int) -> CursorConfig:
-    known = found.cursor_config
+def _cursor(data: Mapping[str, Any], step_size: int) -> CursorConfig:
     return CursorConfig(
-        start_cursor=known.start_cursor, end_cursor=known.end_cursor, step_size=step_size, metadata=known.metadata
+        start_cursor=data.get("start_cursor", 0),
+        end_cursor=data.get("end_cursor", 0),
+        step_size=data.get("step_size") or step_size,
+        metadata=data.get("metadata", {}),
     )
+
+
+def _checkpoint(step_context: EngineContext) -> dict[str, Any]:
+    data = getattr(step_context.event, "task_sequence_step", None)
+    step = data.get("workflow_step") if isinstance(data, Mapping) else None
+    return (step.get("checkpoint") if isinstance(step, Mapping) else None) or {}
+
+
+def _batches(results: Any) -> int:
+    """How many batches the analysis above has made; 1 where that is not known."""
+    known = DependencyResultsWrapper.from_dict(results if isinstance(results, dict) else None)
+    found = [value for value in map(known.get_results, known) if isinstance(value, dict)]
+    return next((value["worker_count"] for value in found if OUTCOME_KEY in value and "worker_count" in value), 1)
 
 
 class CreateBatchesOutcome(BaseModel):

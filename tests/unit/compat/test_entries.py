@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -153,6 +154,27 @@ def test_a_function_that_yields_a_checkpoint_is_run_again() -> None:
 
     with pytest.raises(CheckpointYield):
         resolved(work._handler_class).call(given(batch=(0, 3)))  # type: ignore[attr-defined]
+
+
+def test_the_helpers_of_batches_take_a_stand_in_for_a_context() -> None:
+    """Tests of handlers use them."""
+    stand_in = MagicMock()
+    stand_in.step_inputs = {"cursor": {"batch_id": "002", "start_cursor": 3, "end_cursor": 9, "batch_size": 6}}
+    batch = Reading().get_batch_context(stand_in)
+
+    assert batch is not None
+    assert (batch.start_cursor, batch.end_cursor, batch.batch_index, batch.has_checkpoint()) == (3, 9, 1, False)
+    assert Reading().get_batch_worker_inputs(MagicMock()) is None
+    assert Reading().handle_no_op_worker(MagicMock()) is None
+
+
+def test_a_batch_knows_how_many_there_are_where_the_analysis_is_above() -> None:
+    analysis = {"worker_count": 3, "batch_processing_outcome": {"type": "create_batches"}}
+    context = t.StepContext.from_engine(step_context({}, results={"analyze": analysis}, batch=(0, 4)))
+    batch = Reading().get_batch_context(context)
+
+    assert batch is not None
+    assert (batch.total_batches, batch.step_size, batch.is_no_op) == (3, 4, False)
 
 
 def test_a_result_is_one_for_the_engine() -> None:
