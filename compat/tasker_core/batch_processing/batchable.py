@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from tasker.contracts.outcome_keys import BATCH_KEY
+from tasker_core.answering import Answering
 from tasker_core.batch_processing.aggregation import BatchAggregationScenario
 from tasker_core.batch_processing.cursors import BatchWorkerConfig, batch_size_within, ranges, shares, wire_cursors
 from tasker_core.types import (
@@ -26,7 +27,7 @@ from tasker_core.types import (
 __all__ = ["BatchAggregationScenario", "BatchWorkerConfig", "Batchable"]
 
 
-class Batchable:
+class Batchable(Answering):
     """Mixin for a step handler. Ranges are 0-indexed, start inclusive, end exclusive."""
 
     def create_cursor_config(
@@ -90,12 +91,12 @@ class Batchable:
         batches = create_batches(worker_template_name, count, wire_cursors(outcome.cursor_configs), total)
         result = {BATCH_KEY: batches.model_dump(), "worker_count": count, "total_items": total}
         optional = {"batch_metadata": data} if data else {}
-        return _success({**result, **optional}, metadata, batch_analyzer=True)
+        return self._succeeded({**result, **optional}, metadata, batch_analyzer=True)
 
     def no_batches_outcome(self, reason: str, metadata: dict[str, Any] | None = None) -> StepHandlerResult:
         """Nothing to do for workers; `metadata` joins the result."""
         result = {BATCH_KEY: {"type": no_batches().type}, "reason": reason, **(metadata or {})}
-        return _success(result, None, batch_analyzer=True, no_batches=True)
+        return self._succeeded(result, None, batch_analyzer=True, no_batches=True)
 
     def get_batch_worker_inputs(self, context: StepContext) -> RustBatchWorkerInputs | None:
         """The inputs of this worker; None when the step is not a batch worker, and for inputs that cannot be read."""
@@ -127,7 +128,7 @@ class Batchable:
         if found is None or not found.is_no_op:
             return None
         result = {"batch_id": found.cursor.batch_id, "no_op": True, "processed_count": 0, "message": "no batches"}
-        return _success({**result, "processed_at": datetime.now(UTC).isoformat()}, None)
+        return StepHandlerResult.success({**result, "processed_at": datetime.now(UTC).isoformat()})
 
     def create_worker_outcome(
         self,
@@ -179,8 +180,8 @@ class Batchable:
             )
         if outcome is None:
             text = "batch_worker_success needs an outcome or items_processed, found neither"
-            return StepHandlerResult.failure(text, "invalid_args", retryable=False)
-        return _success(_counts(outcome), metadata, batch_worker=True)
+            return self.failure(text, "invalid_args", retryable=False)
+        return self._succeeded(_counts(outcome), metadata, batch_worker=True)
 
     def batch_worker_partial_failure(
         self, outcome: BatchWorkerOutcome, message: str | None = None, metadata: dict[str, Any] | None = None
@@ -188,7 +189,7 @@ class Batchable:
         """The batch is done and some items failed: a success with `partial_failure` set."""
         said = {"partial_failure_message": message} if message else {}
         result = {**_counts(outcome), "partial_failure": True, **said}
-        return _success(result, metadata, batch_worker=True, had_failures=True)
+        return self._succeeded(result, metadata, batch_worker=True, had_failures=True)
 
     def checkpoint_yield(
         self,
@@ -199,7 +200,7 @@ class Batchable:
         """A result to return: progress is saved, and the step runs again from there."""
         result = {"type": "checkpoint_yield", "cursor": cursor, "items_processed": items_processed}
         optional = {} if accumulated_results is None else {"accumulated_results": accumulated_results}
-        return _success({**result, **optional}, None, checkpoint_yield=True, batch_worker=True)
+        return StepHandlerResult.success({**result, **optional}, {"checkpoint_yield": True, "batch_worker": True})
 
     def detect_aggregation_scenario(
         self, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
@@ -209,7 +210,7 @@ class Batchable:
 
     def no_batches_aggregation_result(self, zero_metrics: dict[str, Any] | None = None) -> StepHandlerResult:
         """The sum when nothing was processed."""
-        return _success({"worker_count": 0, "scenario": "no_batches", **(zero_metrics or {})}, None)
+        return self._succeeded({"worker_count": 0, "scenario": "no_batches", **(zero_metrics or {})}, None)
 
     def aggregate_batch_worker_results(
         self,
@@ -222,16 +223,15 @@ class Batchable:
             return self.no_batches_aggregation_result(zero_metrics)
         found = scenario.batch_results
         totals = {"batch_results": found} if aggregation_fn is None else aggregation_fn(found)
-        return _success({**totals, "worker_count": scenario.worker_count, "scenario": "with_batches"}, None)
+        return self._succeeded({**totals, "worker_count": scenario.worker_count, "scenario": "with_batches"}, None)
 
     @staticmethod
     def aggregate_worker_results(worker_results: list[dict[str, Any]]) -> dict[str, Any]:
         """The standard totals; `batch_count` counts every entry of the list."""
         return {**aggregate_batch_results(list(worker_results)).model_dump(), "batch_count": len(worker_results)}
 
-
-def _success(result: dict[str, Any], metadata: dict[str, Any] | None, **marks: bool) -> StepHandlerResult:
-    return StepHandlerResult.success(result, {**(metadata or {}), **marks})
+    def _succeeded(self, result: dict[str, Any], metadata: dict[str, Any] | None, **marks: bool) -> StepHandlerResult:
+        return self.success(result, metadata={**(metadata or {}), **marks})
 
 
 def _counts(outcome: BatchWorkerOutcome) -> dict[str, Any]:

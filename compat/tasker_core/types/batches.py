@@ -19,7 +19,7 @@ from tasker.types import BatchWorkerContext as EngineWorkerContext
 from tasker.types import RustBatchWorkerInputs as EngineInputs
 from tasker.types import StepContext as EngineContext
 from tasker.types import aggregate_batch_results as engine_totals
-from tasker.types.batch_outcome import OUTCOME_KEY
+from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker_core.models import DependencyResultsWrapper
 
 COUNTS = ("items_processed", "items_succeeded", "items_failed", "items_skipped")
@@ -151,7 +151,7 @@ def _batches(results: Any) -> int:
     """How many batches the analysis above has made; 1 where that is not known."""
     known = DependencyResultsWrapper.from_dict(results if isinstance(results, dict) else None)
     found = [value for value in map(known.get_results, known) if isinstance(value, dict)]
-    return next((value["worker_count"] for value in found if OUTCOME_KEY in value and "worker_count" in value), 1)
+    return next((value["worker_count"] for value in found if BATCH_KEY in value and "worker_count" in value), 1)
 
 
 class CreateBatchesOutcome(BaseModel):

@@ -19,6 +19,7 @@ from tasker.testing.contexts import step_context
 from tasker.types import StepContext as EngineContext
 from tasker.types import StepHandlerResult as EngineResult
 from tasker_core.step_handler import StepHandler, batch_worker, step_handler
+from tests.support.published_shop import answer
 
 
 class Mixed:
@@ -154,6 +155,32 @@ def test_a_function_that_yields_a_checkpoint_is_run_again() -> None:
 
     with pytest.raises(CheckpointYield):
         resolved(work._handler_class).call(given(batch=(0, 3)))  # type: ignore[attr-defined]
+
+
+def test_the_mixins_answer_through_the_handler_s_own_success_and_failure() -> None:
+    class Marked(t.ApiHandler, t.DecisionHandler, t.Batchable):
+        def success(self, result: Any = None, metadata: Any = None) -> t.StepHandlerResult:
+            return super().success(result, {**(metadata or {}), "marked": True})
+
+        def failure(self, *args: Any, **fields: Any) -> t.StepHandlerResult:
+            found = super().failure(*args, **fields)
+            found.metadata["marked"] = True
+            return found
+
+        def call(self, context: Any) -> Any:
+            return self.success()
+
+    handler = Marked()
+    answers = [
+        handler.no_batches_outcome("r"),
+        handler.batch_worker_success(items_processed=1),
+        handler.batch_worker_success(),
+        handler.skip_branches("r"),
+        handler.api_success(answer(200, {})),
+        handler.api_failure(answer(500, {})),
+        handler.timeout_error(OSError()),
+    ]
+    assert [found.metadata["marked"] for found in answers] == [True] * 7
 
 
 def test_the_helpers_of_batches_take_a_stand_in_for_a_context() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.step_handler.mixins import APIMixin as EngineMixin
 from tasker.step_handler.mixins import ApiResponse as EngineResponse
+from tasker_core.answering import Answering
 from tasker_core.types import StepHandlerResult
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class ApiResponse(EngineResponse):
         return {"status_code": self.status_code, "headers": self.headers, "body": self.body}
 
 
-class APIMixin(EngineMixin):
+class APIMixin(EngineMixin, Answering):
     """Adds HTTP verbs. Paths are relative to `base_url`; timeouts are seconds."""
 
     def __del__(self) -> None:
@@ -152,7 +153,7 @@ class APIMixin(EngineMixin):
         """A success with `result`, or with the response's body (what is no mapping goes under `data`)."""
         body = response.body if isinstance(response.body, dict) else {"data": response.body}
         kept = {"status_code": response.status_code, "headers": response.headers} if include_response else {}
-        return StepHandlerResult.success(body if result is None else result, kept)
+        return self.success(body if result is None else result, metadata=kept)
 
     def api_failure(self, response: EngineResponse, message: str | None = None) -> StepHandlerResult:
         """A failure of the response's type, retryable where the status is."""
@@ -165,18 +166,17 @@ class APIMixin(EngineMixin):
             **({"response_body": known.body} if known.body else {}),
         }
         text = message or f"HTTP {known.status_code}: {known.problem()}"
-        return StepHandlerResult.failure(text, known.error_type, known.is_retryable, metadata)
+        return self.failure(text, known.error_type, known.is_retryable, metadata)
 
     def connection_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:
         """A retryable failure for a connection that could not be made or broke; `context` says during what."""
-        return _unreachable("Connection error", "connection_error", error, context)
+        return self._unreachable("Connection error", "connection_error", error, context)
 
     def timeout_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:
         """A retryable failure for an answer that did not come in time."""
-        return _unreachable("Request timeout", "timeout", error, context)
+        return self._unreachable("Request timeout", "timeout", error, context)
 
-
-def _unreachable(what: str, error_type: str, error: Exception, context: str | None) -> StepHandlerResult:
-    during = f" while {context}" if context else ""
-    metadata = {"exception_type": type(error).__name__}
-    return StepHandlerResult.failure(f"{what}{during}: {error}", error_type, True, metadata)
+    def _unreachable(self, what: str, error_type: str, error: Exception, context: str | None) -> StepHandlerResult:
+        during = f" while {context}" if context else ""
+        metadata = {"exception_type": type(error).__name__}
+        return self.failure(f"{what}{during}: {error}", error_type, True, metadata)

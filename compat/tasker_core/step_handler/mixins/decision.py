@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tasker_core.answering import Answering
 from tasker_core.types import DecisionPointOutcome, StepHandlerResult
-
-if TYPE_CHECKING:
-    from tasker_core.step_handler.base import StepHandler
-else:
-    StepHandler = object
 
 __all__ = ["DecisionMixin"]
 
 
-class DecisionMixin(StepHandler):
+class DecisionMixin(Answering):
     """Adds decision results to a step handler; the steps below read `routing_context` under that key."""
 
     @property
