@@ -14,6 +14,9 @@ from tasker_core.types import StepContext
 SHIPPED = ("tasker", "tasker_core", "builtins", "abc")
 """The packages whose classes are bases of handlers and not handlers themselves."""
 
+ADAPTED = "_takes_the_engine_s_context"
+"""Set on a method that the engine can call."""
+
 UNCONFIGURED = "_waits_for_config"
 """Set on a handler that was made without the `config` that its class wants."""
 
@@ -23,8 +26,8 @@ def adapt(cls: type, base: type) -> None:
     owners = [owner for owner in cls.__mro__ if owner is cls or not _is_shipped(owner, base)]
     for name in {name for owner in owners for name in vars(owner) if not name.startswith("_")}:
         method = inspect.getattr_static(cls, name)
-        if inspect.isfunction(method):
-            setattr(cls, name, _entry(method, name))
+        if inspect.isfunction(method) and not hasattr(method, ADAPTED):
+            setattr(cls, name, _entry(method))
     if "__init__" in vars(cls) and wants_config(cls):
         cls.__init__ = _put_off(cls.__init__)  # type: ignore[misc]
 
@@ -43,24 +46,31 @@ def _is_shipped(owner: type, base: type) -> bool:
     return issubclass(owner, base) or owner.__module__.partition(".")[0] in SHIPPED
 
 
-def _entry(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    if inspect.iscoroutinefunction(method):
+def _entry(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method; called by the engine, it gets the published context, and its checkpoint leaves the engine's way."""
+    entry = _awaited(method) if inspect.iscoroutinefunction(method) else _called(method)
+    setattr(entry, ADAPTED, True)
+    return entry
 
-        @functools.wraps(method)
-        async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if not _from_engine(args):
-                return await method(self, *args, **kwargs)
-            return _finished(await method(self, _prepared(self, args[0]), *args[1:], **kwargs))
 
-        return awaited
-
+def _called(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not _from_engine(args):
             return method(self, *args, **kwargs)
         return _finished(method(self, _prepared(self, args[0]), *args[1:], **kwargs))
 
-    return called
+    return call
+
+
+def _awaited(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _from_engine(args):
+            return await method(self, *args, **kwargs)
+        return _finished(await method(self, _prepared(self, args[0]), *args[1:], **kwargs))
+
+    return call
 
 
 def _from_engine(args: tuple[Any, ...]) -> bool:
