@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker.errors import ValidationError
 from tasker.types import (
     BatchAggregationResult,
@@ -19,7 +20,6 @@ from tasker.types import BatchWorkerContext as EngineWorkerContext
 from tasker.types import RustBatchWorkerInputs as EngineInputs
 from tasker.types import StepContext as EngineContext
 from tasker.types import aggregate_batch_results as engine_totals
-from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker_core.models import DependencyResultsWrapper
 
 COUNTS = ("items_processed", "items_succeeded", "items_failed", "items_skipped")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasker.contracts.outcome_keys import DECISION_KEY
 from tasker_core.answering import Answering
 from tasker_core.types import DecisionPointOutcome, StepHandlerResult
 
@@ -78,7 +79,7 @@ class DecisionMixin(Answering):
         metadata: dict[str, Any] | None,
     ) -> StepHandlerResult:
         context = {"routing_context": outcome.routing_context} if outcome.routing_context else {}
-        return self.success({"decision_point_outcome": decided, **data, **context}, self._with_decider(metadata))
+        return self.success({DECISION_KEY: decided, **data, **context}, self._with_decider(metadata))
 
     def _with_decider(self, metadata: dict[str, Any] | None) -> dict[str, Any]:
         return {**(metadata or {}), "decision_handler": self.name, "decision_version": self.version}
