@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tasker.contracts.messaging import BackendSettings, known_settings
 from tasker.errors import MessagingError
-from tasker_memory.backend import DEFAULT_MAX_DEPTH, MemoryBackend, SystemClock
 
 if TYPE_CHECKING:
     from tasker.contracts.settings import Table
+    from tasker_memory.backend import MemoryBackend
 
 __all__ = ["MemoryBackend", "create", "settings_table"]
 
@@ -19,6 +19,8 @@ def create(settings: BackendSettings) -> MemoryBackend:
 
     Raises `MessagingError` for unknown settings; `channel`, the engine's database, is of no use here.
     """
+    from tasker_memory.backend import DEFAULT_MAX_DEPTH, MemoryBackend, SystemClock
+
     settings = known_settings("memory", settings, ["clock", "max_depth"])
     max_depth = settings.get("max_depth", DEFAULT_MAX_DEPTH)
     if type(max_depth) is not int or max_depth < 1:  # True is no number here
@@ -31,3 +33,12 @@ def settings_table() -> type[Table]:
     from tasker_memory.table import MemoryTable
 
     return MemoryTable
+
+
+def __getattr__(name: str) -> Any:
+    """`MemoryBackend`, on first use: every process imports this package to ask for its variables (PEP 562)."""
+    if name != "MemoryBackend":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tasker_memory.backend import MemoryBackend
+
+    return MemoryBackend

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -74,9 +73,9 @@ class ClaimsHeld:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """How many things one sweep has repaired, by kind."""
+    """How many things one sweep has repaired: (kind, number) of each kind of which there were any."""
 
-    counts: Mapping[str, int]
+    counts: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from types import MappingProxyType
 
 from tasker.contracts.backoff import Backoff, between, jittered
 from tasker.contracts.clock import Clock, Random
@@ -156,7 +155,7 @@ class Upkeep:
         if +repairs:
             self._schedule.look_at(self._clock.monotonic())
             if self._on_repaired is not None:
-                self._on_repaired(Repaired(MappingProxyType(dict(+repairs))))
+                self._on_repaired(Repaired(tuple((+repairs).items())))
         return repairs
 
     async def _between_slices(self) -> None:

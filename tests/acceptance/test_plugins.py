@@ -14,6 +14,7 @@ import pytest
 
 import tasker
 from tasker.hookspecs import Hooks
+from tasker.orchestration.sweep import SweepSettings
 from tasker.services.submission import Request, Submitted
 from tests.support.fleet import ROOT, Fleet
 from tests.support.oracle import Oracle
@@ -130,3 +131,25 @@ def test_a_program_tells_its_plugins_too(
 
     asyncio.run(work())
     assert_as_in_the_rows(heard(tmp_path), oracle)
+
+
+def test_repairs_are_told_as_they_are_counted(
+    database_url: str, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = submit(database_url)
+    assert len(oracle.rows("delete from pgmq.q_worker_chaos_queue returning msg_id")) == TASKS
+    monkeypatch.setenv("HEARD", str(tmp_path / "heard"))
+    install_plugin(tmp_path, monkeypatch, "sweeping", HEARS)
+
+    async def work() -> None:
+        async with tasker.App(database_url, sweeps=SweepSettings(hint_grace_ms=0, interval_ms=100)) as app:
+            await app.run(DIAMOND, {"seconds": 0, "n": TASKS})  # with it the program serves their namespace
+            for task in tasks:
+                await app.finished(task)
+
+    asyncio.run(work())
+    told = Counter[str]()
+    for each in heard(tmp_path)["tasker_repaired"]:
+        told += Counter(dict(each["counts"]))
+    assert told == +oracle.repairs()
+    assert told["hint_lost"] >= TASKS

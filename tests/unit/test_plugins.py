@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import pickle
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, asdict
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tasker import hookspecs
+from tasker.app.assembly.worker import worker_process
 from tasker.cli.main import cli
 from tasker.contracts.plan import BreakerPolicy
 from tasker.execution.slots import Slots
-from tasker.hookspecs import ClaimsHeld, TaskFinished
+from tasker.handler import HandlerRegistry
+from tasker.hookspecs import (
+    AttemptEnded,
+    AttemptStarted,
+    BreakerChanged,
+    ClaimsHeld,
+    ProcessInfo,
+    Repaired,
+    TaskFinished,
+)
+from tasker.messaging import MessagingService, load_backend
 from tasker.plugins import Plugins, installed_plugins
 from tasker.resilience.registry import Breakers
 from tests.support.strangers import install_plugin
@@ -160,3 +174,36 @@ def test_a_hook_is_told_on_the_loop_that_works() -> None:
         return asyncio.get_running_loop()
 
     assert [asyncio.run(tell())] == loops
+
+
+def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
+    started = AttemptStarted("task", "step", "shop", "order", "pay", "pay", 1, 3, 7, "worker", "")
+    values = [
+        started,
+        AttemptEnded(started, "succeeded", 12),
+        TASK,
+        BreakerChanged("messaging", "closed", "open", ""),
+        ClaimsHeld("fenced", None),
+        Repaired((("hint_lost", 2),)),
+        ProcessInfo("worker", "uuid", ("shop",)),
+    ]
+    assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {"Hooks", "hookimpl"}
+    for value in values:
+        assert pickle.loads(pickle.dumps(value)) == value
+        assert json.dumps(asdict(value))
+        assert hash(value) is not None
+
+
+def test_a_process_tells_of_its_breakers_and_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = f"{HEAD}@hookimpl\ndef tasker_breaker_changed(breaker): heard.append(breaker.name)\n"
+    source += "@hookimpl\ndef tasker_claims_held(claims): heard.append(claims.reason)\n"
+    install_plugin(tmp_path, monkeypatch, "assembled", source)
+
+    async def assemble() -> None:
+        messaging = MessagingService(load_backend("memory", {}))
+        runtime = worker_process("postgresql://nobody@127.0.0.1:9/none", messaging, HandlerRegistry(), ["shop"])
+        runtime.breakers.task_readiness.force_open()
+        runtime.worker.slots.hold("because")
+
+    asyncio.run(assemble())
+    assert sys.modules["assembled_plugin"].heard == ["task_readiness", "because"]

@@ -159,4 +159,4 @@ async def test_plugins_hear_of_sweeps_that_repaired_something_and_of_no_other() 
     for repairs in (Counter(hint_lost=0), Counter(hint_lost=2, lost_worker=0), Counter[str]()):
         process.repairs = repairs
         await process.upkeep.sweep()
-    assert process.told == [Repaired({"hint_lost": 2})]
+    assert process.told == [Repaired((("hint_lost", 2),))]
