@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -16,6 +18,9 @@ from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, start_chil
 from tasker.cli.worker.options import LOG_FORMAT
 
 SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
+INSTALLED = {"node_modules", "venv", "__pycache__"}
+"""Folders that are not looked into, beside hidden ones such as `.venv` and `.git`."""
+
 LOOK_SECONDS = 0.5
 GRACE_SECONDS = 3.0
 
@@ -105,5 +110,17 @@ def _watch(watched: Sequence[Path], child: _Child) -> None:
 
 def _stamps(watched: Sequence[Path]) -> dict[Path, int]:
     """The time of each file's last change."""
-    files = (file for path in watched for file in ([path] if path.is_file() else path.rglob("*")))
-    return {file: file.stat().st_mtime_ns for file in files if file.suffix in SUFFIXES and file.is_file()}
+    found: dict[Path, int] = {}
+    for file in (file for path in watched for file in _files(path)):
+        with suppress(FileNotFoundError):  # an editor puts another one in its place
+            found[file] = file.stat().st_mtime_ns
+    return found
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """What may change a workflow; not what is installed below it, which is large."""
+    if path.is_file():
+        yield path
+    for folder, inner, names in os.walk(path):
+        inner[:] = [name for name in inner if not name.startswith(".") and name not in INSTALLED]
+        yield from (Path(folder, name) for name in names if name.endswith(SUFFIXES))

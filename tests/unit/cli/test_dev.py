@@ -1,50 +1,31 @@
-"""`tasker dev`: how it watches over its worker."""
+"""Which files `tasker dev` looks at."""
 
 from __future__ import annotations
 
-import sys
-import time
+from pathlib import Path
 
-import pytest
-
-from tasker.cli.worker import dev
-from tasker.cli.worker.children import RESTART_SECONDS
-
-KILLED_AT_ONCE = "import os; os.kill(os.getpid(), 9)"
-REFUSED_AT_ONCE = "raise SystemExit(2)"
+from tasker.cli.worker.dev import _stamps
 
 
-def pauses(code: str, count: int, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The first pauses of watching over a worker that runs this code; each is as long as the worker lives."""
-    child = dev._Child([sys.executable, "-c", code])
-    taken: list[float] = []
+def test_the_files_of_a_project_are_watched_and_not_what_is_installed_in_it(tmp_path: Path) -> None:
+    ours = ["workflow.yaml", "handlers.py", "shop/deep/handlers.py", "shop/prices.json"]
+    others = [".venv/lib/x.py", ".git/config.toml", "node_modules/a/package.json", "venv/x.py", "notes.txt"]
+    for name in [*ours, *others]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
 
-    def sleep(seconds: float) -> None:
-        taken.append(seconds)
-        child._process.wait()
-        if len(taken) == count:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(time, "sleep", sleep)
-    with pytest.raises(KeyboardInterrupt):
-        dev._watch([], child)
-    child.stop()
-    return taken
+    assert set(_stamps([tmp_path])) == {tmp_path / name for name in ours}
 
 
-def test_a_worker_that_is_killed_at_once_is_started_again_after_a_pause(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert pauses(KILLED_AT_ONCE, 5, monkeypatch) == [
-        *[dev.LOOK_SECONDS, RESTART_SECONDS],
-        *[dev.LOOK_SECONDS, RESTART_SECONDS],
-        dev.LOOK_SECONDS,
-    ]
-    assert capfd.readouterr().err.count("the worker was killed; starting another") == 2
+def test_a_file_that_is_named_is_watched_wherever_it_is(tmp_path: Path) -> None:
+    file = tmp_path / ".hidden" / "workflow.yaml"
+    file.parent.mkdir()
+    file.touch()
+
+    assert set(_stamps([file])) == {file}
 
 
-def test_a_worker_that_ends_with_an_error_waits_for_a_change_of_a_file(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert pauses(REFUSED_AT_ONCE, 3, monkeypatch) == [dev.LOOK_SECONDS] * 3
-    assert "starting" not in capfd.readouterr().err
+def test_a_file_that_goes_while_it_is_looked_at_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere.yaml")
+
+    assert _stamps([tmp_path, tmp_path / "missing.yaml"]) == {}
