@@ -25,7 +25,7 @@ def registered_name(target: str) -> RegisteredName:
     if not (namespace and rest) or "/" in rest or rest.endswith((".yaml", ".yml")) or target[0] in "./~":
         raise UsageError(
             f"{target} does not exist",
-            hint="give a template file, a folder with workflow.yaml, or namespace/name[:version]",
+            hint="expected a template file, a folder with workflow.yaml, or namespace/name[:version]",
         )
     name, _, version = rest.partition(":")
     return RegisteredName(namespace, name, version or None)
