@@ -58,12 +58,10 @@ class Upkeep:
         poll_seconds: float = 1.0,
     ) -> None:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
-        self._schedule, self._clock, self._random = schedule, clock, random
-        self._breaker, self._on_advanced, self._poll_seconds = breaker, on_advanced, poll_seconds
-        self._on_repaired = on_repaired
-        self._unreachable = False
+        self._schedule, self._clock, self._random, self._breaker = schedule, clock, random, breaker
+        self._on_advanced, self._on_repaired, self._poll_seconds = on_advanced, on_repaired, poll_seconds
+        self._unreachable, self._sweep_at = False, clock.monotonic()
         self._hesitations, self._hesitation = Backoff(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
-        self._sweep_at: float = clock.monotonic()
         self._unknown: set[tuple[str, int]] = set()
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
