@@ -244,7 +244,7 @@ async def test_a_worker_that_ends_parked_results_takes_none_while_their_queue_is
         await eventually(lambda: pauses.hold(RESULTS), "it knows")
 
         task = (await program.submit(plan())).task_uuid
-        await until(program, "select 1 from tasker.workflow_steps where state = 'enqueued_for_orchestration'")
+        await until(program, f"select 1 from pgmq.q_{RESULTS}")  # it is sent after the step was parked
         if configured is POLLING:  # it has polled meanwhile
             turn = "select 1 from tasker.turns where taken_at > (select max(hinted_at) from tasker.workflow_steps)"
             await until(program, turn)
