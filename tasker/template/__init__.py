@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 _PLACES = {
     "CompileResult": "compile",
     "Diagnostic": "diagnostics",
-    "Problem": "schema_check",
-    "check_input": "schema_check",
-    "check_result": "schema_check",
+    "Problem": "schema.check",
+    "check_input": "schema.check",
+    "check_result": "schema.check",
     "compile_text": "compile",
     "render_text": "render",
     "to_json": "render",

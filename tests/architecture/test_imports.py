@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,15 @@ def test_a_name_of_a_module_is_not_at_the_root_and_the_error_says_where_it_is(mo
         with pytest.raises(ImportError, match=f"write `from {module} import {name}`"):
             exec(ask)
     exec(f"from {module} import {name}")
+
+
+def test_every_name_that_a_package_offers_can_be_imported() -> None:
+    packages = [".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "tasker").rglob("__init__.py")]
+    offered = [(import_module(name), each) for name in packages for each in getattr(import_module(name), "__all__", ())]
+
+    assert len(offered) > 100
+    for package, name in offered:
+        getattr(package, name)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

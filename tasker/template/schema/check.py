@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ DATA_KEYWORDS = ("enum", "const", "default", "examples")
 
 NAMES_OF_PROPERTIES = (("properties",), ("patternProperties",), ("$defs",), ("definitions",), ("dependentSchemas",))
 """Keywords whose value is a mapping from names, which are no keywords."""
+MOST_PREPARED = 256
+"""Validators that are kept for the next value."""
+
 MOST_PROBLEMS = 100
 """More than so many are not told."""
 
@@ -55,7 +59,7 @@ def check_result(schema: Mapping[str, Any], value: Any, most_work: int = MOST_WO
     """
     begin(most_work)
     try:
-        errors = list(islice(_validator(schema).iter_errors(value), MOST_PROBLEMS + 1))
+        errors = list(islice(prepared(_Itself(schema)).iter_errors(value), MOST_PROBLEMS + 1))
         problems = [problem for error in errors[:MOST_PROBLEMS] for problem in _problems(error)]
     except Exception as error:
         return [Problem("$", f"the schema cannot be used: {_why_unusable(error)}")]
@@ -97,9 +101,27 @@ def _default_dialect() -> Any:
     return Draft202012Validator
 
 
-def _validator(schema: Mapping[str, Any]) -> Validator:
+class _Itself:
+    """A schema as a key: it is equal to itself alone, and not looked at for that."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other.schema is self.schema
+
+
+@lru_cache(maxsize=MOST_PREPARED)
+def prepared(key: _Itself) -> Validator:
+    """The validator of a schema, which takes longer to make than to use. Plans, and so schemas, never change."""
     from jsonschema.validators import validator_for
 
+    schema = key.schema
     # An explicit registry: without one, jsonschema would fetch remote references over the network.
     dialect = validator_for(schema, default=_default_dialect())
     # Without `$schema`: a reference to the top would go on in the dialect that it names, which has no bounds.

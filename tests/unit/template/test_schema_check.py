@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tasker.template.schema.check import Problem, check_input, check_result
+from tasker.template.schema.check import Problem, check_input, check_result, prepared
 from tests.unit.template.support import plan_of, step, top
 
 ORDER = {
@@ -104,3 +104,17 @@ def test_compiling_a_template_without_schema_does_not_load_jsonschema() -> None:
     code = f"import sys; from tasker.template import compile_text; compile_text({step('')!r}); "
     code += "print([m for m in ('jsonschema', 'pydantic_core') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_a_schema_is_prepared_once_for_all_values() -> None:
+    schema = {"type": "object", "properties": {"count": {"type": "integer"}}}
+    before = prepared.cache_info().misses
+    found = [check_result(schema, {"count": count}) for count in (1, "two", 3, "four")]
+
+    assert [bool(problems) for problems in found] == [False, True, False, True]
+    assert prepared.cache_info().misses == before + 1
+
+
+def test_schemas_that_look_alike_are_told_apart() -> None:
+    assert check_result({"const": 1}, 1) == []
+    assert [problem.path for problem in check_result({"const": True}, 1)] == ["$"]
