@@ -86,7 +86,7 @@ class StepExecutionSubscriber:
         if isinstance(outcome, StepHandlerResult) and outcome.is_success:
             return StepExecutionResult.success_result(result=outcome.result or {}, metadata=outcome.metadata, **who)
         failure = outcome if isinstance(outcome, Failure) else failure_from_result(outcome)
-        return StepExecutionResult.failure_result(error=_error(failure), **who)
+        return StepExecutionResult.failure_result(error=StepError.of(failure), **who)
 
 
 async def _finish(awaitable: Any) -> Any:
@@ -102,13 +102,3 @@ def _template(event: FfiStepEvent) -> TemplateId | None:
     task = event.task_sequence_step.get("task") or {}
     names = [task.get(key) for key in ("namespace_name", "task_name", "task_version")]
     return TemplateId(*map(str, names)) if all(names) else None
-
-
-def _error(failure: Failure) -> StepError:
-    return StepError(
-        error_type=failure.error_type,
-        message=failure.message,
-        stack_trace=failure.metadata.get("traceback"),
-        retryable=failure.retryable,
-        metadata=dict(failure.metadata),
-    )

@@ -120,15 +120,4 @@ def _report(outcome: Outcome, worker_id: str) -> StepExecutionResult:
     }
     if failure is None:
         return StepExecutionResult.success_result(result=outcome.result, metadata=dict(outcome.metadata), **who)
-    return StepExecutionResult.failure_result(error=step_error(failure), **who)
-
-
-def step_error(failure: Failure) -> StepError:
-    """A failure in the published form."""
-    return StepError(
-        error_type=failure.error_type,
-        message=failure.message,
-        stack_trace=failure.metadata.get("traceback"),
-        retryable=failure.retryable,
-        metadata=dict(failure.metadata),
-    )
+    return StepExecutionResult.failure_result(error=StepError.of(failure), **who)

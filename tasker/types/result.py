@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 from uuid import UUID
 
 from pydantic import AliasChoices, Field
 
+from tasker.contracts.execution import Failure
 from tasker.types.model import Model
 
 
@@ -127,6 +128,17 @@ class StepError(Model):
     stack_trace: str | None = None
     retryable: bool = True
     metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, failure: Failure) -> Self:
+        """A failure in the published form."""
+        return cls(
+            error_type=failure.error_type,
+            message=failure.message,
+            stack_trace=failure.metadata.get("traceback"),
+            retryable=failure.retryable,
+            metadata=dict(failure.metadata),
+        )
 
 
 class StepExecutionResult(Model):
