@@ -33,7 +33,8 @@ class Orchestrator:
             await self._context.messaging.ensure_orchestration_queues()
             listeners = self.events.follow(self._sources(), self.actors.look_again)
             actors = self.actors.services()
-            self.supervisor.start([self._heartbeat.run, *actors, self.upkeep.run, self._watch, *listeners])
+            parts = [self._heartbeat.run, *actors, self.upkeep.run, self._context.engines.notices.run, self._watch]
+            self.supervisor.start([*parts, *listeners])
             self._context.plugins.tell("tasker_process_started", self._info)
 
     def _sources(self) -> list[Source]:

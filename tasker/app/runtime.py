@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tasker.app.assembly.context import ProcessContext
 from tasker.contracts.hook_arguments import ProcessInfo
@@ -15,17 +15,26 @@ from tasker.messaging.queues import ready_channel
 from tasker.orchestration.queue_actors import QueueActors
 from tasker.orchestration.upkeep import Upkeep
 from tasker.process.health import process_health
-from tasker.process.listening.following import PAUSES_CHANNEL, WORKER_CHANNELS, notifications, result_news, step_news
+from tasker.process.listening.following import (
+    NOTIFICATIONS,
+    PAUSES_CHANNEL,
+    WORKER_CHANNELS,
+    notifications,
+    result_news,
+    step_news,
+)
 from tasker.process.listening.listener import Source
 from tasker.process.membership import Membership
 from tasker.process.stopping import GIVE_BACK_SECONDS
 from tasker.process.supervisor import Supervisor
+from tasker.services.engine.end_notices import CHANNEL
 
 
 class Runtime:
     """One worker: `start`, then it works until `stop`. Both may be called twice.
 
-    `on_elsewhere(task_uuid)` is called for tasks that others ended or cancelled.
+    `on_elsewhere(tasks)` is called with tasks that others cancelled, or ended while `waiter`, the program in this
+    process, waits for them; with none when some may have been missed.
     """
 
     def __init__(
@@ -35,13 +44,15 @@ class Runtime:
         actors: QueueActors,
         upkeep: Upkeep,
         membership: Membership,
-        on_elsewhere: Callable[[str], None],
+        on_elsewhere: Callable[[Sequence[str]], None],
+        waiter: str | None = None,
     ) -> None:
         self.settings, self.breakers, self.events = context.settings, context.breakers, context.events
         self.execution, self.actors, self.upkeep, self.worker = execution, actors, upkeep, execution.worker
         self.namespaces = membership.namespaces
         self.supervisor = Supervisor(context.schedule.suspect)  # perhaps in the middle of a claim
         self._context, self._membership, self._on_elsewhere = context, membership, on_elsewhere
+        self._channels = (*WORKER_CHANNELS, f"{CHANNEL}{waiter}") if waiter else WORKER_CHANNELS
         self._stopped = False
 
     async def start(self) -> None:
@@ -58,12 +69,12 @@ class Runtime:
             await self._context.messaging.ensure_orchestration_queues()
         listeners = self.events.follow(self._sources(), self._look_again)
         await self._membership.join(self.fenced)
-        working = [*self.execution.services(), self.upkeep.run, self._watch, *self.actors.services()]
-        self.supervisor.start([*working, *listeners])
+        working = [*self.execution.services(), self.upkeep.run, self._context.engines.notices.run, self._watch]
+        self.supervisor.start([*working, *self.actors.services(), *listeners])
 
     def _sources(self) -> list[Source]:
         messaging, connection, url = self._context.messaging, self._context.engine.connection, self._context.url
-        sources = [notifications(messaging, connection, url, WORKER_CHANNELS, self._on_notification)]
+        sources = [notifications(messaging, connection, url, self._channels, self._on_notification)]
         sources += step_news(messaging, self.namespaces, self.wake)
         return [*sources, *(result_news(messaging, self.actors.wake) if self.actors.actors else ())]
 
@@ -84,6 +95,12 @@ class Runtime:
         """How the process does: how it learns of work, its breakers, what crashed, and whether it takes steps (B-7)."""
         crashes, held_by = self.supervisor.recent_crashes(), self.execution.held_by()
         return process_health(self.events.health(), self.breakers.health(), crashes, held_by)
+
+    @property
+    def hears(self) -> bool:
+        """It is proven that notifications of the database arrive."""
+        listener = self.events.listeners.get(NOTIFICATIONS)
+        return listener is not None and listener.state.hears
 
     async def _watch(self) -> None:
         await self.events.watch(self.health)
@@ -119,6 +136,7 @@ class Runtime:
     def _look_again(self) -> None:
         self.execution.claimer.start_over()
         self.actors.look_again()
+        self._on_elsewhere(())
 
     def _on_notification(self, notification: Notification) -> None:
         channel, payload = notification
@@ -129,10 +147,11 @@ class Runtime:
             self.actors.wake()
         elif channel == PAUSES_CHANNEL:
             self.actors.pauses.look_again()
+        elif channel == "tasker_cancelled":
+            self.worker.claims.stop_task(payload)
+            self._on_elsewhere([payload])
         else:
-            if channel == "tasker_cancelled":
-                self.worker.claims.stop_task(payload)
-            self._on_elsewhere(payload)
+            self._on_elsewhere(payload.split(","))
 
     def fenced(self) -> None:
         """The lease was lost: whatever runs here belongs to others now. Give it up and be a new worker."""

@@ -5,22 +5,34 @@ from __future__ import annotations
 from tasker.db.connection import Connection
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.end_notices import EndNotices
 
 
 class Engines:
-    """Makes engines, each for one purpose and over a connection of its own, and closes them."""
+    """Makes engines, each for one purpose and over a connection of its own, and closes them.
 
-    def __init__(self, url: str, messaging: MessagingService, rules: Rules) -> None:
+    `upkeep` is the one for what is neither a claim nor a result. Somebody must run `notices`, which tell who waits for
+    a task that any of them has ended; `waiter` is the program in this process.
+    """
+
+    def __init__(self, url: str, messaging: MessagingService, rules: Rules, waiter: str | None = None) -> None:
         self._url, self._messaging, self._rules = url, messaging, rules
         self._connections: list[Connection] = []
+        shared = self._connection("upkeep")
+        self.notices = EndNotices(shared, waiter)
+        self.upkeep = Engine(shared, messaging, rules, self.notices)
 
     def make(self, purpose: str) -> Engine:
         """An engine whose connection names this purpose to the server; it connects when it is used."""
+        return Engine(self._connection(purpose), self._messaging, self._rules, self.notices)
+
+    def _connection(self, purpose: str) -> Connection:
         connection = Connection(self._url, name=f"tasker {purpose}")
         self._connections.append(connection)
-        return Engine(connection, self._messaging, self._rules)
+        return connection
 
     async def close(self) -> None:
-        """Close all of their connections."""
+        """Tell what is still to be told, and close all connections."""
+        await self.notices.tell()
         for connection in self._connections:
             await connection.close()

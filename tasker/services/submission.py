@@ -133,10 +133,14 @@ class Drafts:
         }
         return Draft(task_id, identity, item)
 
-    def args(self, template_id: int, drafts: Sequence[Draft], *, announce: bool = False) -> dict[str, Any]:
-        """The arguments of `tasker.submit_v1`; `announce`: by the commit, as nobody does behind it."""
+    def args(
+        self, template_id: int, drafts: Sequence[Draft], *, announce: bool = False, waiter: str | None = None
+    ) -> dict[str, Any]:
+        """The arguments of `tasker.submit_v1`; `announce`: by the commit, as nobody does behind it; `waiter` is the
+        program that is to be told of the tasks' ends."""
         tasks = [draft.item for draft in drafts]
-        return {"template": template_id, "window": self._window, "announce": announce, "tasks": tasks}
+        told = {"waiter": waiter} if waiter else {}
+        return {"template": template_id, "window": self._window, "announce": announce, **told, "tasks": tasks}
 
 
 class Submitter:
@@ -161,16 +165,22 @@ class Submitter:
         self.drafts = Drafts(new_id, window=window, context_limit_bytes=context_limit_bytes)
 
     async def submit(
-        self, plan: Plan, request: Request, *, force: bool = False, on_duplicate: str = "refuse"
+        self,
+        plan: Plan,
+        request: Request,
+        *,
+        force: bool = False,
+        on_duplicate: str = "refuse",
+        waiter: str | None = None,
     ) -> Submitted:
         """Create one task; with `on_duplicate="return"` answer with the one of that identity if there is one.
 
-        Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`, and `UsageError` for
-        another `on_duplicate`.
+        `waiter` is the program that is told of its end. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`,
+        `TemplateError`, `Overloaded`, and `UsageError` for another `on_duplicate`.
         """
         if on_duplicate not in ON_DUPLICATE:
             raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")
-        result = (await self.submit_many(plan, [request], force=force))[0]
+        result = (await self.submit_many(plan, [request], force=force, waiter=waiter))[0]
         if isinstance(result, Submitted):
             return result
         if on_duplicate == "return" and result.task_uuid is not None:
@@ -178,19 +188,19 @@ class Submitter:
         raise result
 
     async def submit_many(
-        self, plan: Plan, requests: Sequence[Request], *, force: bool = False
+        self, plan: Plan, requests: Sequence[Request], *, force: bool = False, waiter: str | None = None
     ) -> list[Submitted | DuplicateTask]:
         """Create many tasks of one template in one transaction; the answers are in the order of the requests.
 
         A duplicate is answered with `DuplicateTask` and holds up nothing else; an invalid input raises before anything
-        is created.
+        is created. `waiter` as of `submit`.
         """
         drafts = [self.drafts.draft(plan, request) for request in requests]
         if self._admission is not None:
             lowest = min((request.priority for request in requests), default=0)
             await self._admission.require(plan, len(drafts), priority=lowest)
         registered = await self._plans.register(plan, force=force)
-        answer = await self._engine.submit(self.drafts.args(registered.template_id, drafts))
+        answer = await self._engine.submit(self.drafts.args(registered.template_id, drafts, waiter=waiter))
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()
         existing = {identity: task for identity, *task in rows}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from _pytest.outcomes import Skipped
 
-from tests.benchmarks import one_process, recovery, scaling, submitting
+from tests.benchmarks import apart, one_process, recovery, scaling, submitting
 from tests.benchmarks.ground import ROOT, Figure, Ground
 from tests.benchmarks.report import as_json, table
 
@@ -24,6 +24,7 @@ GROUPS: Sequence[tuple[Sequence[str], Measure]] = (
     (one_process.NAMES, one_process.measure),
     (("start_up",), one_process.start_up),
     (submitting.NAMES, submitting.measure),
+    (apart.NAMES, apart.measure),
     *(((name,), scaling.measure) for name in scaling.NAMES),
     *(((name,), recovery.measure) for name in recovery.NAMES),
 )

@@ -46,10 +46,14 @@ def process_context(
     sweeps: SweepSettings | None,
     breakers: Breakers | None,
     events: EventSettings | None = None,
+    waiter: str | None = None,
 ) -> ProcessContext:
-    """The context of a process; what is not given is as without a configuration, `events` as for a worker."""
+    """The context of a process; what is not given is as without a configuration, `events` as for a worker.
+
+    `waiter` is the program in this process that waits for tasks.
+    """
     settings, clock = settings or WorkerSettings(), SystemClock()
-    engines, plugins = Engines(url, messaging, settings.rules), installed_plugins()
+    engines, plugins = Engines(url, messaging, settings.rules, waiter), installed_plugins()
     breakers = breakers or Breakers(clock)
     breakers.on_change = plugins.listener("tasker_breaker_changed")
     return ProcessContext(
@@ -60,7 +64,7 @@ def process_context(
         clock,
         breakers,
         engines,
-        engines.make("upkeep"),
+        engines.upkeep,
         EventSystem(events or settings.events, messaging.capabilities, clock, random),
         Schedule(clock),
         plugins,

@@ -47,17 +47,19 @@ def worker_process(
     consume: bool = True,
     runner: Callable[..., AttemptRunner] = AttemptRunner,
     on_finished: Callable[[str, str], None] = lambda task, state: None,
-    on_elsewhere: Callable[[str], None] = lambda task: None,
+    on_elsewhere: Callable[[Sequence[str]], None] = lambda tasks: None,
+    waiter: str | None = None,
 ) -> Runtime:
     """A worker that is not started yet.
 
-    `on_finished(task_uuid, state)` is called for every task that ends by what this process does, and
-    `on_elsewhere(task_uuid)` for those that others ended or cancelled. With the result path `queued`, `consume` says
-    whether this process ends parked results as well. `runner` makes what runs the handlers.
+    `on_finished(task_uuid, state)` is called for every task that ends by what this process does, and `on_elsewhere` as
+    of `Runtime`. With the result path `queued`, `consume` says
+    whether this process ends parked results as well. `runner` makes what runs the handlers. `waiter` is the program in
+    this process that waits for tasks: what others end for it is heard of, too.
     """
-    context = process_context(url, messaging, settings, sweeps, breakers)
+    context = process_context(url, messaging, settings, sweeps, breakers, waiter=waiter)
     made = WorkerAssembly(context, registry, namespaces, runner, on_finished, consume=consume)
-    return Runtime(context, made.execution, made.actors, made.upkeep, made.membership, on_elsewhere)
+    return Runtime(context, made.execution, made.actors, made.upkeep, made.membership, on_elsewhere, waiter)
 
 
 class WorkerAssembly(Assembly):

@@ -39,18 +39,22 @@ class App(AppLifecycle):
         template: str | None = None,
         environment: str | None = None,
         on_duplicate: OnDuplicate = "refuse",
+        awaited: bool = False,
         **options: Unpack[RequestOptions],
     ) -> Submitted:
         """Create a task and return at once.
 
         `target` is a template file, a folder with `workflow.yaml`, a compiled plan, or `namespace/name[:version]` of a
         registered template; `options` are those of `Request` (priority, tags ...). Handlers beside a template
-        file are loaded. A task of the same identity is refused, or the answer (`on_duplicate="return"`). Raises
-        `TemplateError`, `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing one.
+        file are loaded. A task of the same identity is refused, or the answer (`on_duplicate="return"`). `awaited`:
+        this program is going to wait for it, and whoever ends it notifies it. Raises `TemplateError`,
+        `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing one.
         """
         plan = await self.plan(target, template=template, environment=environment)
         request = Request(context or {}, **options)
-        submitted = await self._submitter.submit(plan, request, force=True, on_duplicate=on_duplicate)
+        waiter = self._waiters.waiter(awaited)
+        submitted = await self._submitter.submit(plan, request, force=True, on_duplicate=on_duplicate, waiter=waiter)
+        self._waiters.submitted(waiter, [submitted])
         self._wake()
         return submitted
 
@@ -61,11 +65,18 @@ class App(AppLifecycle):
         return submitted
 
     async def submit_many(
-        self, target: str | Path | Plan, requests: Sequence[Request], **options: Unpack[PlanOptions]
+        self,
+        target: str | Path | Plan,
+        requests: Sequence[Request],
+        *,
+        awaited: bool = False,
+        **options: Unpack[PlanOptions],
     ) -> list[Submitted | DuplicateTask]:
-        """Create many tasks of one template in one transaction."""
+        """Create many tasks of one template in one transaction. `awaited` as of `submit`."""
         plan = await self.plan(target, **options)
-        submitted = await self._submitter.submit_many(plan, requests, force=True)
+        waiter = self._waiters.waiter(awaited)
+        submitted = await self._submitter.submit_many(plan, requests, force=True, waiter=waiter)
+        self._waiters.submitted(waiter, submitted)
         self._wake()
         return submitted
 
@@ -123,7 +134,7 @@ class App(AppLifecycle):
         Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
         """
         options.setdefault("idempotency_key", new_task_uuid())
-        submitted = await self.submit(target, context, **options)
+        submitted = await self.submit(target, context, awaited=True, **options)
         return await self.wait(submitted.task_uuid, timeout=timeout)
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:

@@ -17,7 +17,8 @@ from tasker.app.embedded.target_plans import TargetPlans
 from tasker.app.repairing import Repairs
 from tasker.app.runtime import Runtime
 from tasker.app.services import Services
-from tasker.app.waiting import Waiters
+from tasker.app.waiting.assembly import program_waiters
+from tasker.app.waiting.waiters import Waiters
 from tasker.contracts.messaging import BackendSettings
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
@@ -26,7 +27,7 @@ from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
 from tasker.process.dead_workers import end_dead_leases
-from tasker.process.system import SystemClock
+from tasker.process.system import SystemClock, new_uuid
 from tasker.resilience.registry import Breakers
 from tasker.services.authoring.handlers import load_handlers
 from tasker.services.checks import Checks
@@ -125,8 +126,8 @@ class AppLifecycle:
         self._submitter, self.admission = made.submitter, made.admission
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
         self._targets = TargetPlans(self.registry, self.plans)
-        self._waiters = Waiters(self._connection.watch, watches=self._work)
         self._after_commit = AfterCommit(self._connection, self._resources.messaging, self._wake)
+        waiter = new_uuid()
         if self._work:
             self._runtime = worker_process(
                 self._resources.url,
@@ -138,8 +139,12 @@ class AppLifecycle:
                 breakers=self.breakers,
                 runner=self._runner,
                 on_finished=self._ended,
-                on_elsewhere=lambda task: self._waiters.look_again(),
+                on_elsewhere=lambda tasks: self._waiters.heard(tasks),
+                waiter=waiter,
             )
+        url, events = self._resources.url, self._settings.events
+        self._waiters = program_waiters(waiter, self._connection, url, events, self._runtime)
+        if self._runtime is not None:
             if self._resources.server is not None:
                 await end_dead_leases(self._engine)
             await self._runtime.start()

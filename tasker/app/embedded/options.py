@@ -19,6 +19,6 @@ class SubmitOptions(PlanOptions, RequestOptions, total=False):
 
 
 class RunOptions(SubmitOptions, total=False):
-    """All that `App.submit` may be told beside target and context."""
+    """All that `App.run` may be told beside target, context and `timeout`."""
 
     on_duplicate: OnDuplicate

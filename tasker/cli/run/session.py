@@ -114,6 +114,7 @@ async def _submit(app: App, order: RunOrder, prepared: Prepared) -> Begun:
             priority=order.priority,
             initiator=INITIATOR,
             tags=prepared.tags,
+            awaited=True,
         )
     return Begun(submitted.task_uuid, plan)
 

@@ -14,10 +14,12 @@ from tasker.messaging.queues import ready_channel
 from tasker.messaging.service import MessagingService
 from tasker.process.listening.listener import Source
 
+NOTIFICATIONS = "notifications of the database"
+"""The name of that source."""
 PAUSES_CHANNEL = "tasker_queues"
 """On it, that an orchestration queue was paused or resumed."""
 ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"), PAUSES_CHANNEL)
-WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", "tasker_finished", *ORCHESTRATOR_CHANNELS)
+WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", *ORCHESTRATOR_CHANNELS)
 
 
 def notifications(
@@ -45,7 +47,7 @@ def notifications(
         )
 
     return Source(
-        "notifications of the database",
+        NOTIFICATIONS,
         news,
         on_notification,
         brings_work=not _pushes(messaging),

@@ -22,6 +22,7 @@ from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.services.engine.encoding import to_json
+from tasker.services.engine.end_notices import EndNotices
 from tasker.services.engine.exchange import AdvanceResult
 
 Answer = dict[str, Any]
@@ -57,12 +58,20 @@ DEFAULT_RULES = Rules()
 class Engine:
     """Calls the engine. One instance serves one purpose (claims, results, the rest) over one connection.
 
+    Who waits for a task that a call has ended is told: by whoever runs `notices`, without them before the call returns.
     All methods raise `DatabaseUnavailable` when the connection is lost: whether the call was committed is then unknown,
     and every call may be repeated.
     """
 
-    def __init__(self, connection: Statements, messaging: MessagingService, rules: Rules = DEFAULT_RULES) -> None:
+    def __init__(
+        self,
+        connection: Statements,
+        messaging: MessagingService,
+        rules: Rules = DEFAULT_RULES,
+        notices: EndNotices | None = None,
+    ) -> None:
         self.connection = connection
+        self._notices, self._tells = notices or EndNotices(connection), notices is None
         self.messaging = messaging
         self.rules = rules
         backend = messaging.backend
@@ -79,8 +88,15 @@ class Engine:
         return answer.parse(await self.call(function, args))
 
     async def call(self, function: str, args: Args) -> Answer:
-        """Call `tasker.FUNCTION_v1` and send the hints that it answers."""
-        text = to_json(self._with_rules(args))
+        """Call `tasker.FUNCTION_v1`, send the hints that it answers, and have told who waits for what it ended."""
+        answer = await self._called(function, to_json(self._with_rules(args)))
+        if waiters := answer.pop("waiters", None):
+            self._notices.note(waiters)
+            if self._tells:
+                await self._notices.tell()
+        return answer
+
+    async def _called(self, function: str, text: str) -> Answer:
         if self._joined:
             return await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", text)
         answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", text)

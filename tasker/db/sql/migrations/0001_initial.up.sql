@@ -124,6 +124,7 @@ create table tasker.tasks (
   created_at      timestamptz not null,
   updated_at      timestamptz not null,
   completed_at    timestamptz,
+  waiter          uuid,                     -- the program that is told of its end, on a channel of its own
   troubled        boolean not null generated always as (complete and state <> 'complete') stored
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_analyze_scale_factor = 0.05);

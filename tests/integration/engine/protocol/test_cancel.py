@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import psycopg
 import pytest
 
@@ -183,15 +185,14 @@ def _hear(connection: psycopg.Connection[object], count: int) -> list[psycopg.No
     return list(connection.notifies(timeout=30, stop_after=count))
 
 
-def test_whoever_waits_for_the_task_s_end_is_notified_by_the_commit(lab: Lab) -> None:
-    task = lab.submit_one(lab.chain(1))
+def test_whoever_waits_for_the_task_s_end_is_named_to_who_cancels_and_is_told_nothing_by_the_commit(lab: Lab) -> None:
+    """A notification in the transaction would hold up the commits of everybody; it is sent behind it."""
+    task, waiter = lab.submit_one(lab.chain(1)), str(uuid4())
+    lab.one.execute("update tasker.tasks set waiter = %s where task_uuid = %s", waiter, task)
     listener = lab.session().connection
-    listener.execute("listen tasker_finished")
+    listener.execute(f'listen "tasker_done_{waiter}"'.encode())
 
-    with lab.transaction(lab.one):
-        lab.one.call("cancel", {"task": task, "reason": "", "actor": ""})
-        listener.execute("select 1")
-        assert not list(listener.notifies(timeout=0)), "not before the commit"
+    assert cancel(lab, task)["waiters"] == {task: waiter}
 
     listener.execute("select 1")
-    assert [each.payload for each in listener.notifies(timeout=30, stop_after=1)] == [task]
+    assert not list(listener.notifies(timeout=0))

@@ -1,5 +1,5 @@
 -- Removes the backlog's rows of steps that are not ready, and counts their tasks again. Passes over tasks that others
--- hold. p_args: {on_blocked}. Answer: {dropped: how many, finished: {task: state}}.
+-- hold. p_args: {on_blocked}. Answer: {dropped: how many, finished: {task: state}, waiters}.
 create or replace function tasker.drop_held(p_namespaces int[], p_args jsonb) returns jsonb
 language plpgsql as $$
 declare

@@ -10,7 +10,8 @@
 --   (the kind of repair that the accepted items are; counted with them),
 --   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for what ends a claim),
 --            d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version}]
--- Answer: verdicts {step: verdict} of what was not accepted, claims [...], send [...], finished {task: state}.
+-- Answer: verdicts {step: verdict} of what was not accepted, claims [...], send [...], finished {task: state},
+-- waiters {task: who is to be told of its end, behind the commit (tell_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -30,7 +31,7 @@ declare
   v_ready tasker.ready_step[];
   v_placed tasker.placed_step[];
   v_verdicts jsonb;
-  v_finished jsonb;
+  v_ended jsonb;
   v_claims jsonb;
   v_send jsonb;
   v_change record;
@@ -182,7 +183,7 @@ begin
     v_now
   from unnest(v_placed) p where p.path like '%>%';
 
-  v_finished := tasker.settle_tasks(v_judged, v_placed, p_args, v_now);
+  v_ended := tasker.settle_tasks(v_judged, v_placed, p_args, v_now);
 
   if v_placed is not null then
   select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', p.step_uuid, 'task', p.task_uuid)
@@ -203,6 +204,6 @@ begin
   if p_args ? 'repairs' then
     perform tasker.repaired_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_judged)));
   end if;
-  return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send, 'finished', v_finished);
+  return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send) || coalesce(v_ended, '{}');
 end
 $$;

@@ -1,12 +1,14 @@
 -- One evaluation per task and write: new counters, new state along the shortest legal path, history (rule 10).
 -- The tasks are locked. p_done ... p_held are the changes of the counters, p_started the steps that became ready.
--- Answers {task: final state} of the tasks that ended with this write.
+-- Answers, for the tasks that ended with this write: {finished: {task: final state}, waiters: {task: who is to be told}};
+-- null when none did.
 create or replace function tasker.evaluate_tasks(p_tasks uuid[], p_done int[], p_failed int[], p_cancelled int[],
   p_active int[], p_retrying int[], p_held int[], p_started int[], p_on_blocked text, p_worker uuid, p_note jsonb,
   p_now timestamptz) returns jsonb
 language plpgsql as $$
 declare
-  v_answer jsonb;
+  v_finished jsonb;
+  v_waiters jsonb;
 begin
   with n as materialized (   -- materialized: the path is computed once per task
     select k.task_uuid, k.state, k.done, k.failed, k.cancelled, k.active, k.retrying, k.held,
@@ -30,12 +32,14 @@ begin
       updated_at = p_now
     from n
     where t.task_uuid = n.task_uuid
-    returning t.task_uuid, t.state, t.complete, t.sort_key, n.state as from_state, n.path
+    returning t.task_uuid, t.state, t.complete, t.waiter, t.sort_key, n.state as from_state, n.path
   ), logged as (
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
     select m.task_uuid, tasker.path_code(m.from_state || '>' || m.path), m.sort_key, p_worker, p_note, p_now from moved m where m.path <> ''
   )
-  select jsonb_object_agg(m.task_uuid, m.state) into v_answer from moved m where m.complete;
-  return v_answer;
+  select jsonb_object_agg(m.task_uuid, m.state), jsonb_object_agg(m.task_uuid, m.waiter) filter (where m.waiter is not null)
+  into v_finished, v_waiters from moved m where m.complete;
+  return case when v_waiters is not null then jsonb_build_object('finished', v_finished, 'waiters', v_waiters)
+    when v_finished is not null then jsonb_build_object('finished', v_finished) end;
 end
 $$;

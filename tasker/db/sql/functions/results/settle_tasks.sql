@@ -1,11 +1,11 @@
 -- The rest of a write, from its moves: the backlog of held steps, the counters and states of the tasks, the counters of
--- enqueued steps (these last: see count_enqueued). Answers {task: final state} of the tasks that ended.
+-- enqueued steps (these last: see count_enqueued). Answers as evaluate_tasks.
 create or replace function tasker.settle_tasks(p_judged tasker.judged_change[], p_placed tasker.placed_step[], p_args jsonb,
   p_now timestamptz) returns jsonb
 language plpgsql as $$
 declare
   v_unheld uuid[];
-  v_finished jsonb;
+  v_ended jsonb;
 begin
   if exists (select from unnest(p_judged) j where j.from_state = 'pending')
      or exists (select from unnest(p_placed) p where p.place = 'hold') then
@@ -16,7 +16,7 @@ begin
   select tasker.evaluate_tasks(array_agg(n.task_uuid), array_agg(n.done), array_agg(n.failed), array_agg(n.cancelled),
     array_agg(n.active), array_agg(n.retrying), array_agg(n.held), array_agg(n.started),
     coalesce(p_args->>'on_blocked', 'give_up'), (p_args->>'worker')::uuid, p_args->'note', p_now)
-  into v_finished
+  into v_ended
   from (
     select m.task_uuid, sum(m.done)::int as done, sum(m.failed)::int as failed, sum(m.cancelled)::int as cancelled,
       sum(m.active)::int as active, sum(m.retrying)::int as retrying, sum(m.held)::int as held, sum(m.started)::int as started
@@ -41,6 +41,6 @@ begin
     union all
     select p.namespace_id, 1 from unnest(p_placed) p where p.place = 'enqueue'
   ) m having count(*) > 0;
-  return v_finished;
+  return v_ended;
 end
 $$;

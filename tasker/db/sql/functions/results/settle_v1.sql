@@ -1,7 +1,7 @@
 -- Evaluates tasks again without any move: the sweep's repair of a task whose steps are all final and which is not.
 -- Recounts the counters from the rows under the task's lock. p_args: {tasks: [uuid...], on_blocked, repairs
 -- (the kind of repair that this is; counted with it)}.
--- Answer: {settled: how many, finished}.
+-- Answer: {settled: how many, finished, waiters}.
 create or replace function tasker.settle_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -20,7 +20,7 @@ begin
   if p_args ? 'repairs' then
     perform tasker.repaired_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_tasks)));
   end if;
-  return jsonb_strip_nulls(jsonb_build_object('settled', cardinality(v_tasks), 'finished', (
+  return jsonb_build_object('settled', cardinality(v_tasks)) || coalesce((
     select tasker.evaluate_tasks(array_agg(n.task_uuid), array_agg(n.done), array_agg(n.failed), array_agg(n.cancelled),
       array_agg(n.active), array_agg(n.retrying), array_agg(n.held), array_agg(0),
       coalesce(p_args->>'on_blocked', 'give_up'), null, '{"sweep": true}', tasker.now())
@@ -35,6 +35,6 @@ begin
       from unnest(v_tasks) v (id) join tasker.tasks t on t.task_uuid = v.id
       join tasker.workflow_steps s on s.task_uuid = t.task_uuid
       left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
-      group by t.task_uuid) n)));
+      group by t.task_uuid) n), '{}');
 end
 $$;

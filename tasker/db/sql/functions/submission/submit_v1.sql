@@ -1,7 +1,7 @@
 -- Creates tasks of one template with their steps, and enqueues the roots (or holds them, beyond the window).
 -- Sorted by identity hash, ON CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own.
 -- Its commit notifies whoever serves the namespace, unless the caller wakes who sleeps afterwards (`announce`: false).
--- p_args: {template, window, announce (true), tasks: [{id, identity, context, priority, correlation, parent_correlation,
+-- p_args: {template, window, announce (true), waiter (who is told of the tasks' ends), tasks: [{id, identity, context, priority, correlation, parent_correlation,
 --   initiator, source_system, reason, tags}]}. Task ids end in 24 zero bits (see tasker.step_uuid).
 -- Answer: {created: [id...], steps: per task, send: [...]}.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
@@ -62,10 +62,10 @@ begin
   end if;
 
   insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority, sort_key, next_seq,
-    total, active, held, created_at, updated_at)
+    total, active, held, created_at, updated_at, waiter)
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
     1 + tasker.path_length(p.path), v_step_count + 1, v_static_count,
-    p.enqueued, cardinality(v_roots) - p.enqueued, v_now, v_now
+    p.enqueued, cardinality(v_roots) - p.enqueued, v_now, v_now, (p_args->>'waiter')::uuid
   from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
   cross join lateral (select greatest(0, least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots)))) as e (enqueued)
   cross join lateral (select e.enqueued, case when e.enqueued > 0 then 'pending>' || tasker.task_path('pending', 'steps_in_process')

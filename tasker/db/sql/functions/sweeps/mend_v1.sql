@@ -3,7 +3,7 @@
 -- counters of enqueued steps that differ from the rows. Counts what it repairs.
 -- Locks: namespaces and tasks in order, passing over those that others hold; then held steps ORDER BY
 -- workflow_step_uuid; then a free shard of the counters.
--- p_args: {every_ms (60000), on_blocked}. Answer: {repaired: {kind: n}, finished: {task: state}}.
+-- p_args: {every_ms (60000), on_blocked}. Answer: {repaired: {kind: n}, finished: {task: state}, waiters}.
 create or replace function tasker.mend_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -13,7 +13,7 @@ declare
   v_namespaces int[];
   v_repaired jsonb;
   v_marks int;
-  v_finished jsonb := '{}';
+  v_ended jsonb := '{}';
 begin
   perform tasker.require_read_committed();
   select array_agg(q.namespace_id) into v_namespaces from (
@@ -32,10 +32,10 @@ begin
   v_repaired := jsonb_build_object('paused_without_a_pause', v_marks,
     'enqueued_miscounted', tasker.recount_enqueued(v_namespaces));
   if exists (select from tasker.not_ready_but_held(v_namespaces)) then
-    v_finished := tasker.drop_held(v_namespaces, p_args);
-    v_repaired := v_repaired || jsonb_build_object('held_but_not_ready', v_finished->'dropped');
+    v_ended := tasker.drop_held(v_namespaces, p_args);
+    v_repaired := v_repaired || jsonb_build_object('held_but_not_ready', v_ended->'dropped');
   end if;
   perform tasker.repaired_v1(v_repaired);
-  return jsonb_build_object('repaired', v_repaired) || jsonb_strip_nulls(jsonb_build_object('finished', v_finished->'finished'));
+  return v_ended - 'dropped' - 'settled' || jsonb_build_object('repaired', v_repaired);
 end
 $$;

@@ -1,33 +1,50 @@
-"""Waiting for tasks to end: told by the worker of this process, else by one query for all that are waited for."""
+"""Waiting for tasks to end: told by the worker of this process or by notification, else by one query for all of them.
+
+A notification is a hint: what it names is looked at before whoever waits goes on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
 
+from tasker.app.waiting.ears import Ask, Ears, Heard
 from tasker.contracts.backoff import Backoff
 from tasker.db.queries import query
-from tasker.errors import DatabaseError
+from tasker.errors import DatabaseError, DuplicateTask
 from tasker.services.engine.guarded_connection import is_outage
+from tasker.services.submission import Submitted
 from tasker.services.tasks import not_found
 
 T = TypeVar("T")
+REGISTER = "select tasker.register_waiter_v1(%(args)s::jsonb)"
 REMEMBERED = 10_000
 LOOKS = Backoff(0.02, 0.5)
 """Seconds between two looks at what somebody waits for."""
+TOLD = Backoff(0.5, 5.0)
+"""The same while all ends are told by notification: one is lost when a process dies between an end and its telling."""
+MOST_REGISTERED = 500
+"""How many tasks are registered for in one statement."""
 STATE_SECONDS = 2.0
-Ask = Callable[[str, Mapping[str, Any]], Awaitable[list[tuple[Any, ...]]]]
 
 
 class Waiters:
     """Who waits for which task. `ask` runs a statement; with `watches` a worker of this process reports endings, so the
-    first look may wait."""
+    first look may wait. `identity` is this program's, under which it is told what ended elsewhere; `ears` makes what it
+    hears with, of what is to be called then."""
 
-    def __init__(self, ask: Ask, *, watches: bool) -> None:
+    def __init__(self, ask: Ask, identity: str, ears: Callable[[Heard], Ears], *, watches: bool) -> None:
         self._ask, self._watches = ask, watches
+        self.identity, self.ears = identity, ears(self.heard)
+        self._told: set[str] = set()
+        """Tasks whose ends are told to this program."""
+        self._named: set[str] = set()
+        """Waited for, and said to have ended."""
+        self._all = False
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._changed = asyncio.Event()
@@ -35,6 +52,7 @@ class Waiters:
 
     def ended(self, task_uuid: str) -> None:
         """The task has ended."""
+        self._told.discard(task_uuid)
         self._ended[task_uuid] = None
         if len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)
@@ -43,8 +61,39 @@ class Waiters:
                 future.set_result(None)
 
     def look_again(self) -> None:
-        """Something may have ended elsewhere."""
+        """Something may have ended elsewhere, and nothing was heard of it."""
+        self._told &= self._waiting.keys()
+        self._all = True
         self._changed.set()
+
+    def heard(self, tasks: Sequence[str]) -> None:
+        """These tasks are said to have ended; none: some may have, and it was not heard. What nobody waits for yet is
+        looked at when somebody does."""
+        if not tasks:
+            self.look_again()
+        for task_uuid in tasks:
+            if task_uuid in self._waiting:
+                self._named.add(task_uuid)
+                self._changed.set()
+            else:
+                self.ended(task_uuid)
+
+    def waiter(self, awaited: bool) -> str | None:
+        """Who is to be told of the ends of tasks that are about to be submitted; None: nobody, as they are not
+        `awaited`, or this program would not hear it."""
+        if not (awaited and self.ears.useful):
+            return None
+        self.ears.open()
+        if not self._waiting:
+            self.ears.rest()
+        return self.identity
+
+    def submitted(self, waiter: str | None, answers: Iterable[Submitted | DuplicateTask]) -> None:
+        """The ends of those that were created are told to `waiter`."""
+        if len(self._told) > REMEMBERED:
+            self._told &= self._waiting.keys()
+        if waiter is not None:
+            self._told.update(each.task_uuid for each in answers if isinstance(each, Submitted) and each.created)
 
     async def wait(self, task_uuid: str, timeout: float | None = None) -> None:
         """Return once the task has ended. Raises `TaskNotFound`, and after `timeout` seconds `TimeoutError`."""
@@ -76,7 +125,8 @@ class Waiters:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(task_uuid, set()).add(future)
-        if not self._watches:
+        if task_uuid not in self._told or not self.ears.hears:
+            self._all = self._all or not self._watches
             self._changed.set()
         if self._poller is None or self._poller.done():
             self._poller = asyncio.create_task(self._poll(), name="waiters")
@@ -90,22 +140,54 @@ class Waiters:
                     del self._waiting[task_uuid]
 
     async def close(self) -> None:
-        """Stop looking."""
+        """Stop looking and listening."""
         if self._poller is not None:
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
+        await self.ears.close()
 
     async def _poll(self) -> None:
-        """Look with growing pauses while somebody waits."""
-        pause = LOOKS.first
-        while self._waiting:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._changed.wait()
-            pause = LOOKS.first if self._changed.is_set() else LOOKS.after(pause)
-            self._changed.clear()
-            with contextlib.suppress(DatabaseError):
-                await self._look()
+        """Look when something is heard, and with growing pauses, while somebody waits."""
+        self.ears.open()
+        pause = self._pauses.first
+        try:
+            while self._waiting:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._changed.wait()
+                pause = await self._turn(pause)
+        finally:
+            self.ears.rest()
+
+    @property
+    def _pauses(self) -> Backoff:
+        return TOLD if self.ears.hears and self._waiting.keys() <= self._told else LOOKS
+
+    async def _turn(self, pause: float) -> float:
+        """Look at what was named, else at all of it; the next pause."""
+        changed, everything, named = self._changed.is_set(), self._all, self._named
+        self._all, self._named = False, set()
+        self._changed.clear()
+        with contextlib.suppress(DatabaseError):
+            if everything or not changed:
+                await self._register(pause)
+                await self._look(list(self._waiting))
+            elif named:
+                await self._look(list(named))
+        pauses = self._pauses
+        if changed:
+            return pauses.first
+        return max(pauses.first, pauses.after(pause))
+
+    async def _register(self, pause: float) -> None:
+        """Have the ends of tasks told that were submitted without that: not where they are likely to end soon here."""
+        untold = list(self._waiting.keys() - self._told) if self.ears.useful else []
+        if self._watches and (pause < LOOKS.longest or len(untold) > MOST_REGISTERED):
+            return
+        for first in range(0, len(untold), MOST_REGISTERED):
+            args = {"waiter": self.identity, "tasks": untold[first : first + MOST_REGISTERED]}
+            ((answer,),) = await self._ask(REGISTER, {"args": json.dumps(args)})
+            self._told.update(answer["told"])
 
     async def _is_final(self, task_uuid: str) -> bool:
         """An operator may have opened a failed task again."""
@@ -114,9 +196,9 @@ class Waiters:
         self._ended.pop(task_uuid, None)
         return False
 
-    async def _look(self) -> None:
-        if self._waiting:
-            rows = await self._ask(query("tasks", "ended"), {"tasks": list(self._waiting)})
+    async def _look(self, tasks: Sequence[str]) -> None:
+        if tasks:
+            rows = await self._ask(query("tasks", "ended"), {"tasks": tasks})
             for task_uuid, exists in rows:
                 settle = self.ended if exists else self._unknown
                 settle(task_uuid)

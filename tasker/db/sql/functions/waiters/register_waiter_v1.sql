@@ -1,0 +1,32 @@
+-- A program waits for tasks that were submitted without it: whoever ends one of them from now on is to tell it. Left alone
+-- are tasks that have ended, those for which another program is told, and those that somebody is changing now, for which
+-- nobody waits here: it asks again. Locks the tasks ORDER BY task_uuid, and nothing else.
+-- p_args: {tasks: [uuid...], waiter}. Answer: {told: [uuid...]}: open when this commits, so that their ends are told.
+create or replace function tasker.register_waiter_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+set plan_cache_mode to force_generic_plan
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
+declare
+  v_waiter constant uuid := (p_args->>'waiter')::uuid;
+  v_tasks uuid[];
+  v_told uuid[];
+begin
+  perform tasker.require_read_committed();
+  perform set_config('synchronous_commit', 'off', true);   -- lost in a crash of the server, it is polled for
+  select array_agg(q.task_uuid) into v_tasks from (
+    select t.task_uuid from tasker.tasks t
+    where t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid))
+      and not t.complete and coalesce(t.waiter, v_waiter) = v_waiter
+    order by t.task_uuid for no key update skip locked) q;
+  with told as (
+    update tasker.tasks t set waiter = v_waiter where t.task_uuid = any (v_tasks) and t.waiter is null
+  )
+  select array_agg(u) into v_told from unnest(v_tasks) u;
+  return jsonb_build_object('told', coalesce(to_jsonb(v_told), '[]'));
+end
+$$;
