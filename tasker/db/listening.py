@@ -35,15 +35,21 @@ class ListenSilent(DatabaseError):
 
 
 async def listen(
-    url: str, channels: Sequence[str], notify: Notify, *, proof_seconds: float, check_seconds: float
+    url: str,
+    channels: Sequence[str],
+    notify: Notify,
+    *,
+    proof_seconds: float,
+    check_seconds: float,
+    name: str = "tasker listen",
 ) -> AsyncGenerator[Notification | None, None]:
     """Notifications on these channels, and None each time it is proven that they arrive, first of all.
 
     `notify(channel)` sends an empty notification over another connection; it must arrive within `proof_seconds`, and
-    another one is sent `check_seconds` later. Ends with `ListenSilent`, or `DatabaseUnavailable` when a connection is
-    lost.
+    another one is sent `check_seconds` later. `name` is shown in `pg_stat_activity`. Ends with
+    `ListenSilent`, or `DatabaseUnavailable` when a connection is lost.
     """
-    connection = await open_connection(url, application_name="tasker listen")
+    connection = await open_connection(url, application_name=name)
     proof = f"tasker_proof_{uuid4().hex}"
     proven = False
     try:

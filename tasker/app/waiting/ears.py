@@ -123,6 +123,7 @@ class OwnEars:
             self._prove,
             proof_seconds=events.connection_timeout_seconds,
             check_seconds=events.event_timeout_seconds,
+            name="tasker wait",
         )
         async with aclosing(news):
             async for item in news:

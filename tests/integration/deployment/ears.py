@@ -102,17 +102,17 @@ async def eventually(holds: Callable[[], bool], what: str, seconds: float = 60) 
         raise AssertionError(f"waited {seconds:g} s in vain until {what}") from None
 
 
-def listening(url: str) -> list[int]:
-    """The server's processes that listen for a process of ours on this database."""
+def listening(url: str, name: str = "tasker listen") -> list[int]:
+    """The server's processes that listen for a process of ours on this database; or for a program that waits."""
     with psycopg.connect(url, autocommit=True) as admin:
         rows = admin.execute(
-            "select pid from pg_stat_activity where datname = current_database() and application_name = 'tasker listen'"
+            "select pid from pg_stat_activity where datname = current_database() and application_name = %s", (name,)
         )
         return [row[0] for row in rows]
 
 
-def cut(url: str) -> None:
+def cut(url: str, name: str = "tasker listen") -> None:
     """End every listening connection, as a network or a fail-over would."""
     with psycopg.connect(url, autocommit=True) as admin:
-        for pid in listening(url):
+        for pid in listening(url, name):
             admin.execute("select pg_terminate_backend(%s)", (pid,))

@@ -32,6 +32,7 @@ from tests.integration.deployment.ears import (
 from tests.integration.test_orchestrator import orchestrating
 from tests.support.pooler import transaction_pooler
 
+OURS = "tasker wait"
 NEVER = Backoff(3600, 3600)
 SOON = Backoff(0.01, 0.01)
 WORKER = settings(DeploymentMode.HYBRID)
@@ -82,7 +83,7 @@ async def test_a_task_that_another_process_runs_ends_for_who_waits_by_a_notifica
 async def test_who_begins_to_hear_after_the_end_looks_then(database_url: str) -> None:
     async with working(database_url, WORKER), submitting(database_url) as program:
         await run(program)
-        assert listening(database_url)
+        assert listening(database_url, OURS)
 
 
 @pytest.mark.usefixtures("no_polls")
@@ -169,7 +170,7 @@ async def test_what_ended_while_the_connection_was_lost_is_found_when_it_is_back
         await eventually(lambda: bool(program._waiters._waiting), "it waits")
         ears = program._waiters.ears
         ears._url = "postgresql://nobody@127.0.0.1:1/nowhere"  # type: ignore[attr-defined]
-        cut(database_url)
+        cut(database_url, OURS)
         await eventually(lambda: not ears.hears, "it hears nothing")
         async with working(database_url, WORKER) as worker:
             await runs(worker)
@@ -194,13 +195,13 @@ async def test_nobody_listens_where_that_is_not_wanted(database_url: str) -> Non
     deaf = settings(DeploymentMode.POLLING_ONLY)
     async with working(database_url, deaf), submitting(database_url, settings=deaf) as program:
         await run(program)
-        assert listening(database_url) == []
+        assert listening(database_url, OURS) == []
 
 
 async def test_the_listening_connection_is_open_only_while_somebody_waits(database_url: str) -> None:
     heard: list[object] = []
     async with submitting(database_url) as program:
-        assert listening(database_url) == []
+        assert listening(database_url, OURS) == []
         ears = OwnEars(database_url, "w", QUICK, program._connection.watch, heard=heard.append, linger_seconds=0)
         ears.open()
         await eventually(lambda: ears.hears, "it hears")
@@ -208,5 +209,5 @@ async def test_the_listening_connection_is_open_only_while_somebody_waits(databa
         ears.open()
         assert ears.hears, "somebody waits again at once"
         ears.rest()
-        await eventually(lambda: listening(database_url) == [], "it is closed")
+        await eventually(lambda: listening(database_url, OURS) == [], "it is closed")
     assert not ears.hears
