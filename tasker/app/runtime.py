@@ -97,10 +97,10 @@ class Runtime:
         return process_health(self.events.health(), self.breakers.health(), crashes, held_by)
 
     @property
-    def hears(self) -> bool:
+    def is_listening(self) -> bool:
         """It is proven that notifications of the database arrive."""
         listener = self.events.listeners.get(NOTIFICATIONS)
-        return listener is not None and listener.state.hears
+        return listener is not None and listener.state.is_listening
 
     async def _watch(self) -> None:
         await self.events.watch(self.health)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasker.app.runtime import Runtime
-from tasker.app.waiting.ears import OwnEars, WorkerEars
+from tasker.app.waiting.end_listeners import OwnListener, WorkerListener
 from tasker.app.waiting.waiters import Waiters
 from tasker.lifecycle.deployment import EventSettings
 from tasker.services.engine.guarded_connection import GuardedConnection
@@ -14,10 +14,10 @@ def program_waiters(
 ) -> Waiters:
     """Who waits in this program, which is told of ends under `identity`; by the worker in it, if there is one."""
     if runtime is not None:
-        return Waiters(connection.watch, identity, lambda _: WorkerEars(runtime), watches=True)
+        return Waiters(connection.watch, identity, lambda _: WorkerListener(runtime), watches=True)
     return Waiters(
         connection.watch,
         identity,
-        lambda heard: OwnEars(url, identity, events, connection.watch, heard=heard),
+        lambda heard: OwnListener(url, identity, events, connection.watch, heard=heard),
         watches=False,
     )

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from tasker.app.waiting.ears import Ask, Ears, Heard
+from tasker.app.waiting.end_listeners import Ask, EndListener, Heard
 from tasker.contracts.backoff import Backoff
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, DuplicateTask
@@ -34,12 +34,12 @@ STATE_SECONDS = 2.0
 
 class Waiters:
     """Who waits for which task. `ask` runs a statement; with `watches` a worker of this process reports endings, so the
-    first look may wait. `identity` is this program's, under which it is told what ended elsewhere; `ears` makes what it
-    hears with, of what is to be called then."""
+    first look may wait. `identity` is this program's, under which it is told what ended elsewhere; `listener` makes what
+    listens, of what is to be called then."""
 
-    def __init__(self, ask: Ask, identity: str, ears: Callable[[Heard], Ears], *, watches: bool) -> None:
+    def __init__(self, ask: Ask, identity: str, listener: Callable[[Heard], EndListener], *, watches: bool) -> None:
         self._ask, self._watches = ask, watches
-        self.identity, self.ears = identity, ears(self.heard)
+        self.identity, self._listener = identity, listener(self.heard)
         self._told: set[str] = set()
         """Tasks whose ends are told to this program."""
         self._named: set[str] = set()
@@ -81,11 +81,11 @@ class Waiters:
     def waiter(self, awaited: bool) -> str | None:
         """Who is to be told of the ends of tasks that are about to be submitted; None: nobody, as they are not
         `awaited`, or this program would not hear it."""
-        if not (awaited and self.ears.useful):
+        if not (awaited and self._listener.useful):
             return None
-        self.ears.open()
+        self._listener.open()
         if not self._waiting:
-            self.ears.rest()
+            self._listener.rest()
         return self.identity
 
     def submitted(self, waiter: str | None, answers: Iterable[Submitted | DuplicateTask]) -> None:
@@ -125,7 +125,7 @@ class Waiters:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(task_uuid, set()).add(future)
-        if task_uuid not in self._told or not self.ears.hears:
+        if task_uuid not in self._told or not self._listener.is_listening:
             self._all = self._all or not self._watches
             self._changed.set()
         if self._poller is None or self._poller.done():
@@ -144,11 +144,11 @@ class Waiters:
         if self._poller is not None:
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
-        await self.ears.close()
+        await self._listener.close()
 
     async def _poll(self) -> None:
         """Look when something is heard, and with growing pauses, while somebody waits."""
-        self.ears.open()
+        self._listener.open()
         pause = self._pauses.first
         try:
             while self._waiting:
@@ -157,11 +157,11 @@ class Waiters:
                         await self._changed.wait()
                 pause = await self._turn(pause)
         finally:
-            self.ears.rest()
+            self._listener.rest()
 
     @property
     def _pauses(self) -> Backoff:
-        return TOLD if self.ears.hears and self._waiting.keys() <= self._told else LOOKS
+        return TOLD if self._listener.is_listening and self._waiting.keys() <= self._told else LOOKS
 
     async def _turn(self, pause: float) -> float:
         """Look at what was named, else at all of it; the next pause."""
@@ -181,7 +181,7 @@ class Waiters:
 
     async def _register(self, pause: float) -> None:
         """Have the ends of tasks told that were submitted without that: not where they are likely to end soon here."""
-        untold = list(self._waiting.keys() - self._told) if self.ears.useful else []
+        untold = list(self._waiting.keys() - self._told) if self._listener.useful else []
         if self._watches and (pause < LOOKS.longest or len(untold) > MOST_REGISTERED):
             return
         for first in range(0, len(untold), MOST_REGISTERED):

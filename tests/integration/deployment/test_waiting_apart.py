@@ -13,7 +13,7 @@ import pytest
 import tasker
 from tasker.app.assembly.worker import worker_process
 from tasker.app.waiting import waiters
-from tasker.app.waiting.ears import OwnEars
+from tasker.app.waiting.end_listeners import OwnListener
 from tasker.contracts.backoff import Backoff
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.services.submission import Request, Submitted
@@ -61,9 +61,9 @@ def told(database_url: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
 async def hearing(url: str, **options: object):  # type: ignore[no-untyped-def]
     """A program that hears already."""
     async with submitting(url, **options) as program:
-        ears = program._waiters.ears
-        ears.open()
-        await eventually(lambda: ears.hears, "it hears")
+        listener = program._waiters._listener
+        listener.open()
+        await eventually(lambda: listener.is_listening, "it hears")
         yield program
 
 
@@ -135,7 +135,7 @@ async def test_a_worker_s_own_program_hears_of_what_another_worker_ended(databas
     async with working(database_url, WORKER) as program:
         runtime = program.runtime
         assert runtime is not None
-        await eventually(lambda: runtime.hears, "it hears")
+        await eventually(lambda: runtime.is_listening, "it hears")
         runtime.execution.stop_claiming()
         async with working(database_url, WORKER):
             await run(program)
@@ -147,7 +147,7 @@ async def test_nobody_is_told_of_what_nobody_waits_for_or_what_the_own_worker_en
     async with working(database_url, WORKER) as program:
         runtime = program.runtime
         assert runtime is not None
-        await eventually(lambda: runtime.hears, "it hears")
+        await eventually(lambda: runtime.is_listening, "it hears")
         await run(program)
         submitted = await program.submit(plan(), idempotency_key="b")
         await program.finished(submitted.task_uuid, timeout=60)
@@ -168,13 +168,13 @@ async def test_what_ended_while_the_connection_was_lost_is_found_when_it_is_back
     async with hearing(database_url) as program:
         running = asyncio.create_task(run(program))
         await eventually(lambda: bool(program._waiters._waiting), "it waits")
-        ears = program._waiters.ears
-        ears._url = "postgresql://nobody@127.0.0.1:1/nowhere"  # type: ignore[attr-defined]
+        listener = program._waiters._listener
+        listener._url = "postgresql://nobody@127.0.0.1:1/nowhere"  # type: ignore[attr-defined]
         cut(database_url, OURS)
-        await eventually(lambda: not ears.hears, "it hears nothing")
+        await eventually(lambda: not listener.is_listening, "it hears nothing")
         async with working(database_url, WORKER) as worker:
             await runs(worker)
-            ears._url = database_url  # type: ignore[attr-defined]
+            listener._url = database_url  # type: ignore[attr-defined]
             async with asyncio.timeout(60):
                 await running
 
@@ -185,7 +185,7 @@ async def test_through_a_transaction_pooler_polls_find_the_end_and_nobody_is_ask
     with transaction_pooler(database_url) as pooler:
         async with working(database_url, WORKER), submitting(pooler) as program:
             await run(program, 1)
-            await eventually(lambda: not program._waiters.ears.useful, "it knows that it does not hear")
+            await eventually(lambda: not program._waiters._listener.useful, "it knows that it does not hear")
             told.execute("truncate public.told")
             await run(program, 2)
     assert told.execute("select count(*) from public.told").fetchone() == (0,)
@@ -202,12 +202,14 @@ async def test_the_listening_connection_is_open_only_while_somebody_waits(databa
     heard: list[object] = []
     async with submitting(database_url) as program:
         assert listening(database_url, OURS) == []
-        ears = OwnEars(database_url, "w", QUICK, program._connection.watch, heard=heard.append, linger_seconds=0)
-        ears.open()
-        await eventually(lambda: ears.hears, "it hears")
-        ears.rest()
-        ears.open()
-        assert ears.hears, "somebody waits again at once"
-        ears.rest()
+        listener = OwnListener(
+            database_url, "w", QUICK, program._connection.watch, heard=heard.append, linger_seconds=0
+        )
+        listener.open()
+        await eventually(lambda: listener.is_listening, "it hears")
+        listener.rest()
+        listener.open()
+        assert listener.is_listening, "somebody waits again at once"
+        listener.rest()
         await eventually(lambda: listening(database_url, OURS) == [], "it is closed")
-    assert not ears.hears
+    assert not listener.is_listening

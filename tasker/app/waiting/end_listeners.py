@@ -25,11 +25,11 @@ LOST = Backoff(0.2, 30.0, spread=0.25)
 _log = logging.getLogger("tasker.events")
 
 
-class Ears(Protocol):
+class EndListener(Protocol):
     """What a program hears with while it waits."""
 
     @property
-    def hears(self) -> bool:
+    def is_listening(self) -> bool:
         """It is proven that notifications arrive."""
         ...
 
@@ -51,7 +51,7 @@ class Ears(Protocol):
         ...
 
 
-class OwnEars:
+class OwnListener:
     """A listening connection that is open while somebody waits, for a program without a worker.
 
     `ask` runs statements that send the proofs that it hears. `heard(tasks)` is called with tasks that are said to have
@@ -72,11 +72,11 @@ class OwnEars:
         self._ask, self._heard, self._linger = ask, heard, linger_seconds
         self._listening: asyncio.Task[None] | None = None
         self._closing: asyncio.TimerHandle | None = None
-        self.hears = False
+        self.is_listening = False
         self.useful = events.deployment_mode is not DeploymentMode.POLLING_ONLY
 
     def open(self) -> None:
-        """As `Ears.open`."""
+        """As `EndListener.open`."""
         if self._closing is not None:
             self._closing.cancel()
             self._closing = None
@@ -84,7 +84,7 @@ class OwnEars:
             self._listening = asyncio.create_task(self._listen(), name="ends of tasks")
 
     def rest(self) -> None:
-        """As `Ears.rest`: the connection is kept for a while, as whoever waits one time often waits again."""
+        """As `EndListener.rest`: the connection is kept for a while, as whoever waits one time often waits again."""
         if self._listening is not None and self._closing is None:
             self._closing = asyncio.get_running_loop().call_later(self._linger, self._end)
 
@@ -95,7 +95,7 @@ class OwnEars:
         return listening
 
     async def close(self) -> None:
-        """As `Ears.close`."""
+        """As `EndListener.close`."""
         if self._closing is not None:
             self._closing.cancel()
         if (listening := self._end()) is not None:
@@ -108,11 +108,11 @@ class OwnEars:
             try:
                 await self._follow()
             except DatabaseError as error:
-                failures = 0 if self.hears else failures + 1
+                failures = 0 if self.is_listening else failures + 1
                 self.useful = not isinstance(error, ListenSilent)
                 _log.debug("ends of tasks: no notifications, they are polled for: %s", error)
             finally:
-                self._hear(False)
+                self._listens(False)
             await asyncio.sleep(LOST.pause(failures, random()))
 
     async def _follow(self) -> None:
@@ -127,40 +127,40 @@ class OwnEars:
         )
         async with aclosing(news):
             async for item in news:
-                self._hear(True)
+                self._listens(True)
                 if item is not None:
                     self._heard(item[1].split(","))
 
     async def _prove(self, channel: str) -> None:
         await self._ask("select pg_notify(%(channel)s, '')", {"channel": channel})
 
-    def _hear(self, hears: bool) -> None:
-        if self.hears is not hears:
-            self.hears, self.useful = hears, self.useful or hears
+    def _listens(self, listens: bool) -> None:
+        if self.is_listening is not listens:
+            self.is_listening, self.useful = listens, self.useful or listens
             self._heard(())
 
 
-class WorkerEars:
+class WorkerListener:
     """The notifications of the worker in the same process, which listens anyhow."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
     @property
-    def hears(self) -> bool:
-        """As `Ears.hears`."""
-        return self._runtime.hears
+    def is_listening(self) -> bool:
+        """As `EndListener.is_listening`."""
+        return self._runtime.is_listening
 
     @property
     def useful(self) -> bool:
-        """As `Ears.useful`."""
-        return self.hears
+        """As `EndListener.useful`."""
+        return self.is_listening
 
     def open(self) -> None:
-        """As `Ears.open`."""
+        """As `EndListener.open`."""
 
     def rest(self) -> None:
-        """As `Ears.rest`."""
+        """As `EndListener.rest`."""
 
     async def close(self) -> None:
-        """As `Ears.close`."""
+        """As `EndListener.close`."""
