@@ -34,8 +34,8 @@ STATE_SECONDS = 2.0
 
 class Waiters:
     """Who waits for which task. `ask` runs a statement; with `watches` a worker of this process reports endings, so the
-    first look may wait. `identity` is this program's, under which it is told what ended elsewhere; `listener` makes what
-    listens, of what is to be called then."""
+    first look may wait. `identity` is this program's, under which it is told what ended elsewhere; `listener` makes
+    what listens, of what is to be called then."""
 
     def __init__(self, ask: Ask, identity: str, listener: Callable[[Heard], EndListener], *, watches: bool) -> None:
         self._ask, self._watches = ask, watches
