@@ -23,9 +23,9 @@ import pytest
 from tasker.db import migrate
 from tasker.db.embedded import EmbeddedServer
 from tasker.messaging import load_backend
-from tests.support import brokers
-from tests.support.run_folder import run_folder
-from tests.support.second_server import THROWN_AWAY, programs, second_server
+from tests.support.servers import brokers
+from tests.support.servers.run_folder import run_folder
+from tests.support.servers.second_server import THROWN_AWAY, programs, second_server
 
 VARIABLE = "TASKER_TEST_DATABASE_URL"
 _numbers = itertools.count(1)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet import Fleet
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.oracle import Oracle
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 import tasker
 from tests.support.command_line import invoke, write_workflow
-from tests.support.fleet import ROOT, Fleet
+from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.waiting import until
 
 TEMPLATE = """

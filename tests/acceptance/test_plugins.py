@@ -16,8 +16,8 @@ import tasker
 from tasker.hookspecs import Hooks
 from tasker.orchestration.sweep import SweepSettings
 from tasker.services.submission import Request, Submitted
-from tests.support.fleet import ROOT, Fleet
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import ROOT, Fleet
+from tests.support.fleets.oracle import Oracle
 from tests.support.strangers import install_plugin, write_distribution
 from tests.support.waiting import until
 

@@ -19,8 +19,8 @@ from tasker.step_handler import StepHandler
 from tasker.template import compile_text
 from tasker.types import StepContext, StepHandlerResult
 from tests.support.command_line import invoke, run_json, write_workflow
-from tests.support.fleet import Fleet
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.oracle import Oracle
 from tests.unit.handlers.support import ServiceDiscoveryResolver
 
 TEMPLATE = """

@@ -18,7 +18,7 @@ from tasker.execution.settings import WorkerSettings
 from tasker.services.submission import Request
 from tests.benchmarks.ground import ROOT, Figure, Ground
 from tests.benchmarks.shapes import SHAPES, adopt
-from tests.support import brokers
+from tests.support.servers import brokers
 
 RUNS = {"fan100": 30, "fan1000": 8, "batch1000": 40}
 TASKS = {"throughput1000": 1000, "throughput5000": 5000}

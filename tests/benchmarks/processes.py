@@ -15,8 +15,8 @@ import tasker
 from tasker.services.submission import Request, Submitted
 from tests.benchmarks.cpu import seconds_of, server_of
 from tests.benchmarks.ground import ROOT, Ground
-from tests.support import brokers
-from tests.support.fleet import Fleet
+from tests.support.fleets.fleet import Fleet
+from tests.support.servers import brokers
 from tests.support.waiting import until
 
 WORKFLOWS = ROOT / "tests" / "benchmarks" / "workflows"

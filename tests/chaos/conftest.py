@@ -16,10 +16,10 @@ from tasker.db import migrate
 from tasker.db.database import ensure_database
 from tasker.db.embedded import EmbeddedServer
 from tasker.messaging import load_backend
-from tests.support import brokers
-from tests.support.fleet import Fleet, is_gone
-from tests.support.mayhem import Mayhem
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet, is_gone
+from tests.support.fleets.mayhem import Mayhem
+from tests.support.fleets.oracle import Oracle
+from tests.support.servers import brokers
 from tests.support.waiting import until
 
 SEED = int(os.environ.get("TASKER_CHAOS_SEED", "1"))

@@ -11,9 +11,9 @@ import pytest
 
 from tests.chaos.conftest import BACKENDS, SEED, Setting
 from tests.support import clocks
-from tests.support.freezing import busiest, freeze_with_results
-from tests.support.mayhem import HOLDS, WITHOUT_CHILDREN, Mayhem
-from tests.support.mixture import SLOW
+from tests.support.fleets.freezing import busiest, freeze_with_results
+from tests.support.fleets.mayhem import HOLDS, WITHOUT_CHILDREN, Mayhem
+from tests.support.fleets.mixture import SLOW
 from tests.support.waiting import until
 
 FAULTS = "drop:0.02,dup:0.02,delay:0.05"
@@ -97,7 +97,7 @@ def test_leases_and_delays_follow_the_database_whatever_the_clocks_of_the_proces
     fleet.worker("ahead", str(SLOW), "--concurrency", "8", environment=clocks.wrong_by("+3600"))
     fleet.worker("behind", str(SLOW), "--concurrency", "8", environment=clocks.wrong_by("-60"))
     command = [ground.postgres.url, backend, "20", "1.0", "1", "--slow"]
-    fleet.program("submitter", "-m", "tests.support.submitting", *command)
+    fleet.program("submitter", "-m", "tests.support.fleets.submitting", *command)
     until(lambda: oracle.finished() > 0, "work is under way")
     assert (oracle.failures("worker_lost"), dict(+oracle.repairs())) == (0, {})
     fleet.kill(busiest(fleet, oracle))

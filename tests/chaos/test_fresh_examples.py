@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 
 from tests.integration.engine.machine.test_machine import NO_SHRINKING, PROFILE, drive
-from tests.support.world import World
+from tests.support.world.world import World
 
 FRESH = settings(PROFILE, derandomize=False, database=None, max_examples=150, phases=NO_SHRINKING)
 

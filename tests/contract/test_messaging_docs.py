@@ -17,7 +17,7 @@ from tasker.settings.catalogue import by_path
 from tasker.settings.check import check
 from tasker.settings.layering import nested
 from tests.support.command_line import invoke
-from tests.support.providers import Providers
+from tests.support.servers.providers import Providers
 from tests.support.strangers import install_backend
 
 PAGE = (Path(__file__).parents[2] / "docs" / "messaging.md").read_text("utf-8")

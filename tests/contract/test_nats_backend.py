@@ -17,7 +17,7 @@ from tasker.testing.messaging_contract import MessagingContract
 from tasker_nats import create
 from tasker_nats.backend import NatsBackend
 from tasker_nats.held import HeldMessages, Receipt
-from tests.support import brokers
+from tests.support.servers import brokers
 
 
 class Shifted(NatsBackend):

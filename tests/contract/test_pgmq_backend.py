@@ -16,7 +16,7 @@ from tasker.testing.messaging_contract import MessagingContract
 from tasker_pgmq import PgmqBackend, create
 from tasker_pgmq.held import HeldMessages
 from tests.contract.conftest import install, remove_queues
-from tests.support.private_postgres import PrivatePostgres, private_server
+from tests.support.servers.private_postgres import PrivatePostgres, private_server
 from tests.support.sql_channel import PsycopgChannel
 
 

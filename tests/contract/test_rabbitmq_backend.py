@@ -17,7 +17,7 @@ from tasker_rabbitmq.backend import RabbitmqBackend
 from tasker_rabbitmq.received import FREE_RETURNS, HeldMessages, Receipt
 from tasker_rabbitmq.topology import rounded_up
 from tests.contract.rabbitmq_rig import Rig
-from tests.support import brokers
+from tests.support.servers import brokers
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tasker_rabbitmq import polling
 from tasker_rabbitmq.backend import EMPTY_LOOKS, LOOK_SECONDS, RabbitmqBackend
 from tasker_rabbitmq.received import Feed, new_ids
 from tests.contract.rabbitmq_rig import Rig
-from tests.support import brokers
+from tests.support.servers import brokers
 
 
 @pytest_asyncio.fixture

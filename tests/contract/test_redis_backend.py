@@ -18,7 +18,7 @@ from tasker_redis import create
 from tasker_redis.backend import RedisBackend
 from tasker_redis.held import HeldMessages, Receipt
 from tasker_redis.settings import RedisSettings
-from tests.support import brokers
+from tests.support.servers import brokers
 
 GROUP = "tasker"
 

@@ -17,7 +17,7 @@ from tasker_rabbitmq.backend import RabbitmqBackend
 from tasker_rabbitmq.received import forced_delay
 from tasker_redis import link as redis_link
 from tests.contract.rabbitmq_rig import Rig
-from tests.support import brokers
+from tests.support.servers import brokers
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
 QUEUE = "worker_settling_queue"

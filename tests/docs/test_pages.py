@@ -21,7 +21,7 @@ from tests.docs.snippets import Reader, ReaderWithApp, snippets
 ROOT = Path(__file__).parents[2]
 HIDDEN = {".git", ".venv", ".tasker", ".pytest_cache", ".hypothesis", "node_modules"}
 FOLLOWED_ELSEWHERE = {
-    "docs/cli.md": "tests/acceptance/test_cli_documentation.py",
+    "docs/cli.md": "tests/acceptance/cli/test_documentation.py",
     "docs/decisions-and-batches.md": "tests/unit/lifecycle/test_documentation.py",
     "docs/execution-modes.md": "tests/unit/execution/test_documentation.py",
     "docs/handlers.md": "tests/unit/handlers/test_docs.py",
@@ -30,8 +30,8 @@ FOLLOWED_ELSEWHERE = {
     "docs/templates.md": "tests/unit/template/test_docs.py",
     "docs/your-project.md": "tests/docs/test_your_project.py",
     "docs/writing-plugins.md": "tests/docs/test_writing_plugins.py",
-    "docs/tutorial.md": "tests/acceptance/test_cli_documentation.py",
-    "workflows/*/README.md": "tests/acceptance/test_cli_documentation.py",
+    "docs/tutorial.md": "tests/acceptance/cli/test_documentation.py",
+    "workflows/*/README.md": "tests/acceptance/cli/test_documentation.py",
 }
 """Pages that have a test of their own, which knows more about them."""
 

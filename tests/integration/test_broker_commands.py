@@ -18,9 +18,9 @@ import pytest
 from tasker.contracts.messaging import QueueStats
 from tasker.messaging import StepHint
 from tasker.services.brokers import TOLERANCE, QueueReport
-from tests.support import brokers
 from tests.support.command_line import invoke
-from tests.support.providers import Providers
+from tests.support.servers import brokers
+from tests.support.servers.providers import Providers
 
 WORKFLOW = Path(__file__).parents[1] / "chaos" / "workflow"
 QUEUE = "worker_chaos_queue"

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from tasker.app import App
 from tasker.cli.main import cli
-from tests.acceptance.workflow_case import WORKFLOWS
+from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.conftest import Server
 from tests.support.command_line import run_json
 

@@ -23,7 +23,7 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore
 from tests.integration.test_hints_after_the_commit import PLAN, QUEUE
-from tests.support import brokers
+from tests.support.servers import brokers
 
 STRANGER = {
     "namespace": "hinted",

@@ -20,7 +20,7 @@ from tasker.messaging import MessagingService
 from tasker.services.engine.calls import Engine
 from tasker.template import compile_text
 from tasker_memory import create
-from tests.support.brokers import free_port
+from tests.support.servers.brokers import free_port
 
 (PLAN,) = compile_text(
     """

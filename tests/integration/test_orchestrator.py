@@ -26,9 +26,9 @@ from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import DEFAULT_RULES, Rules
 from tasker.services.engine.plans import PlanStore
 from tasker.services.workers import Workers
-from tests.support import brokers
 from tests.support.command_line import invoke
 from tests.support.random_plans import Spec, build_plan
+from tests.support.servers import brokers
 
 PLAN = build_plan(Spec("only"), namespace="asked", name="for_it")
 REQUESTS = "orchestration_task_requests"

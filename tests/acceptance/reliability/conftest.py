@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.fleet import Fleet
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.oracle import Oracle
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import tasker
 from tasker.contracts.plan import HandlerRef, Plan, RetryPolicy
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
-from tests.support.fleet import Fleet
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.oracle import Oracle
 from tests.support.random_plans import Spec, build_plan
 from tests.support.waiting import until
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.support import clocks
-from tests.support.fleet import Fleet
-from tests.support.freezing import busiest
-from tests.support.mixture import SLOW
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.freezing import busiest
+from tests.support.fleets.mixture import SLOW
+from tests.support.fleets.oracle import Oracle
 from tests.support.waiting import until
 
 AHEAD, BEHIND = "+3600", "-60"
@@ -43,7 +43,7 @@ def test_a_lease_a_delay_and_a_retry_follow_the_database_whatever_the_clocks_of_
     fleet.worker("ahead", str(SLOW), "--concurrency", "8", lease=1, environment=clocks.wrong_by(AHEAD))
     fleet.worker("behind", str(SLOW), "--concurrency", "8", lease=1, environment=clocks.wrong_by(BEHIND))
     fleet.orchestrator("orchestrator", environment=clocks.wrong_by(BEHIND))
-    submit = ("-m", "tests.support.submitting", database_url, "pgmq", str(TASKS), "1.5", "1", "--slow")
+    submit = ("-m", "tests.support.fleets.submitting", database_url, "pgmq", str(TASKS), "1.5", "1", "--slow")
     fleet.program("submitter", *submit)
 
     until(lambda: oracle.finished() > 0, "work is under way")

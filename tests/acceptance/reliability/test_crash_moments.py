@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fleet import Fleet
-from tests.support.holding import drop_writes, held, waiting
-from tests.support.mixture import SLOW
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.holding import drop_writes, held, waiting
+from tests.support.fleets.mixture import SLOW
+from tests.support.fleets.oracle import Oracle
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", ["embedded"], indirect=True)]
@@ -28,7 +28,7 @@ PLACES = {
 def start(fleet: Fleet, url: str, write: str, name: str) -> None:
     """The process that makes this kind of write."""
     if write == "submit":
-        fleet.program(name, "-m", "tests.support.submitting", url, "pgmq", str(TASKS), "0.0", "1", "--slow")
+        fleet.program(name, "-m", "tests.support.fleets.submitting", url, "pgmq", str(TASKS), "0.0", "1", "--slow")
     elif write == "end":
         fleet.orchestrator(name)
     else:

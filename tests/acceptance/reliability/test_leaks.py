@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 import tasker
-from tests.acceptance.workflow_case import WORKFLOWS, load_input
-from tests.support import brokers
+from tests.acceptance.examples.workflow_case import WORKFLOWS, load_input
+from tests.support.servers import brokers
 from tests.support.waiting import until
 
 ROUNDS = 3

@@ -11,9 +11,9 @@ import tasker
 from tasker.contracts.plan import HandlerRef
 from tasker.execution.settings import WorkerSettings
 from tasker.services.submission import Request, Submitted
-from tests.acceptance.workflow_case import WORKFLOWS
-from tests.support.mixture import CSV
-from tests.support.oracle import Oracle
+from tests.acceptance.examples.workflow_case import WORKFLOWS
+from tests.support.fleets.mixture import CSV
+from tests.support.fleets.oracle import Oracle
 from tests.support.random_plans import Spec, build_plan
 
 HANDLERS = Path(__file__).parent / "steps"

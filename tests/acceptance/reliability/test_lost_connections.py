@@ -12,8 +12,8 @@ import psycopg
 import tasker
 from tasker.errors import DatabaseError, DuplicateTask
 from tasker.services.submission import Request, Submitted
-from tests.acceptance.workflow_case import WORKFLOWS, load_input
-from tests.support.oracle import Oracle
+from tests.acceptance.examples.workflow_case import WORKFLOWS, load_input
+from tests.support.fleets.oracle import Oracle
 
 TASKS, LOST = 60, 10
 HELD = "lock table tasker.task_details in share mode"

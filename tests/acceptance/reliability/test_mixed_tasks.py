@@ -8,10 +8,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support import brokers
-from tests.support.fleet import Fleet
-from tests.support.mayhem import WITHOUT_CHILDREN, Mayhem
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.mayhem import WITHOUT_CHILDREN, Mayhem
+from tests.support.fleets.oracle import Oracle
+from tests.support.servers import brokers
 
 SEED = int(os.environ.get("TASKER_CHAOS_SEED", "1"))
 TASKS, KILLS = 40, 5

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet import Fleet, is_gone
-from tests.support.mixture import SLOW
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet, is_gone
+from tests.support.fleets.mixture import SLOW
+from tests.support.fleets.oracle import Oracle
 from tests.support.waiting import until
 
 

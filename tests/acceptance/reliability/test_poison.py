@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tests.support.fleet import Fleet
-from tests.support.oracle import Oracle
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.oracle import Oracle
 
 pytestmark = pytest.mark.slow
 

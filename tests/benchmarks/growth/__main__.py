@@ -18,7 +18,7 @@ from tests.benchmarks.ground import ROOT, Ground
 from tests.benchmarks.growth import crowds, disk, expansion, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.support.engine_fixture import Lab
-from tests.support.work import work_of
+from tests.support.fleets.work import work_of
 
 CASES = (*expansion.CASES, *wide.CASES, *templates.CASES, *crowds.CASES)
 EXPLAINED = 100

@@ -15,7 +15,7 @@ from tasker.cli.main import cli
 from tasker.services.configuration.loading import load
 from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS
 from tasker.services.scaffold.starter_configuration import write_configuration
-from tests.support.providers import Providers
+from tests.support.servers.providers import Providers
 
 SHIPPED = Path(__file__).parents[3] / "config" / "tasker"
 NOWHERE = "postgresql://u:hunter2@127.0.0.1:1/x"

@@ -14,7 +14,7 @@ import pytest
 import tasker
 from tasker.process.capacity import ORCHESTRATOR, WORKER, tell_capacity
 from tasker.services.submission import Request
-from tests.support.fleet import ROOT, Fleet
+from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.waiting import until
 
 SLOW = ROOT / "tests" / "chaos" / "workflow"

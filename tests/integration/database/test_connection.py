@@ -15,7 +15,7 @@ from tasker.db.database import connect, with_statement_timeout
 from tasker.db.limits import MIGRATION, SESSION
 from tasker.db.migrate import upgrade
 from tasker.errors import DatabaseUnavailable, LockTimeout, StatementTimeout, UsageError
-from tests.support.pooler import transaction_pooler
+from tests.support.servers.pooler import transaction_pooler
 
 HASTY = "-c statement_timeout=500"
 

@@ -34,7 +34,7 @@ def lab(database_url: str) -> Iterator[Lab]:
 @contextmanager
 def frozen(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A client that has stopped itself; at the end it is killed unless it has ended."""
-    command = [sys.executable, "-m", "tests.support.frozen_client", *arguments]
+    command = [sys.executable, "-m", "tests.support.fleets.frozen_client", *arguments]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     status = Path(f"/proc/{process.pid}/stat")
     try:

@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from tasker.db.connection import SyncConnection
 from tasker.execution.lease import LeaseKeeper
 from tasker.process.system import SystemClock
-from tests.support.swallowing import relay
+from tests.support.fleets.swallowing import relay
 from tests.support.waiting import until
 
 

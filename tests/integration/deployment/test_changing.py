@@ -28,7 +28,7 @@ from tests.integration.deployment.ears import (
     submitting,
     working,
 )
-from tests.support.brokers import engine_settings, remove_queues
+from tests.support.servers.brokers import engine_settings, remove_queues
 
 POLLING, EVENTS, HYBRID = DeploymentMode.POLLING_ONLY, DeploymentMode.EVENT_DRIVEN_ONLY, DeploymentMode.HYBRID
 PATIENT = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=NEVER_MS)

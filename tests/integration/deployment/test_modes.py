@@ -25,7 +25,7 @@ from tests.integration.deployment.ears import (
     submitting,
     working,
 )
-from tests.support.brokers import engine_settings, remove_queues
+from tests.support.servers.brokers import engine_settings, remove_queues
 
 POLLING, EVENTS, HYBRID = DeploymentMode.POLLING_ONLY, DeploymentMode.EVENT_DRIVEN_ONLY, DeploymentMode.HYBRID
 DATABASE = "notifications of the database"

@@ -16,7 +16,7 @@ from tasker.db.listening import ListenSilent, listen
 from tasker.lifecycle.deployment import DeploymentMode, HealthStatus
 from tests.integration.deployment.ears import QUICK, events_of, eventually, runs, settings, submitting, working
 from tests.integration.deployment.test_modes import DATABASE, hears
-from tests.support.pooler import transaction_pooler
+from tests.support.servers.pooler import transaction_pooler
 
 SOON = replace(QUICK, connection_timeout_seconds=0.5)
 

@@ -30,7 +30,7 @@ from tests.integration.deployment.ears import (
     working,
 )
 from tests.integration.test_orchestrator import orchestrating
-from tests.support.pooler import transaction_pooler
+from tests.support.servers.pooler import transaction_pooler
 
 OURS = "tasker wait"
 NEVER = Backoff(3600, 3600)

@@ -12,8 +12,8 @@ import pytest
 
 from tasker.db.queries import query
 from tests.support.engine_fixture import Item, Lab, new_step, ok, retry
+from tests.support.fleets.work import FACTOR, Work, assert_linear, work_of
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec
-from tests.support.work import FACTOR, Work, assert_linear, work_of
 
 SMALL = 60
 LARGE = SMALL * FACTOR

@@ -18,8 +18,8 @@ from tasker.execution.attempt.slots import Slots
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
-from tests.unit.execution import child_handlers
 from tests.unit.execution.bench import PATIENCE, Bench
+from tests.unit.execution.modes import child_handlers
 
 GRACE = 10.0
 

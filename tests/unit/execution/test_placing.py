@@ -16,8 +16,8 @@ from tasker.execution.attempt.placing import LONGEST_WAIT_SECONDS
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
-from tests.unit.execution import child_handlers
 from tests.unit.execution.bench import PATIENCE, Bench, make_bench
+from tests.unit.execution.modes import child_handlers
 
 
 class Blocks(StepHandler):

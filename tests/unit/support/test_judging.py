@@ -9,10 +9,10 @@ import pytest
 
 from tasker.contracts.plan import Plan
 from tasker.services.authoring.templates import load_plans
-from tests.acceptance.workflow_case import WORKFLOWS, Case
-from tests.acceptance.workflow_cases import CASES
-from tests.support.judging import Found, complaints
-from tests.support.mixture import CSV, SLOW, SLOW_CASE
+from tests.acceptance.examples.workflow_case import WORKFLOWS, Case
+from tests.acceptance.examples.workflow_cases import CASES
+from tests.support.fleets.judging import Found, complaints
+from tests.support.fleets.mixture import CSV, SLOW, SLOW_CASE
 
 LOST = {"error_type": "worker_lost", "retryable": True}
 OWN = {"error_type": "RetryableError", "retryable": True}

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.model_parts import Ending, Pause
+from tests.support.model.parts import Ending, Pause
 from tests.support.random_plans import DECISION, Spec, create_steps
-from tests.support.world import LEASE_MS, World
-from tests.support.world_intruders import deed
-from tests.support.world_stories import DONE, bring, only_task, start, states, take
+from tests.support.world.intruders import deed
+from tests.support.world.stories import DONE, bring, only_task, start, states, take
+from tests.support.world.world import LEASE_MS, World
 
 ALPHA = Pause("alpha")
 CHOOSE_X = Ending(create_steps("x"))

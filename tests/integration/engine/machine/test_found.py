@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.model_parts import Ending
+from tests.support.model.parts import Ending
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec, create_steps
-from tests.support.world import World
-from tests.support.world_stories import FAILED, NOTHING, SILENT, bring, only_task, start, states, take
+from tests.support.world.stories import FAILED, NOTHING, SILENT, bring, only_task, start, states, take
+from tests.support.world.world import World
 
 
 @pytest.fixture

@@ -16,16 +16,16 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tests.support import brokers
-from tests.support.model_graph import CHOOSERS
-from tests.support.model_parts import ENDED, PARKED, RUNS, Ending, Pause, Step, Task
+from tests.support.model.graph import CHOOSERS
+from tests.support.model.parts import ENDED, PARKED, RUNS, Ending, Pause, Step, Task
 from tests.support.random_plans import Scenario
-from tests.support.world import World
-from tests.support.world_failover import lose_claim
-from tests.support.world_intruders import DEEDS, deciding, deed, moments
-from tests.support.world_parts import Attempt, Worker
-from tests.support.world_settling import Settling, hold_both, rivals
-from tests.support.world_templates import NAMESPACES, templates
+from tests.support.servers import brokers
+from tests.support.world.failover import lose_claim
+from tests.support.world.intruders import DEEDS, deciding, deed, moments
+from tests.support.world.parts import Attempt, Worker
+from tests.support.world.settling import Settling, hold_both, rivals
+from tests.support.world.templates import NAMESPACES, templates
+from tests.support.world.world import World
 
 LONG = os.environ.get("TASKER_PROPERTY") == "long"
 pytestmark = [pytest.mark.timeout(0)] if LONG else []

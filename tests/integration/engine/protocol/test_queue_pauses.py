@@ -10,9 +10,9 @@ import pytest
 from tasker.orchestration.queue_pauses import PausableInbox, QueuePauses
 from tasker.orchestration.turns import Turns
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
-from tests.integration.engine.protocol.test_parked_batches import Queued, parked_tasks, queued, waiting
-from tests.integration.engine.protocol.test_turns import Time
-from tests.integration.engine.protocol.test_wakeups import heard
+from tests.integration.engine.protocol.messages.test_parked_batches import Queued, parked_tasks, queued, waiting
+from tests.integration.engine.protocol.messages.test_wakeups import heard
+from tests.integration.engine.protocol.sweeping.test_turns import Time
 from tests.support.engine_fixture import Answer, Item, Lab
 
 RESULTS, REQUESTS, FINALIZATIONS = (

@@ -1,0 +1,126 @@
+"""`tasker task submit`: a task for a fleet, from the shell."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.examples.workflow_case import WORKFLOWS
+from tests.support.command_line import invoke, run_json
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.oracle import Oracle
+
+LINEAR = WORKFLOWS / "linear_math"
+TARGET = "linear/linear_workflow"
+
+
+@pytest.fixture
+def registered(database_url: str) -> str:
+    """A database in which the template is registered, and nobody serves it."""
+    assert invoke("template", "register", LINEAR, database=database_url).exit_code == 0
+    return database_url
+
+
+def tasks(url: str) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(invoke("task", "list", "--format", "json", database=url).stdout)
+    return found
+
+
+def test_what_is_submitted_waits_for_a_worker_and_is_named(registered: str) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=3", "--tag", "by-hand", database=registered)
+    assert result.exit_code == 0, result.output
+    (task,) = tasks(registered)
+    assert result.stdout.strip() == task["task_uuid"]
+    shown = json.loads(invoke("task", "show", str(task["task_uuid"]), "--format", "json", database=registered).stdout)
+    assert (shown["context"], shown["tags"], shown["status"]) == ({"value": 3}, ["by-hand"], "steps_in_process")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["linear/unknown"], "no template linear/unknown is registered"),
+        (["linear"], "namespace/name"),
+        ([TARGET, "--input", "[1]"], "expected an object"),
+        ([TARGET, "--set", "value=many"], "value"),
+        ([TARGET, "--timeout", "3"], "--wait"),
+    ],
+)
+def test_a_mistake_creates_nothing(registered: str, arguments: list[str], said: str) -> None:
+    result = invoke("task", "submit", *arguments, database=registered)
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+    assert tasks(registered) == []
+
+
+def test_a_key_makes_one_task(registered: str) -> None:
+    keyed = ("task", "submit", TARGET, "--set", "value=1", "--idempotency-key", "order-7")
+    again = [invoke(*keyed, database=registered) for _ in range(2)]
+    (task,) = tasks(registered)
+    assert [result.exit_code for result in again] == [0, 2]
+    assert f"this task exists already: {task['task_uuid']}, steps_in_process" in again[1].stderr
+    shown = next(line for line in again[1].stderr.splitlines() if "to see it: " in line).partition("to see it: ")[2]
+    assert str(task["task_uuid"]) in invoke(*shlex.split(shown)[1:]).stdout, "the command can be copied"
+
+
+def test_a_key_that_is_known_may_answer_with_its_task(registered: str) -> None:
+    keyed = ("task", "submit", TARGET, "--set", "value=1", "--idempotency-key", "order-7", "--on-duplicate", "return")
+    first, second = (invoke(*keyed, "--format", "json", database=registered) for _ in range(2))
+    text = invoke(*keyed, database=registered)
+    (task,) = tasks(registered)
+    created = {"task_uuid": task["task_uuid"], "status": "steps_in_process"}
+    assert [json.loads(found.stdout) for found in (first, second)] == [
+        created | {"created": True},
+        created | {"created": False},
+    ]
+    assert (second.exit_code, text.exit_code, text.stdout.strip()) == (0, 0, task["task_uuid"])
+    assert f"exists already: {task['task_uuid']}" in text.stderr
+
+
+def test_a_run_with_a_known_key_names_the_task(registered: str) -> None:
+    task = run_json(LINEAR, "--idempotency-key", "k", database=registered)["task_uuid"]
+    again = invoke("run", LINEAR, "--idempotency-key", "k", database=registered)
+    assert (again.exit_code, f"exists already: {task}, complete" in again.stderr) == (2, True), again.output
+    assert f"tasker task show {task}" in again.stderr
+
+
+def test_a_task_that_nobody_runs_is_not_waited_for_longer_than_asked(registered: str) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=1", "--wait", "--timeout", "0.1", database=registered)
+    assert result.exit_code == 1
+    assert result.stdout.strip() == tasks(registered)[0]["task_uuid"]
+    assert "not ended after 0.1 s; see: tasker task show" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("divisor", "code", "status"), [(2, 0, "complete"), (0, 1, "error")])
+def test_the_end_is_shown_and_told_by_the_exit_code(
+    registered: str, fleet: Fleet, oracle: Oracle, divisor: int, code: int, status: str
+) -> None:
+    fleet.worker("worker", str(LINEAR))
+    given = json.dumps({"value": 3, "divisor": divisor})
+    result = invoke(
+        "task",
+        "submit",
+        TARGET,
+        "--input",
+        given,
+        "--wait",
+        "--timeout",
+        "120",
+        "--format",
+        "json",
+        database=registered,
+    )
+    assert result.exit_code == code, (result.output, fleet.log("worker"))
+    report = json.loads(result.stdout)
+    assert report["status"] == status
+    oracle.check({report["task_uuid"]: status})
+
+
+def test_the_folder_is_not_taken_for_a_name(registered: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`workflows/linear_math` exists here, and looks like a name."""
+    monkeypatch.chdir(Path(WORKFLOWS).parent)
+    result = invoke("task", "submit", "workflows/linear_math", database=registered)
+    assert (result.exit_code, "is a file or folder and no registered template" in result.output) == (2, True)
+    assert "tasker template register workflows/linear_math" in result.output

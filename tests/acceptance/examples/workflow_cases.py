@@ -1,0 +1,26 @@
+"""Every example workflow with inputs, and what must come of them. The figures were worked out by hand."""
+
+from __future__ import annotations
+
+from tests.acceptance.examples.cases_approval import APPROVAL_CASES, NESTED_CASES
+from tests.acceptance.examples.cases_batch import CHECKPOINT_CASES, COMBINED_CASES
+from tests.acceptance.examples.cases_commerce import CHECKOUT_CASES, ORDER_CASES
+from tests.acceptance.examples.cases_math import MATH_CASES
+from tests.acceptance.examples.cases_payments import PAYMENT_CASES
+from tests.acceptance.examples.cases_services import ETL_CASES, REGISTRATION_CASES
+from tests.acceptance.examples.workflow_case import WORKFLOWS
+
+FOLDERS = sorted(path.parent for path in WORKFLOWS.glob("*/workflow.yaml"))
+
+CASES = [
+    *MATH_CASES,
+    *ORDER_CASES,
+    *CHECKOUT_CASES,
+    *PAYMENT_CASES,
+    *ETL_CASES,
+    *REGISTRATION_CASES,
+    *APPROVAL_CASES,
+    *NESTED_CASES,
+    *COMBINED_CASES,
+    *CHECKPOINT_CASES,
+]

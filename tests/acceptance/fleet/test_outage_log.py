@@ -1,0 +1,127 @@
+"""What the log says of an outage: one line when a server goes away, one when it is back, and nothing of errors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import tasker
+from tasker.app.assembly.orchestrator import orchestrator_process
+from tasker.app.bootstrap import prepare
+from tasker.app.configured import UNCONFIGURED
+from tasker.execution.settings import WorkerSettings
+from tasker.lifecycle.deployment import EventSettings
+from tasker.orchestration.sweep import SweepSettings
+from tests.acceptance.fleet.test_outages import CONFIGURATION, HANDLERS, TEMPLATE, until, until_closed
+from tests.support.command_line import write_workflow
+from tests.support.servers.brokers import KIND_OF, private_server
+from tests.support.servers.private_postgres import Stoppable
+
+pytestmark = pytest.mark.slow
+
+EVENTS = EventSettings(retry_interval_seconds=0.1, max_retry_attempts=2)
+WORKER = WorkerSettings(lease_ms=1000, events=EVENTS)
+SWEEPS = SweepSettings(hint_grace_ms=200, interval_ms=300)
+CONFIGURED = replace(CONFIGURATION, worker=WORKER)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Stoppable]:
+    database = Stoppable(tmp_path / "pg")
+    yield database
+    database.server.stop()
+
+
+@pytest.fixture
+def workflow(tmp_path: Path) -> Path:
+    return write_workflow(tmp_path / "outage", TEMPLATE, HANDLERS)
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The first words of the lines that a process shows by default, from whichever library they come.
+
+    Not those of complete steps, which are no news of an outage.
+    """
+    words = [record.getMessage().split()[0] for record in caplog.records if record.levelno >= logging.INFO]
+    return [word for word in words if word != "step_completed"]
+
+
+def assert_no_alarm(caplog: pytest.LogCaptureFixture) -> None:
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+async def eventually(true: Callable[[], bool]) -> None:
+    async def ask() -> bool:
+        return true()
+
+    await until(ask)
+
+
+async def test_a_database_that_is_away_for_longer_than_the_lease_is_told_once_and_once_when_it_is_back(
+    database: Stoppable, workflow: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (workflow / "go").touch()
+    async with AsyncExitStack() as stack:
+        app = await stack.enter_async_context(tasker.App(database.server.url, configuration=CONFIGURED, sweeps=SWEEPS))
+        resources = prepare(database.server.url)
+        orchestrator = orchestrator_process(
+            resources.url, resources.messaging, settings=WORKER, sweeps=SWEEPS, events=EVENTS
+        )
+        await orchestrator.start()
+        await app.run(workflow, {"before": True})
+        runtime = app.runtime
+        assert runtime is not None
+        listeners = orchestrator.events.listeners.values()
+        caplog.clear()
+        caplog.set_level(logging.INFO)
+        former = runtime.worker.identity
+        database.stop()
+        await eventually(lambda: runtime.worker.slots.is_held("fenced"))
+        await eventually(lambda: all(listener.state.failures > 5 for listener in listeners))
+        assert told(caplog) == ["database_unreachable"]
+        database.start()
+        await eventually(lambda: runtime.worker.identity != former and not runtime.worker.slots.is_held("fenced"))
+        await until_closed(app, app.breakers.database)
+        report = await app.run(workflow, {"after": True})
+        await orchestrator.stop()
+        await resources.messaging.close()
+    assert report.status == "complete"
+    assert told(caplog) == ["database_unreachable", "database_reconnected"]
+    assert_no_alarm(caplog)
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("backend", ["rabbitmq", "redis", "nats"])
+async def test_a_broker_that_is_away_is_told_once_and_once_when_it_is_back(
+    backend: str, database: Stoppable, workflow: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (workflow / "go").touch()
+    with private_server(KIND_OF[backend]) as broker:
+        async with tasker.App(
+            database.server.url,
+            configuration=replace(UNCONFIGURED, worker=WORKER, breakers=CONFIGURATION.breakers),
+            sweeps=SWEEPS,
+            backend=backend,
+            backend_settings={"url": broker.url},
+        ) as app:
+            await app.run(workflow, {"before": True})
+            caplog.clear()
+            caplog.set_level(logging.INFO)
+            broker.kill()
+            await eventually(lambda: app.breakers.messaging.metrics().failures > 4)
+            task = (await app.submit(workflow, {"meanwhile": True})).task_uuid
+            assert told(caplog) == ["broker_unreachable"]
+            await asyncio.to_thread(broker.start)
+            app.breakers.messaging.force_closed()
+            async with asyncio.timeout(60):
+                report = await app.wait(task)
+    assert report.status == "complete"
+    assert [line for line in told(caplog) if line != "sweep_repaired"] == ["broker_unreachable", "broker_reconnected"]
+    assert_no_alarm(caplog)

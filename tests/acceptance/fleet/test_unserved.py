@@ -1,0 +1,97 @@
+"""A step that nobody serves waits visibly, with what to do, and goes on when somebody comes (rule 16)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+import tasker
+from tasker.services.authoring.templates import load_plans
+from tasker.services.submission import Request
+from tests.support.command_line import invoke, write_workflow
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.oracle import Oracle
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow
+
+TEMPLATE = """
+    name: parcel
+    namespace_name: shop
+    version: "1.0.0"
+    steps:
+      - {name: pack, handler: shop.pack}
+      - {name: send, handler: shop.send, dependencies: [pack]}
+"""
+PACK = """
+    from tasker.step_handler.functional import step_handler
+
+
+    @step_handler("shop.pack")
+    async def pack():
+        return {"packed": True}
+"""
+SEND = PACK.replace("pack", "send")
+
+
+def submit(url: str, folder: Path) -> str:
+    """A task of the workflow, which this process does not serve."""
+
+    async def create() -> str:
+        async with tasker.App(url, work=False) as app:
+            (plan,) = load_plans(str(folder), None)
+            return (await app.submit_request(plan, Request())).task_uuid
+
+    return asyncio.run(create())
+
+
+def shown(url: str, task: str) -> str:
+    return click.unstyle(invoke("task", "show", task, database=url).output)
+
+
+def test_a_step_waits_visibly_until_a_worker_has_its_handler(
+    database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path
+) -> None:
+    workflow = write_workflow(tmp_path / "parcel", TEMPLATE, PACK)
+    (tmp_path / "sending.py").write_text("\n".join(line[4:] for line in SEND.splitlines()))
+    task = submit(database_url, workflow)
+
+    assert "pack waits: nobody serves shop.pack (namespace shop)" in shown(database_url, task)
+    assert "tasker worker --namespace shop --handlers MODULE" in shown(database_url, task)
+    assert "nobody serves shop.pack" in invoke("task", "list", database=database_url).output
+
+    fleet.worker("packer", "--namespace", "shop", "--handlers", str(workflow / "handlers.py"))
+    until(lambda: "send waits: nobody serves shop.send" in shown(database_url, task), "send is said to wait")
+    steps = json.loads(invoke("task", "show", task, "--format", "json", database=database_url).output)["steps"]
+    assert {step["name"]: (step["state"], step["unserved"]) for step in steps} == {
+        "pack": ("complete", False),
+        "send": ("enqueued", True),
+    }
+
+    fleet.worker("sender", "--namespace", "shop", "--handlers", str(tmp_path / "sending.py"))
+    oracle.wait_for_the_end([task])
+    oracle.check({task: "complete"})
+    assert "nobody serves" not in shown(database_url, task)
+    assert "nobody serves" not in invoke("task", "list", database=database_url).output
+
+
+def test_the_list_of_workers_tells_where_they_are_and_what_they_have(
+    database_url: str, fleet: Fleet, tmp_path: Path
+) -> None:
+    assert "nobody is at work" in invoke("worker", "list", database=database_url).output
+    workflow = write_workflow(tmp_path / "parcel", TEMPLATE, PACK + SEND)
+    fleet.worker("one", str(workflow), "--concurrency", "3")
+
+    text = invoke("worker", "list", "--callables", database=database_url).output
+    (row,) = json.loads(invoke("worker", "list", "--format", "json", database=database_url).output)
+
+    assert (row["pid"], row["state"], row["namespaces"]) == (fleet.processes["one"].pid, "live", ["shop"])
+    assert f"{row['worker']} serves\n  shop.pack\n  shop.send\n" in text
+    assert "0/3" in text
+
+    fleet.kill("one")
+    until(lambda: "lost" in invoke("worker", "list", database=database_url).output, "its lease is over")

@@ -1,0 +1,95 @@
+"""A sweep over many open tasks takes its time: nobody waits for its end to be woken or promoted (rules 7 and 13)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tasker.orchestration.executor import NoExecutor
+from tasker.orchestration.results import Processor
+from tasker.orchestration.schedule import Schedule
+from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.turns import Turns
+from tasker.orchestration.upkeep import Upkeep
+from tasker.process.system import SystemClock
+from tasker.resilience.registry import Breakers
+from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.plans import PlanStore
+from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+from tests.integration.engine.protocol.messages.test_wakeups import heard, listener, mark
+
+
+class Watched(Engine):
+    """Notes each look for retries and for what to repair, with the workers that were woken before it."""
+
+    def __init__(self, orchestra: Orchestra) -> None:
+        super().__init__(orchestra.engine.connection, orchestra.engine.messaging)
+        self.ears = listener(orchestra.lab)
+        self.noted: list[tuple[str, list[str]]] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+        """Happens during the first look for what to repair."""
+
+    async def call(self, function: str, args: Any) -> Answer:
+        self.note(function)
+        return await super().call(function, args)
+
+    async def read(self, function: str, args: Any) -> Answer:
+        self.note(function)
+        return await super().read(function, args)
+
+    def note(self, function: str) -> None:
+        if function not in ("due", "find"):
+            return
+        self.noted.append((function, heard(self.ears)))
+        if len(self.noted) == 1:
+            self.meanwhile()
+
+
+class Standing(SystemClock):
+    """Time does not pass: only what is asked for becomes due."""
+
+    def monotonic(self) -> float:
+        return 100.0
+
+
+def upkeep(orchestra: Orchestra, engine: Engine, schedule: Schedule) -> Upkeep:
+    clock, chance = Standing(), random.Random(1)
+    sweeper = Sweeper(
+        engine, Processor(engine, chance), PlanStore(engine.connection), chance, replace(AT_ONCE, slice=1)
+    )
+    breaker = Breakers(clock).task_readiness
+    return Upkeep(
+        engine,
+        sweeper,
+        Turns(engine, "sweep", clock, chance, 5.0),
+        NoExecutor(orchestra.caller()),
+        schedule,
+        clock,
+        chance,
+        breaker=breaker,
+        on_advanced=lambda _: None,
+    )
+
+
+async def test_between_two_slices_sleepers_are_woken_and_then_what_is_due_is_promoted(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    lab.submit(lab.chain(1), {}, {}, {})
+    lab.two.start_worker()
+    mark(lab.two, "sleep")
+    engine = Watched(orchestra)
+    schedule = Schedule(Standing())
+    under_test = upkeep(orchestra, engine, schedule)
+    await under_test.promote()  # as at the start, when everything may be due
+    engine.noted.clear()
+
+    def meanwhile() -> None:
+        schedule.wake({lab.namespace})
+        schedule.due_in(0)
+
+    engine.meanwhile = meanwhile
+    await under_test.sweep()
+
+    assert engine.noted[:3] == [("find", []), ("due", [f"@{lab.namespace}"]), ("find", [])]
+    assert {name for name, _ in engine.noted[3:]} == {"find"}, "nothing else was due"

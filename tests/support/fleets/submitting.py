@@ -1,0 +1,30 @@
+"""Submits a mixture: `python -m tests.support.fleets.submitting URL BACKEND COUNT SECONDS SEED [--slow]`.
+
+With `--slow` it has only slow tasks, all at once; others come a moment apart, as they do in life. It may be killed at
+any moment and started again: what it had created is not created again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+
+import tasker
+from tests.support.fleets.mixture import mixture, slow_tasks, submit
+
+PAUSE_SECONDS = 0.03
+
+
+async def main(url: str, backend: str, count: str, seconds: str, seed: str, only: str = "") -> None:
+    """Submit everything."""
+    async with tasker.App(url, backend=backend, work=False) as app:
+        if only == "--slow":
+            await submit(app, slow_tasks(int(count), seconds=float(seconds), seed=int(seed)))
+        else:
+            await submit(app, mixture(int(count), seconds=float(seconds), seed=int(seed)), pause=PAUSE_SECONDS)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO)
+    asyncio.run(main(*sys.argv[1:]))

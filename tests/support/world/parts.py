@@ -1,0 +1,144 @@
+"""The pieces of a world: an engine that records its calls, workers and what they hold."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.db.connection import Connection
+from tasker.lifecycle.storable import encode
+from tasker.services.engine.answers import ClaimAnswer
+from tasker.services.engine.calls import Answer, Args, Engine
+from tasker.services.engine.encoding import to_json
+from tasker.services.engine.exchange import Result
+from tests.support.model.parts import Ending, Key, Step
+from tests.support.world.mail import LOOK_SECONDS, PATIENCE, Mailbox
+
+Call = tuple[str, dict[str, Any], Answer]
+
+
+class Half:
+    """Randomness without surprise: the middle of every jitter."""
+
+    def random(self) -> float:
+        return 0.5
+
+
+class WatchedEngine(Engine):
+    """Records what is called. `intruder` runs once, between the named read and whatever follows it."""
+
+    def __init__(self, connection: Connection, mail: Mailbox) -> None:
+        super().__init__(connection, mail)  # type: ignore[arg-type]
+        self.mail = mail
+        self.calls: list[Call] = []
+        self.intruder: tuple[str, Callable[[], Awaitable[object]]] | None = None
+
+    def begin(self) -> None:
+        """Nothing of an earlier story is left, not even whose turn it is: the same actions do the same again."""
+        self.calls, self._turn = [], 0
+
+    async def call(self, function: str, args: Args) -> Answer:
+        self.mail.sent = []
+        answer = await super().call(function, args)
+        await self.mail.look(self.connection)
+        self._record(function, json.loads(to_json(args)), answer)
+        return answer
+
+    async def submit_and_wake(self, joined: str, args: Args) -> Answer:
+        self.mail.sent = []
+        answer = await super().submit_and_wake(joined, args)
+        await self.mail.look(self.connection)
+        self._record("submit", json.loads(to_json(args)), answer)
+        return answer
+
+    async def pop_and_claim(self, joined: str, args: Args) -> Answer:
+        self.mail.sent, before = [], list(self.mail.hints)
+        answer = await super().pop_and_claim(joined, args)
+        await self.mail.look(self.connection)
+        steps = [hint["step"] for hint in before if hint not in self.mail.hints]
+        self._record("claim", {**args, "steps": steps}, answer)
+        return answer
+
+    def _record(self, function: str, args: dict[str, Any], answer: Answer) -> None:
+        self.calls.append((function, args, {**answer, "send": self.mail.sent}))
+
+    async def read(self, function: str, args: Args) -> Answer:
+        answer = await super().read(function, args)
+        self.calls.append((function, dict(args), answer))
+        if self.intruder and self.intruder[0] == function:
+            (_, intrude), self.intruder = self.intruder, None
+            await intrude()
+        return answer
+
+    async def take(self, args: dict[str, Any], hints: Sequence[dict[str, Any]]) -> ClaimAnswer:
+        """What a worker does: as many hints as these, and these where one can choose, become claims."""
+        self.mail.choose(hints)
+        async with asyncio.timeout(PATIENCE):
+            while not (answer := await self._take_some(args, len(hints))).popped:
+                await asyncio.sleep(LOOK_SECONDS)
+        return answer
+
+    async def _take_some(self, args: dict[str, Any], limit: int) -> ClaimAnswer:
+        if self.transactional:
+            return await self.claim({**args, "slots": min(args["slots"], limit), "turn": 0})
+        answer = await self.claim_received(args, await self.receive(args["namespaces"], limit))
+        await self.messaging.ack_messages(answer.taken)
+        return answer
+
+    async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
+        found = self.mail.missing(steps)
+        return await super().missing_hints(namespace, steps) if found is None else found
+
+
+@dataclass(eq=False, repr=False)
+class Attempt:
+    """A claim in the hands of an incarnation; `ending` once its handler has returned, `parked` when that path brings
+    it."""
+
+    key: Key
+    row: dict[str, Any]
+    identity: str
+    ending: Ending | None = None
+    parked: bool = False
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"<{self.key[1]} of {self.key[0][24:30]} token {self.row['token']}>")
+
+
+@dataclass(eq=False, repr=False)
+class Worker:
+    """A logical worker; `identity` changes when it dies and another takes its place."""
+
+    number: int
+    slots: int
+    identity: str = ""
+    alive: bool = True
+    unserved: set[str] = field(default_factory=set)
+    running: list[Attempt] = field(default_factory=list)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"<worker {self.number}>")
+
+
+def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
+    plan = step.task.plan
+    claim = Claim(
+        row["step"],
+        row["task"],
+        row["name"],
+        step.plan.name,
+        plan.hash,
+        plan.namespace,
+        row["token"],
+        row["attempt"],
+        max(1, step.plan.retry.max_attempts),
+        row["task"],
+    )
+    if ending.failed:
+        failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
+        return Result(Outcome(claim, 1, failure=failure), plan)
+    return Result(Outcome(claim, 1, ending.result), plan, encode(ending.result))

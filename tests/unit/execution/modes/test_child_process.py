@@ -1,0 +1,70 @@
+"""A child does not outlive its parent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.execution.bench import PATIENCE
+
+RUNNING = """
+import asyncio
+from tests.unit.execution.modes import child_handlers
+from tests.unit.execution.bench import make_bench
+
+async def main():
+    bench = make_bench()
+    await bench.end(bench.attempt(child_handlers.{handler}, execution="process"))
+
+asyncio.run(main())
+"""
+
+UNREAD = """
+import asyncio, select
+from tasker.execution.attempt.modes.child_process import ChildProcess
+from tasker.execution.attempt.modes.wire import call_id, frame, request
+from tasker.registry.invocation import resolve_for
+from tests.unit.execution.modes import child_handlers
+from tests.unit.execution.bench import make_bench
+
+async def main():
+    bench = make_bench()
+    attempt = bench.attempt(child_handlers.RaisesPermanently)
+    child, call = await ChildProcess.start(), call_id(attempt, 1)
+    message = request(call, attempt, resolve_for(attempt.step, bench.registry))
+    asking = asyncio.ensure_future(child.ask(call, frame(message)))
+    await asyncio.sleep(0)
+    select.select([child._writer.get_extra_info("socket")], [], [])
+    print("running", flush=True)
+    select.select([], [], [])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(RUNNING.format(handler="Announces"), id="in the middle of a handler"),
+        pytest.param(
+            RUNNING.format(handler="HoldsTheInterpreter"),
+            id="while its handler lets no other thread run",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG"),
+        ),
+        pytest.param(UNREAD, id="before its answer was read"),
+    ],
+)
+def test_a_child_ends_with_its_parent(program: str) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[4]
+    )
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == "running\n"
+
+    parent.kill()
+
+    said, _ = parent.communicate(timeout=PATIENCE)  # the child holds the pipe open for as long as it lives
+    assert said == ""
