@@ -113,11 +113,22 @@ class Mayhem:
     def _strike(self, number: int) -> None:
         """Kill one of the kind whose turn it is; of the next kind when the submitter has done its work."""
         kind = self.kinds[number % len(self.kinds)]
-        if kind == "submitter" and not self._living(kind):
+        living = self._awaited(kind)
+        if not living:
             return self._strike(number + 1)
-        until(lambda: self._revived() and bool(self._living(kind)), f"a {kind} lives")
-        self._kill(kind, self.chance.choice(self._busy(self._living(kind))))
+        self._kill(kind, self.chance.choice(self._busy(living)))
         self.killed[kind] += 1
+
+    def _awaited(self, kind: str) -> list[str]:
+        """Those of the kind that live, once there is one; none when it is the submitter's turn and it has ended."""
+        living: list[str] = []
+
+        def seen() -> bool:
+            living[:] = self._living(kind)
+            return self._revived() and (kind == "submitter" or bool(living))
+
+        until(seen, f"a {kind} lives")
+        return living
 
     def _living(self, kind: str) -> list[str]:
         """The names of the processes of that kind; of children the numbers."""
