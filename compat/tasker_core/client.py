@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
+import tasker.client as engine
+from tasker.client import PaginationInfo, StepAuditResponse, StepResponse, TaskListResponse, TaskResponse
 from tasker_core import _tasker_core as native
-from tasker_core.client_responses import (
-    HealthResponse,
-    PaginationInfo,
-    StepAuditResponse,
-    StepResponse,
-    TaskListResponse,
-    TaskResponse,
-)
 
 __all__ = [
     "HealthResponse",
@@ -23,6 +17,15 @@ __all__ = [
     "TaskResponse",
     "TaskerClient",
 ]
+
+
+class HealthResponse(engine.HealthResponse):
+    """Whether database and messaging answer."""
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """From plain data; `healthy` is False where it is missing, whatever the status."""
+        return super().from_dict({"healthy": False, **data})
 
 
 class TaskerClient:

@@ -1,4 +1,4 @@
-"""What a client is answered, as dataclasses. Times are ISO 8601 in UTC."""
+"""What a client is answered, as dataclasses that cannot be changed. Times are ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _known(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key in names and value is not None}
 
 
-@dataclass
+@dataclass(frozen=True)
 class PaginationInfo:
     """Which part of a list this is; pages count from 0."""
 
@@ -30,7 +30,7 @@ class PaginationInfo:
         return cls(**_known(cls, data))
 
 
-@dataclass
+@dataclass(frozen=True)
 class TaskResponse:
     """A task with its progress; `steps` is filled by `get_task` and `create_task`. Times are ISO 8601 in UTC."""
 
@@ -68,7 +68,7 @@ class TaskResponse:
         return cls(**_known(cls, data))
 
 
-@dataclass
+@dataclass(frozen=True)
 class TaskListResponse:
     """A page of tasks."""
 
@@ -77,12 +77,13 @@ class TaskListResponse:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """From plain data."""
-        tasks = [TaskResponse.from_dict(task) for task in data.get("tasks") or ()]
+        """From plain data; tasks that are made already stay as they are."""
+        given = data.get("tasks") or ()
+        tasks = [task if isinstance(task, TaskResponse) else TaskResponse.from_dict(task) for task in given]
         return cls(tasks, PaginationInfo.from_dict(data.get("pagination") or {}))
 
 
-@dataclass
+@dataclass(frozen=True)
 class StepResponse:
     """One step with its result."""
 
@@ -111,7 +112,7 @@ class StepResponse:
         return cls(**_known(cls, data))
 
 
-@dataclass
+@dataclass(frozen=True)
 class StepAuditResponse:
     """One stored result of a step, or one failure: who stored it, and when."""
 
@@ -135,7 +136,7 @@ class StepAuditResponse:
         return cls(**_known(cls, data))
 
 
-@dataclass
+@dataclass(frozen=True)
 class HealthResponse:
     """Whether database and messaging answer."""
 
