@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, Self, TypeAlias
 from uuid import UUID
 
@@ -57,7 +57,7 @@ class StepHandlerResult(Model):
     metadata: Keyed = Field(default_factory=dict)
 
     @classmethod
-    def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> StepHandlerResult:
+    def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> Self:
         """The step is done; `result` is stored and given to the steps below."""
         return cls(is_success=True, result=result, metadata=metadata or {})
 
@@ -65,28 +65,26 @@ class StepHandlerResult(Model):
     def failure(
         cls,
         message: str,
-        error_type: str | ErrorType = ErrorType.HANDLER_ERROR,
+        error_type: str | Enum = ErrorType.HANDLER_ERROR,
         retryable: bool = True,
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
-    ) -> StepHandlerResult:
-        """The attempt failed. `retryable=False` ends the step at once (D-119).
+    ) -> Self:
+        """The attempt failed. `retryable=False` ends the step at once (D-119). `error_type` is a text, or enumerated.
 
         A number under `metadata["retry_after"]` asks for a delay of that many seconds.
         """
         return cls(
             is_success=False,
             error_message=message,
-            error_type=error_type.value if isinstance(error_type, ErrorType) else error_type,
+            error_type=error_type.value if isinstance(error_type, Enum) else error_type,
             error_code=error_code,
             retryable=retryable,
             metadata=metadata or {},
         )
 
     @classmethod
-    def success_handler_result(
-        cls, result: dict[str, Any], metadata: dict[str, Any] | None = None
-    ) -> StepHandlerResult:
+    def success_handler_result(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> Self:
         """The same as `success` (D-116)."""
         return cls.success(result, metadata)
 
@@ -94,11 +92,11 @@ class StepHandlerResult(Model):
     def failure_handler_result(
         cls,
         message: str,
-        error_type: str | ErrorType = ErrorType.HANDLER_ERROR,
+        error_type: str | Enum = ErrorType.HANDLER_ERROR,
         retryable: bool = True,
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
-    ) -> StepHandlerResult:
+    ) -> Self:
         """The same as `failure` (D-116)."""
         return cls.failure(message, error_type, retryable, metadata, error_code)
 

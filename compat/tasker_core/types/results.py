@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 from pydantic import ConfigDict, Field
 
@@ -45,27 +44,3 @@ class StepHandlerResult(EngineResult):
     model_config = ConfigDict(populate_by_name=True)
 
     is_success: bool = Field(validation_alias="success", serialization_alias="success")
-
-    @classmethod
-    def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> StepHandlerResult:
-        """The step is done; `result` is stored and given to the steps below."""
-        return cls(is_success=True, result=result, metadata=metadata or {})
-
-    @classmethod
-    def failure(
-        cls,
-        message: str,
-        error_type: Any = ErrorType.HANDLER_ERROR,
-        retryable: bool = True,
-        metadata: dict[str, Any] | None = None,
-        error_code: str | None = None,
-    ) -> StepHandlerResult:
-        """The attempt failed; `retryable=False` ends the step at once. `error_type` is a text or an `ErrorType`."""
-        return cls(
-            is_success=False,
-            error_message=message,
-            error_type=error_type.value if isinstance(error_type, Enum) else error_type,
-            error_code=error_code,
-            retryable=retryable,
-            metadata=metadata or {},
-        )
