@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -104,17 +104,17 @@ class BatchAnalyzerOutcome(Model):
         step_size: int = 1,
         total_items: int | None = None,
         batch_metadata: dict[str, Any] | None = None,
-    ) -> BatchAnalyzerOutcome:
+    ) -> Self:
         """One batch per (start, end), end exclusive."""
-        configs = [CursorConfig(start_cursor=start, end_cursor=end, step_size=step_size) for start, end in ranges]
-        return cls(cursor_configs=configs, total_items=total_items, batch_metadata=batch_metadata or {})
+        cursors = [{"start_cursor": start, "end_cursor": end, "step_size": step_size} for start, end in ranges]
+        return cls._of(cursors, total_items, batch_metadata)
 
     def to_dict(self, worker_template_name: str = "batch_worker") -> dict[str, Any]:
         """The wire form (C-51)."""
         return wire_outcome(worker_template_name, self.cursor_configs, self.total_items)
 
     @classmethod
-    def parse(cls, value: Any) -> BatchAnalyzerOutcome:
+    def parse(cls, value: Any) -> Self:
         """The analysis from the wire form or from this class's own. Raises `ValidationError` with what was found."""
         found: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
         kind, cursors = found.get("type"), found.get("cursor_configs")
@@ -124,6 +124,11 @@ class BatchAnalyzerOutcome(Model):
             raise ValidationError(
                 f"not a batch outcome: {value!r:.100}", hint='expected type "no_batches" or "create_batches"'
             )
-        configs = [CursorConfig(**wire_cursor(item, i)) for i, item in enumerate(cursors)]
-        metadata = found.get("batch_metadata") or {}
-        return cls(cursor_configs=configs, total_items=found.get("total_items"), batch_metadata=metadata)
+        configs = [wire_cursor(item, i) for i, item in enumerate(cursors)]
+        return cls._of(configs, found.get("total_items"), found.get("batch_metadata"))
+
+    @classmethod
+    def _of(cls, cursors: list[dict[str, Any]], total_items: Any, batch_metadata: Any) -> Self:
+        """An analysis with cursors of the class's own type."""
+        found = {"cursor_configs": cursors, "total_items": total_items, "batch_metadata": batch_metadata or {}}
+        return cls.model_validate(found)

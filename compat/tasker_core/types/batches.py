@@ -10,11 +10,8 @@ from pydantic import BaseModel, Field
 
 from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker.errors import ValidationError
-from tasker.types import (
-    BatchAggregationResult,
-    NoBatchesOutcome,
-    RustCursorConfig,
-)
+from tasker.types import BatchAggregationResult, NoBatchesOutcome, RustCursorConfig
+from tasker.types import BatchAnalyzerOutcome as EngineAnalysis
 from tasker.types import BatchMetadata as EngineMetadata
 from tasker.types import BatchWorkerContext as EngineWorkerContext
 from tasker.types import RustBatchWorkerInputs as EngineInputs
@@ -65,24 +62,10 @@ class CursorConfig(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class BatchAnalyzerOutcome(BaseModel):
+class BatchAnalyzerOutcome(EngineAnalysis):
     """An analysis: the ranges, how many items there are, and data for every worker."""
 
-    cursor_configs: list[CursorConfig] = Field(default_factory=list)
-    total_items: int | None = None
-    batch_metadata: dict[str, Any] = Field(default_factory=dict)
-
-    @classmethod
-    def from_ranges(
-        cls,
-        ranges: list[tuple[int, int]],
-        step_size: int = 1,
-        total_items: int | None = None,
-        batch_metadata: dict[str, Any] | None = None,
-    ) -> BatchAnalyzerOutcome:
-        """One batch per (start, end)."""
-        configs = [CursorConfig(start_cursor=start, end_cursor=end, step_size=step_size) for start, end in ranges]
-        return cls(cursor_configs=configs, total_items=total_items, batch_metadata=batch_metadata or {})
+    cursor_configs: list[CursorConfig] = Field(default_factory=list)  # type: ignore[assignment]
 
 
 class BatchWorkerContext(EngineWorkerContext):
