@@ -203,16 +203,9 @@ class Batchable:
     ) -> BatchWorkerOutcome:
         """What became of the items. Without any of the other counts, every processed item succeeded."""
         uncounted = not (items_succeeded or items_failed or items_skipped)
-        return BatchWorkerOutcome(
-            items_processed=items_processed,
-            items_succeeded=items_processed if uncounted else items_succeeded,
-            items_failed=items_failed,
-            items_skipped=items_skipped,
-            results=results or [],
-            errors=errors or [],
-            last_cursor=last_cursor,
-            batch_metadata=batch_metadata or {},
-        )
+        succeeded = items_processed if uncounted else items_succeeded
+        counts = (items_processed, succeeded, items_failed, items_skipped)
+        return BatchWorkerOutcome.counted(counts, results, errors, last_cursor, batch_metadata)
 
     def batch_worker_success(
         self,
@@ -235,17 +228,10 @@ class Batchable:
         Without `items_succeeded` every processed item that did not fail succeeded (D-136).
         """
         processed = next((n for n in (items_processed, processed_count) if n is not None), 0)
-        reported = outcome or BatchWorkerOutcome(
-            items_processed=processed,
-            items_succeeded=processed - items_failed if items_succeeded is None else items_succeeded,
-            items_failed=items_failed,
-            items_skipped=items_skipped,
-            results=results or [],
-            errors=errors or [],
-            last_cursor=last_cursor,
-            batch_metadata=batch_metadata or {},
-        )
-        return worker_result(reported, result_data, metadata)
+        succeeded = processed - items_failed if items_succeeded is None else items_succeeded
+        counts = (processed, succeeded, items_failed, items_skipped)
+        counted = BatchWorkerOutcome.counted(counts, results, errors, last_cursor, batch_metadata)
+        return worker_result(outcome or counted, result_data, metadata)
 
     def batch_worker_complete(
         self, processed_count: int, result_data: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None

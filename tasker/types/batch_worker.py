@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from pydantic import ConfigDict, Field
 
@@ -172,3 +172,25 @@ class BatchWorkerOutcome(Model):
     errors: list[dict[str, Any]] = Field(default_factory=list)
     last_cursor: Any = None
     batch_metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def counted(
+        cls,
+        counts: tuple[int, int, int, int],
+        results: list[dict[str, Any]] | None,
+        errors: list[dict[str, Any]] | None,
+        last_cursor: Any,
+        batch_metadata: dict[str, Any] | None,
+    ) -> Self:
+        """From the numbers of items processed, succeeded, failed and skipped, in this order."""
+        processed, succeeded, failed, skipped = counts
+        return cls(
+            items_processed=processed,
+            items_succeeded=succeeded,
+            items_failed=failed,
+            items_skipped=skipped,
+            results=results or [],
+            errors=errors or [],
+            last_cursor=last_cursor,
+            batch_metadata=batch_metadata or {},
+        )

@@ -54,10 +54,8 @@ class Batchable(Answering):
         self, total_items: int, batch_size: int, step_size: int = 1, batch_metadata: dict[str, Any] | None = None
     ) -> BatchAnalyzerOutcome:
         """The analysis for `total_items` in batches of `batch_size`."""
-        configs = self.create_cursor_ranges(total_items, batch_size, step_size)
-        return BatchAnalyzerOutcome(
-            cursor_configs=configs, total_items=total_items, batch_metadata=batch_metadata or {}
-        )
+        cut = self.create_cursor_ranges(total_items, batch_size, step_size)
+        return BatchAnalyzerOutcome(cursor_configs=cut, total_items=total_items, batch_metadata=batch_metadata or {})
 
     def create_batch_outcome_from_ranges(
         self,
@@ -142,16 +140,8 @@ class Batchable(Answering):
         batch_metadata: dict[str, Any] | None = None,
     ) -> BatchWorkerOutcome:
         """What became of the items; without `items_succeeded` every processed item succeeded."""
-        return BatchWorkerOutcome(
-            items_processed=items_processed,
-            items_succeeded=items_succeeded or items_processed,
-            items_failed=items_failed,
-            items_skipped=items_skipped,
-            results=results or [],
-            errors=errors or [],
-            last_cursor=last_cursor,
-            batch_metadata=batch_metadata or {},
-        )
+        counts = (items_processed, items_succeeded or items_processed, items_failed, items_skipped)
+        return BatchWorkerOutcome.counted(counts, results, errors, last_cursor, batch_metadata)
 
     def batch_worker_success(
         self,
@@ -168,16 +158,9 @@ class Batchable(Answering):
     ) -> StepHandlerResult:
         """The batch is done; the counts win over `outcome`. A failure (`invalid_args`) when there is neither."""
         if items_processed is not None:
-            outcome = BatchWorkerOutcome(
-                items_processed=items_processed,
-                items_succeeded=items_processed if items_succeeded is None else items_succeeded,
-                items_failed=items_failed,
-                items_skipped=items_skipped,
-                results=results or [],
-                errors=errors or [],
-                last_cursor=last_cursor,
-                batch_metadata=batch_metadata or {},
-            )
+            succeeded = items_processed if items_succeeded is None else items_succeeded
+            counts = (items_processed, succeeded, items_failed, items_skipped)
+            outcome = BatchWorkerOutcome.counted(counts, results, errors, last_cursor, batch_metadata)
         if outcome is None:
             text = "batch_worker_success needs an outcome or items_processed, found neither"
             return self.failure(text, "invalid_args", retryable=False)

@@ -6,22 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tasker.batch_processing.batchable import BatchWorkerConfig as EngineShare
 from tasker.types.cursor import batch_id
 from tasker_core.types import CursorConfig, RustCursorConfig
 
 
-class BatchWorkerConfig:
+class BatchWorkerConfig(EngineShare):
     """One worker's share: a range with its place among the workers, from 0."""
-
-    def __init__(
-        self, batch_id: str, cursor_start: int, cursor_end: int, row_count: int, worker_index: int, total_workers: int
-    ) -> None:
-        self.batch_id = batch_id
-        self.cursor_start = cursor_start
-        self.cursor_end = cursor_end
-        self.row_count = row_count
-        self.worker_index = worker_index
-        self.total_workers = total_workers
 
     def to_dict(self) -> dict[str, Any]:
         """The share as plain data."""
