@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, get_type_hints
 
 from tasker.types.dependency_results import unwrap, unwrap_all
 
@@ -104,14 +104,15 @@ class WorkflowStepWrapper:
     updated_at: datetime | None = None
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any] | None) -> WorkflowStepWrapper:
-        """The step; times may be ISO 8601 text."""
-        values = {key: _time(key, value) for key, value in _known(cls, data).items()}
+    def from_dict(cls, data: dict[str, Any] | None) -> Self:
+        """The step from plain data."""
+        values = {name: cls._read(name, value) for name, value in _known(cls, data).items()}
         return cls(**{"workflow_step_uuid": "", "task_uuid": "", "name": "", **values})
 
-
-def _time(key: str, value: Any) -> Any:
-    return datetime.fromisoformat(value) if key.endswith("_at") and isinstance(value, str) else value
+    @staticmethod
+    def _read(name: str, value: Any) -> Any:
+        """A field's value; times may be ISO 8601 text."""
+        return datetime.fromisoformat(value) if name.endswith("_at") and isinstance(value, str) else value
 
 
 @dataclass
@@ -145,15 +146,10 @@ class TaskSequenceStepWrapper:
     step_definition: StepDefinitionWrapper
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any] | None) -> TaskSequenceStepWrapper:
-        """The four parts from the event's mapping."""
-        values = data or {}
-        return cls(
-            task=TaskWrapper.from_dict(values.get("task")),
-            workflow_step=WorkflowStepWrapper.from_dict(values.get("workflow_step")),
-            dependency_results=DependencyResultsWrapper.from_dict(values.get("dependency_results")),
-            step_definition=StepDefinitionWrapper.from_dict(values.get("step_definition")),
-        )
+    def from_dict(cls, data: dict[str, Any] | None) -> Self:
+        """The four parts from the event's mapping, each made by the class of its field."""
+        values, classes = data or {}, get_type_hints(cls)
+        return cls(**{part.name: classes[part.name].from_dict(values.get(part.name)) for part in fields(cls)})
 
     def get_task_field(self, field_name: str) -> Any:
         """A field of the task's context."""
@@ -161,7 +157,7 @@ class TaskSequenceStepWrapper:
 
     def get_dependency_result(self, step_name: str) -> Any:
         """The result of a step above."""
-        return self.dependency_results.get_result(step_name)
+        return self.dependency_results.get_results(step_name)
 
     def get_results(self, step_name: str) -> Any:
         """The same as `get_dependency_result`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import tasker.models as engine
@@ -60,46 +60,17 @@ class DependencyResultsWrapper:
         return len(self._results)
 
 
-@dataclass
 class WorkflowStepWrapper(engine.WorkflowStepWrapper):
-    """The step instance of a task."""
+    """The step instance of a task; times stay as they are given."""
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any] | None) -> WorkflowStepWrapper:
-        """The step; times stay as they are given."""
-        names = {item.name for item in fields(cls)}
-        known = {key: value for key, value in (data or {}).items() if key in names and value is not None}
-        return cls(**{"workflow_step_uuid": "", "task_uuid": "", "name": "", **known})
+    @staticmethod
+    def _read(name: str, value: Any) -> Any:
+        return value
 
 
 @dataclass
-class TaskSequenceStepWrapper:
+class TaskSequenceStepWrapper(engine.TaskSequenceStepWrapper):
     """Everything about a step that is ready for its handler."""
 
-    task: TaskWrapper
     workflow_step: WorkflowStepWrapper
-    dependency_results: DependencyResultsWrapper
-    step_definition: StepDefinitionWrapper
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any] | None) -> TaskSequenceStepWrapper:
-        """The four parts from the event's mapping."""
-        values = data or {}
-        return cls(
-            task=TaskWrapper.from_dict(values.get("task")),
-            workflow_step=WorkflowStepWrapper.from_dict(values.get("workflow_step")),
-            dependency_results=DependencyResultsWrapper.from_dict(values.get("dependency_results")),
-            step_definition=StepDefinitionWrapper.from_dict(values.get("step_definition")),
-        )
-
-    def get_task_field(self, field_name: str) -> Any:
-        """A field of the task's context."""
-        return self.task.context.get(field_name)
-
-    def get_dependency_result(self, step_name: str) -> Any:
-        """What is in the envelope of a step above."""
-        return self.dependency_results.get_results(step_name)
-
-    def get_results(self, step_name: str) -> Any:
-        """The same as `get_dependency_result`."""
-        return self.get_dependency_result(step_name)
+    dependency_results: DependencyResultsWrapper  # type: ignore[assignment]

@@ -58,6 +58,6 @@ class StepContext(EngineContext):
         return self.checkpoint_cursor is not None
 
     @property
-    def task_sequence_step(self) -> TaskSequenceStepWrapper:  # type: ignore[override]
+    def task_sequence_step(self) -> TaskSequenceStepWrapper:
         """Task, step, dependency results and definition as wrapped objects."""
         return TaskSequenceStepWrapper.from_dict(self.event.task_sequence_step)
