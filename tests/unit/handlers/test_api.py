@@ -54,6 +54,23 @@ def response(status: int, headers: dict[str, str] | None = None, **content: Any)
     return ApiResponse(httpx.Response(status, request=request, headers=headers, **content))
 
 
+class Requesting(Api):
+    """Has methods of its own under the names of the general verbs."""
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        return self.get("/own/200")
+
+    async def arequest(self, *args: Any, **kwargs: Any) -> Any:
+        return await self.aget("/own/200")
+
+
+async def test_a_verb_is_not_led_astray_by_a_method_of_the_handler() -> None:
+    handler = Requesting()
+
+    assert handler.request().body["path"] == "/v1/own/200"
+    assert (await handler.arequest()).body["path"] == "/v1/own/200"
+
+
 def test_verbs_reach_the_path_below_the_base_address() -> None:
     api = Api()
     got = api.get("/users/200", params={"page": "2"}).body

@@ -6,8 +6,8 @@ import contextlib
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from tasker.step_handler.mixins import APIMixin as EngineMixin
 from tasker.step_handler.mixins import ApiResponse as EngineResponse
+from tasker.step_handler.mixins.api_client import ApiClient
 from tasker_core.answering import Answering
 from tasker_core.types import StepHandlerResult
 
@@ -89,63 +89,15 @@ class ApiResponse(EngineResponse):
         return {"status_code": self.status_code, "headers": self.headers, "body": self.body}
 
 
-class APIMixin(EngineMixin, Answering):
+class APIMixin(ApiClient[ApiResponse], Answering):
     """Adds HTTP verbs. Paths are relative to `base_url`; timeouts are seconds."""
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # at the interpreter's end httpx may be gone
             self.close()
 
-    def get(
-        self, path: str, params: dict[str, Any] | None = None, headers: dict[str, str] | None = None, **kwargs: Any
-    ) -> ApiResponse:
-        """GET."""
-        return ApiResponse(self.client.get(path, params=params, headers=headers, **kwargs))
-
-    def post(
-        self,
-        path: str,
-        json: dict[str, Any] | None = None,
-        data: dict[str, Any] | None = None,
-        headers: dict[str, str] | None = None,
-        **kwargs: Any,
-    ) -> ApiResponse:
-        """POST `json`, or `data` as a form."""
-        return ApiResponse(self.client.post(path, json=json, data=data, headers=headers, **kwargs))
-
-    def put(
-        self,
-        path: str,
-        json: dict[str, Any] | None = None,
-        data: dict[str, Any] | None = None,
-        headers: dict[str, str] | None = None,
-        **kwargs: Any,
-    ) -> ApiResponse:
-        """PUT `json`, or `data` as a form."""
-        return ApiResponse(self.client.put(path, json=json, data=data, headers=headers, **kwargs))
-
-    def patch(
-        self,
-        path: str,
-        json: dict[str, Any] | None = None,
-        data: dict[str, Any] | None = None,
-        headers: dict[str, str] | None = None,
-        **kwargs: Any,
-    ) -> ApiResponse:
-        """PATCH `json`, or `data` as a form."""
-        return ApiResponse(self.client.patch(path, json=json, data=data, headers=headers, **kwargs))
-
-    def delete(self, path: str, headers: dict[str, str] | None = None, **kwargs: Any) -> ApiResponse:
-        """DELETE."""
-        return ApiResponse(self.client.delete(path, headers=headers, **kwargs))
-
-    def request(self, method: str, path: str, **kwargs: Any) -> ApiResponse:
-        """Any method; `kwargs` go to httpx."""
-        return ApiResponse(self.client.request(method, path, **kwargs))
-
-    async def arequest(self, method: str, path: str, **kwargs: Any) -> ApiResponse:
-        """Any method, without blocking the loop."""
-        return ApiResponse(await self.async_client.request(method, path, **kwargs))
+    def _api_answer(self, response: httpx.Response) -> ApiResponse:
+        return ApiResponse(response)
 
     def api_success(
         self, response: EngineResponse, result: dict[str, Any] | None = None, include_response: bool = True

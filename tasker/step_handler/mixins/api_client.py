@@ -1,0 +1,150 @@
+"""The HTTP verbs of a handler, sync and async, over a connection pool that lives as long as the handler (D-125)."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import httpx
+
+R = TypeVar("R")
+
+_creating = threading.Lock()
+
+
+class ApiClient(Generic[R]):
+    """Adds the verbs; what they answer, `_api_answer` makes of the response. Paths are relative to `base_url`."""
+
+    base_url: str = ""
+    default_timeout: float = 30.0
+    default_headers: ClassVar[dict[str, str]] = {}
+    _client: httpx.Client | None = None
+    _async_client: httpx.AsyncClient | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    @property
+    def api_capabilities(self) -> list[str]:
+        """What this mixin adds."""
+        return ["http", "api"]
+
+    @property
+    def client(self) -> httpx.Client:
+        """The connection pool, made at first use and kept until `close`."""
+        with _creating:
+            if self._client is None:
+                import httpx
+
+                self._client = httpx.Client(**self._settings())
+                self.configure_session(self._client)
+            return self._client
+
+    @property
+    def http_client(self) -> httpx.Client:
+        """The same as `client`."""
+        return self.client
+
+    @property
+    def async_client(self) -> httpx.AsyncClient:
+        """The connection pool of the async verbs, made at first use and kept until `aclose`."""
+        if self._async_client is None:
+            import httpx
+
+            self._async_client = httpx.AsyncClient(**self._settings())
+            self.configure_session(self._async_client)
+        return self._async_client
+
+    def configure_session(self, session: httpx.Client | httpx.AsyncClient) -> None:
+        """Called once with each new client: override it to set headers, auth or timeouts."""
+
+    def _settings(self) -> dict[str, Any]:
+        return {"base_url": self.base_url, "timeout": self.default_timeout, "headers": dict(self.default_headers)}
+
+    def close(self) -> None:
+        """Close the connections of the plain verbs; the next call opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    async def aclose(self) -> None:
+        """Close the connections of the async verbs."""
+        client, self._async_client = self._async_client, None
+        if client is not None:
+            await client.aclose()
+
+    def request(self, method: str, path: str, **kwargs: Any) -> R:
+        """Any method; `kwargs` go to httpx."""
+        return self._api_answer(self.client.request(method, path, **kwargs))
+
+    def get(
+        self, path: str, params: dict[str, Any] | None = None, headers: dict[str, str] | None = None, **kwargs: Any
+    ) -> R:
+        """GET."""
+        return self._api_answer(self.client.request("GET", path, params=params, headers=headers, **kwargs))
+
+    def post(
+        self,
+        path: str,
+        json: dict[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> R:
+        """POST `json`, or `data` as a form."""
+        return self._api_answer(self.client.request("POST", path, json=json, data=data, headers=headers, **kwargs))
+
+    def put(
+        self,
+        path: str,
+        json: dict[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> R:
+        """PUT `json`, or `data` as a form."""
+        return self._api_answer(self.client.request("PUT", path, json=json, data=data, headers=headers, **kwargs))
+
+    def patch(
+        self,
+        path: str,
+        json: dict[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> R:
+        """PATCH `json`, or `data` as a form."""
+        return self._api_answer(self.client.request("PATCH", path, json=json, data=data, headers=headers, **kwargs))
+
+    def delete(self, path: str, headers: dict[str, str] | None = None, **kwargs: Any) -> R:
+        """DELETE."""
+        return self._api_answer(self.client.request("DELETE", path, headers=headers, **kwargs))
+
+    async def arequest(self, method: str, path: str, **kwargs: Any) -> R:
+        """Any method, without blocking the loop; `kwargs` go to httpx."""
+        return self._api_answer(await self.async_client.request(method, path, **kwargs))
+
+    async def aget(self, path: str, **kwargs: Any) -> R:
+        """GET; takes what `get` takes."""
+        return self._api_answer(await self.async_client.request("GET", path, **kwargs))
+
+    async def apost(self, path: str, json: dict[str, Any] | None = None, **kwargs: Any) -> R:
+        """POST; takes what `post` takes."""
+        return self._api_answer(await self.async_client.request("POST", path, json=json, **kwargs))
+
+    async def aput(self, path: str, json: dict[str, Any] | None = None, **kwargs: Any) -> R:
+        """PUT; takes what `put` takes."""
+        return self._api_answer(await self.async_client.request("PUT", path, json=json, **kwargs))
+
+    async def apatch(self, path: str, json: dict[str, Any] | None = None, **kwargs: Any) -> R:
+        """PATCH; takes what `patch` takes."""
+        return self._api_answer(await self.async_client.request("PATCH", path, json=json, **kwargs))
+
+    async def adelete(self, path: str, **kwargs: Any) -> R:
+        """DELETE; takes what `delete` takes."""
+        return self._api_answer(await self.async_client.request("DELETE", path, **kwargs))
+
+    def _api_answer(self, response: httpx.Response) -> R:
+        """What a verb answers."""
+        raise NotImplementedError
