@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +71,15 @@ class HandlerDiscovery:
     @staticmethod
     def discover_handlers_by_namespace(template_dir: Path) -> dict[str, list[str]]:
         """The callables of each namespace, sorted."""
-        found: dict[str, set[str]] = {}
-        for template in HandlerDiscovery.discover_template_metadata(template_dir):
-            found.setdefault(template["namespace"], set()).update(template["handlers"])
-        return {namespace: sorted(names) for namespace, names in found.items()}
+        return callables_by_namespace(HandlerDiscovery.discover_template_metadata(template_dir))
+
+
+def callables_by_namespace(templates: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
+    """The callables of each namespace, sorted, from what is known of each template."""
+    found: dict[str, set[str]] = {}
+    for template in templates:
+        found.setdefault(template["namespace"], set()).update(template["handlers"])
+    return {namespace: sorted(names) for namespace, names in found.items()}
 
 
 def _documents(file: Path) -> Iterator[dict[str, Any]]:

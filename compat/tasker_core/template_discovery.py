@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from tasker.template_discovery import TemplatePath as EnginePath
+from tasker.template_discovery import callables_by_namespace
 
 __all__ = ["HandlerDiscovery", "TemplateParser", "TemplatePath"]
 
@@ -100,10 +101,7 @@ class HandlerDiscovery:
     @staticmethod
     def discover_handlers_by_namespace(template_dir: Path) -> dict[str, list[str]]:
         """The callables of each namespace, sorted."""
-        found: dict[str, set[str]] = {}
-        for template in HandlerDiscovery.discover_template_metadata(template_dir):
-            found.setdefault(template["namespace"], set()).update(template["handlers"])
-        return {namespace: sorted(names) for namespace, names in found.items()}
+        return callables_by_namespace(HandlerDiscovery.discover_template_metadata(template_dir))
 
 
 def _places() -> Iterator[Path]:

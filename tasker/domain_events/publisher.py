@@ -82,7 +82,11 @@ class BasePublisher(ABC):
         return taken
 
     def _metadata(self, ctx: StepEventContext) -> dict[str, Any]:
-        usual = {
+        return {**ctx.metadata, **self.additional_metadata(ctx), **self._origin(ctx)}
+
+    def _origin(self, ctx: StepEventContext) -> dict[str, Any]:
+        """Which step it is about, who published it, and when."""
+        return {
             "task_uuid": ctx.task_uuid,
             "step_uuid": ctx.step_uuid,
             "step_name": ctx.step_name,
@@ -91,7 +95,6 @@ class BasePublisher(ABC):
             "fired_at": datetime.now(UTC).isoformat(),
             "fired_by": self.publisher_name,
         }
-        return {**ctx.metadata, **self.additional_metadata(ctx), **usual}
 
 
 class DefaultPublisher(BasePublisher):
@@ -101,7 +104,3 @@ class DefaultPublisher(BasePublisher):
     def publisher_name(self) -> str:
         """`default`."""
         return "default"
-
-    def transform_payload(self, ctx: StepEventContext) -> dict[str, Any]:
-        """The step's result."""
-        return dict(ctx.result or {})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from tasker.domain_events import BasePublisher as EnginePublisher
+from tasker.domain_events import DefaultPublisher as EngineDefault
 from tasker.domain_events import StepEventContext
 
 
@@ -18,29 +18,10 @@ class BasePublisher(EnginePublisher):
 
     def _metadata(self, ctx: StepEventContext) -> dict[str, Any]:
         """Who published it and when, under both names; what the step and the publisher add wins."""
-        now = datetime.now(UTC).isoformat()
-        usual = {
-            "publisher": self.publisher_name,
-            "published_at": now,
-            "task_uuid": ctx.task_uuid,
-            "step_uuid": ctx.step_uuid,
-            "step_name": ctx.step_name,
-            "namespace": ctx.namespace,
-            "correlation_id": ctx.correlation_id,
-            "fired_at": now,
-            "fired_by": self.publisher_name,
-        }
-        return {**usual, **ctx.metadata, **self.additional_metadata(ctx)}
+        origin = self._origin(ctx)
+        both = {"publisher": origin["fired_by"], "published_at": origin["fired_at"]}
+        return {**both, **origin, **ctx.metadata, **self.additional_metadata(ctx)}
 
 
-class DefaultPublisher(BasePublisher):
+class DefaultPublisher(EngineDefault, BasePublisher):
     """The publisher of events that name none."""
-
-    @property
-    def publisher_name(self) -> str:
-        """`default`."""
-        return "default"
-
-    def transform_payload(self, ctx: StepEventContext) -> dict[str, Any]:
-        """The step's result."""
-        return dict(ctx.result or {})

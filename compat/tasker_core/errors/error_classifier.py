@@ -5,21 +5,7 @@ from __future__ import annotations
 import builtins
 
 from tasker.errors import error_classifier as engine
-from tasker_core.errors import (
-    AuthenticationError,
-    AuthorizationError,
-    BusinessLogicError,
-    ConfigurationError,
-    NetworkError,
-    NotFoundError,
-    PermanentError,
-    RateLimitError,
-    ResourceContentionError,
-    RetryableError,
-    ServiceUnavailableError,
-    TimeoutError,
-    ValidationError,
-)
+from tasker_core import errors
 
 __all__ = ["ErrorClassifier", "get_classifier", "is_permanent", "is_retryable"]
 
@@ -32,13 +18,13 @@ class ErrorClassifier(engine.ErrorClassifier):
     """
 
     PERMANENT_ERROR_CLASSES = (
-        PermanentError,
-        ValidationError,
-        NotFoundError,
-        AuthenticationError,
-        AuthorizationError,
-        ConfigurationError,
-        BusinessLogicError,
+        errors.PermanentError,
+        errors.ValidationError,
+        errors.NotFoundError,
+        errors.AuthenticationError,
+        errors.AuthorizationError,
+        errors.ConfigurationError,
+        errors.BusinessLogicError,
         ValueError,
         TypeError,
         KeyError,
@@ -51,12 +37,12 @@ class ErrorClassifier(engine.ErrorClassifier):
         NotImplementedError,
     )
     RETRYABLE_ERROR_CLASSES = (
-        RetryableError,
-        TimeoutError,
-        NetworkError,
-        RateLimitError,
-        ServiceUnavailableError,
-        ResourceContentionError,
+        errors.RetryableError,
+        errors.TimeoutError,
+        errors.NetworkError,
+        errors.RateLimitError,
+        errors.ServiceUnavailableError,
+        errors.ResourceContentionError,
         ConnectionError,
         ConnectionRefusedError,
         ConnectionResetError,
@@ -91,17 +77,10 @@ class ErrorClassifier(engine.ErrorClassifier):
 
 _default = ErrorClassifier()
 
+is_retryable = _default.retryable
+is_permanent = _default.permanent
+
 
 def get_classifier() -> ErrorClassifier:
     """The classifier with the default rules."""
     return _default
-
-
-def is_retryable(exception: BaseException) -> bool:
-    """True when another attempt may succeed, by the default rules."""
-    return _default.retryable(exception)
-
-
-def is_permanent(exception: BaseException) -> bool:
-    """True when no other attempt can succeed, by the default rules."""
-    return _default.permanent(exception)
