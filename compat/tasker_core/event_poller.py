@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from tasker.domain_events.polling_thread import PollingThread
 from tasker.types import FfiDispatchMetrics
 from tasker_core import _tasker_core as native
 from tasker_core.types import FfiStepEvent
@@ -28,9 +28,10 @@ PAUSE_AFTER_ERROR = 10
 """Intervals to wait after an error."""
 
 
-class EventPoller:
+class EventPoller(PollingThread):
     """Polls in a daemon thread, every `polling_interval_ms`; the other intervals count polls."""
 
+    thread_name = "tasker-event-poller"
     DEFAULT_POLL_INTERVAL_MS = 10
     DEFAULT_STARVATION_CHECK_INTERVAL = 100
     DEFAULT_CLEANUP_INTERVAL = 1000
@@ -41,15 +42,13 @@ class EventPoller:
         starvation_check_interval: int = DEFAULT_STARVATION_CHECK_INTERVAL,
         cleanup_interval: int = DEFAULT_CLEANUP_INTERVAL,
     ) -> None:
-        self._interval = polling_interval_ms / 1000
+        super().__init__(polling_interval_ms)
         self._starvation_check_interval = starvation_check_interval
         self._cleanup_interval = cleanup_interval
         self._polls = 0
         self._step_callbacks: list[StepEventCallback] = []
         self._metrics_callbacks: list[MetricsCallback] = []
         self._error_callbacks: list[ErrorCallback] = []
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
 
     def on_step_event(self, callback: StepEventCallback) -> None:
         """Call this with every step event."""
@@ -67,21 +66,7 @@ class EventPoller:
         """Begin to poll. Raises `RuntimeError` when it polls already."""
         if self.is_running:
             raise RuntimeError("this poller runs already")
-        self._stopping.clear()
-        self._thread = threading.Thread(target=self._run, name="tasker-event-poller", daemon=True)
-        self._thread.start()
-
-    def stop(self, timeout: float = 5.0) -> None:
-        """Stop, within `timeout` seconds. May be called twice."""
-        self._stopping.set()
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.join(timeout)
-
-    @property
-    def is_running(self) -> bool:
-        """True while the thread lives."""
-        return self._thread is not None and self._thread.is_alive()
+        super().start()
 
     def get_metrics(self) -> FfiDispatchMetrics | None:
         """How many step events wait; None without a worker."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tasker.domain_events.channel import InProcessChannel, shared
+from tasker.domain_events.polling_thread import PollingThread
 
 log = logging.getLogger("tasker.domain_events")
 
@@ -15,9 +15,10 @@ DomainEventCallback: TypeAlias = Callable[[dict[str, Any]], None]
 ErrorCallback: TypeAlias = Callable[[Exception], None]
 
 
-class InProcessDomainEventPoller:
+class InProcessDomainEventPoller(PollingThread):
     """Takes events from the process's channel and calls everyone in turn. One that raises does not stop the others."""
 
+    thread_name = "tasker-domain-events"
     DEFAULT_POLL_INTERVAL_MS = 10
     DEFAULT_MAX_EVENTS_PER_POLL = 100
 
@@ -28,13 +29,11 @@ class InProcessDomainEventPoller:
         *,
         channel: InProcessChannel | None = None,
     ) -> None:
-        self._interval = polling_interval_ms / 1000
+        super().__init__(polling_interval_ms)
         self._limit = max_events_per_poll
         self._channel = shared if channel is None else channel
         self._callbacks: list[DomainEventCallback] = []
         self._error_callbacks: list[ErrorCallback] = []
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
         self._stats = {"events_processed": 0, "events_failed": 0, "poll_count": 0}
 
     def on_event(self, callback: DomainEventCallback) -> None:
@@ -44,25 +43,6 @@ class InProcessDomainEventPoller:
     def on_error(self, callback: ErrorCallback) -> None:
         """Call this with what a callback raised."""
         self._error_callbacks.append(callback)
-
-    def start(self) -> None:
-        """Begin, in a daemon thread; nothing happens when it runs already."""
-        if not self.is_running:
-            self._stopping.clear()
-            self._thread = threading.Thread(target=self._run, name="tasker-domain-events", daemon=True)
-            self._thread.start()
-
-    def stop(self, timeout: float = 5.0) -> None:
-        """Deliver what is waiting and stop, within `timeout` seconds."""
-        self._stopping.set()
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.join(timeout)
-
-    @property
-    def is_running(self) -> bool:
-        """True while the thread lives."""
-        return self._thread is not None and self._thread.is_alive()
 
     @property
     def stats(self) -> dict[str, int]:
@@ -83,7 +63,7 @@ class InProcessDomainEventPoller:
         while not self._stopping.is_set():
             if self.poll() == 0:
                 self._stopping.wait(self._interval)
-        self.poll()
+        self.poll()  # what is waiting is delivered before it ends
 
     def _deliver(self, event: dict[str, Any]) -> None:
         self._stats["events_processed"] += 1
