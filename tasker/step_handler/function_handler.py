@@ -155,13 +155,16 @@ def handler_class(
 ) -> type[FunctionHandler]:
     """A handler class for the function, named and placed like it."""
     bases = (AsyncCall, base) if inspect.iscoroutinefunction(function) else (base,)
+    return class_for(function, bases, handler_name=name, handler_version=version, **attributes)
+
+
+def class_for(function: Callable[..., Any], bases: tuple[type, ...], **attributes: Any) -> type[Any]:
+    """A class with those bases and attributes that has the function, and its name, place and text."""
     body = {
         "__module__": function.__module__,
         "__qualname__": function.__qualname__,
         "__doc__": function.__doc__,
         "function": staticmethod(function),
-        "handler_name": name,
-        "handler_version": version,
     }
     return type(function.__name__, bases, body | attributes)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from tasker.batch_processing.aggregation import Batches
 from tasker.errors import UsageError
@@ -49,6 +49,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@runtime_checkable
 class FunctionalHandler(Protocol):
     """A decorated function: still callable, and carrying its handler class."""
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from tasker.errors import PermanentError, RetryableError, TaskerError
 from tasker.step_handler.binding import CONTEXT_NAMES, bind, declared_dependencies, declared_inputs
 from tasker.step_handler.decisions import BatchConfig
+from tasker.step_handler.function_handler import class_for
 from tasker_core.batch_processing import Batchable
 from tasker_core.step_handler.base import StepHandler
 from tasker_core.step_handler.mixins import APIMixin, DecisionMixin
@@ -112,16 +113,8 @@ def handler_class(
     base: type[FunctionHandler], function: Callable[..., Any], name: str, version: str, **attributes: Any
 ) -> type[FunctionHandler]:
     """A handler class for the function, named and placed like it."""
-    body = {
-        "__module__": function.__module__,
-        "__qualname__": function.__qualname__,
-        "__doc__": function.__doc__,
-        "function": staticmethod(function),
-        "handler_name": name,
-        "handler_version": version,
-    }
     bases = (AsyncCall, base) if inspect.iscoroutinefunction(function) else (base,)
-    return type(function.__name__, bases, body | attributes)
+    return class_for(function, bases, handler_name=name, handler_version=version, **attributes)
 
 
 def _declared(function: Callable[..., Any], context: StepContext) -> dict[str, Any]:

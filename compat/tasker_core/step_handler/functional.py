@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 from tasker.step_handler.binding import declare, declared_dependencies, declared_inputs
 from tasker.step_handler.decisions import BatchConfig
-from tasker.step_handler.functional import HandlerDecorator
-from tasker_core.step_handler.base import StepHandler
+from tasker.step_handler.functional import FunctionalHandler, HandlerDecorator
 from tasker_core.step_handler.function_handlers import (
     ApiFunction,
     BatchAnalyzerFunction,
@@ -35,17 +34,6 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@runtime_checkable
-class FunctionalHandler(Protocol):
-    """A decorated function: still callable, and carrying its handler class."""
-
-    _handler_class: type[StepHandler]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself."""
-        ...
 
 
 @dataclass(frozen=True)
