@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar
 
 from tasker.types.dependency_results import unwrap, unwrap_all
 
@@ -138,7 +138,10 @@ class TaskWrapper:
 
 @dataclass
 class TaskSequenceStepWrapper:
-    """Everything about a step that is ready for its handler."""
+    """Everything about a step that is ready for its handler. Subclasses may make two of its parts of other classes."""
+
+    step_class: ClassVar[type[WorkflowStepWrapper]] = WorkflowStepWrapper
+    results_class: ClassVar[type[Any]] = DependencyResultsWrapper
 
     task: TaskWrapper
     workflow_step: WorkflowStepWrapper
@@ -147,9 +150,14 @@ class TaskSequenceStepWrapper:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> Self:
-        """The four parts from the event's mapping, each made by the class of its field."""
-        values, classes = data or {}, get_type_hints(cls)
-        return cls(**{part.name: classes[part.name].from_dict(values.get(part.name)) for part in fields(cls)})
+        """The four parts from the event's mapping."""
+        values = data or {}
+        return cls(
+            task=TaskWrapper.from_dict(values.get("task")),
+            workflow_step=cls.step_class.from_dict(values.get("workflow_step")),
+            dependency_results=cls.results_class.from_dict(values.get("dependency_results")),
+            step_definition=StepDefinitionWrapper.from_dict(values.get("step_definition")),
+        )
 
     def get_task_field(self, field_name: str) -> Any:
         """A field of the task's context."""

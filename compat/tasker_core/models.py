@@ -72,5 +72,8 @@ class WorkflowStepWrapper(engine.WorkflowStepWrapper):
 class TaskSequenceStepWrapper(engine.TaskSequenceStepWrapper):
     """Everything about a step that is ready for its handler."""
 
+    step_class = WorkflowStepWrapper
+    results_class = DependencyResultsWrapper
+
     workflow_step: WorkflowStepWrapper
     dependency_results: DependencyResultsWrapper  # type: ignore[assignment]
