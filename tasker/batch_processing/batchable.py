@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from tasker.batch_processing.aggregation import BatchAggregationScenario
 from tasker.batch_processing.cursors import optimal_batch_size, ranges_by_size, ranges_by_workers
+from tasker.batch_processing.forms import BatchForms
 from tasker.batch_processing.results import (
     aggregation_result,
     analysis_result,
@@ -54,21 +55,11 @@ class BatchWorkerConfig:
         }
 
 
-class Batchable:
+class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
     """Mixin for a step handler. Ranges are 0-indexed, start inclusive, end exclusive."""
 
-    def create_cursor_config(
-        self, start: int, end: int, step_size: int = 1, metadata: dict[str, Any] | None = None
-    ) -> CursorConfig:
-        """One range."""
-        return CursorConfig(start_cursor=start, end_cursor=end, step_size=step_size, metadata=metadata or {})
-
-    def create_cursor_ranges(
-        self, total_items: int, batch_size: int, step_size: int = 1, max_batches: int | None = None
-    ) -> list[CursorConfig]:
-        """Ranges of about `batch_size`; `max_batches` makes them larger, it never leaves items out (D-140)."""
-        ranges = ranges_by_size(total_items, batch_size, step_size, max_batches)
-        return [self.create_cursor_config(start, end, step_size) for start, end in ranges]
+    cursor_class = CursorConfig
+    analysis_class = BatchAnalyzerOutcome
 
     def create_cursor_configs(self, total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
         """At most `worker_count` equal shares; fewer when there are not enough items for all (C-55)."""
@@ -94,25 +85,6 @@ class Batchable:
     def calculate_optimal_batch_size(self, total_items: int, item_processing_time_ms: float) -> int:
         """Items per batch for batches of about 7.5 minutes (C-59); a total below that makes a single batch."""
         return optimal_batch_size(item_processing_time_ms)
-
-    def create_batch_outcome(
-        self, total_items: int, batch_size: int, step_size: int = 1, batch_metadata: dict[str, Any] | None = None
-    ) -> BatchAnalyzerOutcome:
-        """The analysis for `total_items` in batches of `batch_size`."""
-        configs = self.create_cursor_ranges(total_items, batch_size, step_size)
-        return BatchAnalyzerOutcome(
-            cursor_configs=configs, total_items=total_items, batch_metadata=batch_metadata or {}
-        )
-
-    def create_batch_outcome_from_ranges(
-        self,
-        ranges: list[tuple[int, int]],
-        step_size: int = 1,
-        total_items: int | None = None,
-        batch_metadata: dict[str, Any] | None = None,
-    ) -> BatchAnalyzerOutcome:
-        """The analysis for ranges of your own."""
-        return BatchAnalyzerOutcome.from_ranges(ranges, step_size, total_items, batch_metadata)
 
     def batch_analyzer_success(
         self,
@@ -189,23 +161,6 @@ class Batchable:
         """The result of the placeholder that stands in when there are no batches; None for a real worker (C-77)."""
         batch = self.get_batch_context(context) if isinstance(context, StepContext) else context
         return no_op_result(batch.batch_id) if batch is not None and batch.is_no_op else None
-
-    def create_worker_outcome(
-        self,
-        items_processed: int,
-        items_succeeded: int = 0,
-        items_failed: int = 0,
-        items_skipped: int = 0,
-        results: list[dict[str, Any]] | None = None,
-        errors: list[dict[str, Any]] | None = None,
-        last_cursor: int | None = None,
-        batch_metadata: dict[str, Any] | None = None,
-    ) -> BatchWorkerOutcome:
-        """What became of the items. Without any of the other counts, every processed item succeeded."""
-        uncounted = not (items_succeeded or items_failed or items_skipped)
-        succeeded = items_processed if uncounted else items_succeeded
-        counts = (items_processed, succeeded, items_failed, items_skipped)
-        return BatchWorkerOutcome.counted(counts, results, errors, last_cursor, batch_metadata)
 
     def batch_worker_success(
         self,
@@ -287,6 +242,9 @@ class Batchable:
     def aggregate_worker_results(worker_results: list[dict[str, Any]]) -> dict[str, Any]:
         """The standard totals over the workers' results (C-97)."""
         return aggregate_batch_results(list(worker_results)).model_dump()
+
+    def _batch_ranges(self, total: int, size: int, step: int, max_batches: int | None) -> list[tuple[int, int]]:
+        return ranges_by_size(total, size, step, max_batches)
 
 
 BatchableMixin = Batchable

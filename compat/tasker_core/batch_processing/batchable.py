@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+from tasker.batch_processing.forms import BatchForms
 from tasker.contracts.outcome_keys import BATCH_KEY
 from tasker_core.answering import Answering
 from tasker_core.batch_processing.aggregation import BatchAggregationScenario
@@ -27,45 +28,15 @@ from tasker_core.types import (
 __all__ = ["BatchAggregationScenario", "BatchWorkerConfig", "Batchable"]
 
 
-class Batchable(Answering):
+class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
     """Mixin for a step handler. Ranges are 0-indexed, start inclusive, end exclusive."""
 
-    def create_cursor_config(
-        self, start: int, end: int, step_size: int = 1, metadata: dict[str, Any] | None = None
-    ) -> CursorConfig:
-        """One range."""
-        return CursorConfig(start_cursor=start, end_cursor=end, step_size=step_size, metadata=metadata or {})
-
-    def create_cursor_ranges(
-        self, total_items: int, batch_size: int, step_size: int = 1, max_batches: int | None = None
-    ) -> list[CursorConfig]:
-        """Ranges of `batch_size`, larger ones where there would be more than `max_batches`.
-
-        Raises `ValueError` for a `batch_size` below 1.
-        """
-        size = batch_size_within(total_items, batch_size, max_batches) if total_items else 1
-        return [self.create_cursor_config(start, end, step_size) for start, end in ranges(total_items, size)]
+    cursor_class = CursorConfig
+    analysis_class = BatchAnalyzerOutcome
 
     def create_cursor_configs(self, total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
         """At most `worker_count` equal shares. Raises `ValueError` for less than one worker."""
         return shares(total_items, worker_count)
-
-    def create_batch_outcome(
-        self, total_items: int, batch_size: int, step_size: int = 1, batch_metadata: dict[str, Any] | None = None
-    ) -> BatchAnalyzerOutcome:
-        """The analysis for `total_items` in batches of `batch_size`."""
-        cut = self.create_cursor_ranges(total_items, batch_size, step_size)
-        return BatchAnalyzerOutcome(cursor_configs=cut, total_items=total_items, batch_metadata=batch_metadata or {})
-
-    def create_batch_outcome_from_ranges(
-        self,
-        ranges: list[tuple[int, int]],
-        step_size: int = 1,
-        total_items: int | None = None,
-        batch_metadata: dict[str, Any] | None = None,
-    ) -> BatchAnalyzerOutcome:
-        """The analysis for ranges of your own."""
-        return BatchAnalyzerOutcome.from_ranges(ranges, step_size, total_items, batch_metadata)
 
     def batch_analyzer_success(
         self,
@@ -127,21 +98,6 @@ class Batchable(Answering):
             return None
         result = {"batch_id": found.cursor.batch_id, "no_op": True, "processed_count": 0, "message": "no batches"}
         return StepHandlerResult.success({**result, "processed_at": datetime.now(UTC).isoformat()})
-
-    def create_worker_outcome(
-        self,
-        items_processed: int,
-        items_succeeded: int = 0,
-        items_failed: int = 0,
-        items_skipped: int = 0,
-        results: list[dict[str, Any]] | None = None,
-        errors: list[dict[str, Any]] | None = None,
-        last_cursor: int | None = None,
-        batch_metadata: dict[str, Any] | None = None,
-    ) -> BatchWorkerOutcome:
-        """What became of the items; without `items_succeeded` every processed item succeeded."""
-        counts = (items_processed, items_succeeded or items_processed, items_failed, items_skipped)
-        return BatchWorkerOutcome.counted(counts, results, errors, last_cursor, batch_metadata)
 
     def batch_worker_success(
         self,
@@ -212,6 +168,14 @@ class Batchable(Answering):
     def aggregate_worker_results(worker_results: list[dict[str, Any]]) -> dict[str, Any]:
         """The standard totals; `batch_count` counts every entry of the list."""
         return {**aggregate_batch_results(list(worker_results)).model_dump(), "batch_count": len(worker_results)}
+
+    def _batch_ranges(self, total: int, size: int, step: int, max_batches: int | None) -> list[tuple[int, int]]:
+        """Raises `ValueError` for a size below 1. A step moves no boundary."""
+        return ranges(total, batch_size_within(total, size, max_batches) if total else 1)
+
+    def _batch_succeeded(self, processed: int, failed: int, skipped: int) -> int:
+        """All, even where some failed."""
+        return processed
 
     def _succeeded(self, result: dict[str, Any], metadata: dict[str, Any] | None, **marks: bool) -> StepHandlerResult:
         return self.success(result, metadata={**(metadata or {}), **marks})
