@@ -52,5 +52,7 @@ def backend_variables() -> frozenset[str]:
 def _module(point: EntryPoint) -> Any:
     try:
         return point.load()
-    except Exception:  # of a stranger's package, which nobody may have chosen
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # of a stranger's package, which nobody may have chosen; sys.exit, too
         return None

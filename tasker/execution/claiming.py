@@ -86,6 +86,8 @@ class Claimer:
         if not self._takes:
             return False
         await self._worker.slots.wait_claimable()
+        if self._draining:  # told to meanwhile
+            return False
         with self._poller.poll(polled=polled) as poll:
             poll.found = await self._take()
         if poll.found and self._asleep and self._is_up():

@@ -63,6 +63,7 @@ class Collector:
             except DatabaseError:
                 await self._wait_for_database()
             self._buffer.settle()
+            await asyncio.sleep(0)  # a turn for claims between two writes, which else set aside every slot that is free
 
     def _obey_breaker(self) -> None:
         """Open: claim nothing. Half-open: one step more than now, so that there is a result to try with soon."""
@@ -82,9 +83,11 @@ class Collector:
         await self._release_claims()
         if not self._buffer.has_results:
             return
-        with self._worker.slots.bringing() as reservation:
-            with self._buffer.write(self._worker.settings.batch) as batch:
-                advanced = await self._watched(batch, reservation.slots)
+        with (
+            self._buffer.write(self._worker.settings.batch) as batch,
+            self._worker.slots.bringing(waits=bool(batch.again)) as reservation,
+        ):
+            advanced = await self._watched(batch, reservation.slots)
             reservation.used = len(advanced.claims)
         self._finish(batch.all, advanced)
         if advanced.claims:

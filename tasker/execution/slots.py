@@ -34,7 +34,7 @@ class Slots:
         self.concurrency, self._on_held = concurrency, on_held
         self.running = 0
         self._reserved = 0
-        self._writing = False
+        self._bringing = False
         self._held: dict[str, int] = {}
         self._told: set[str] = set()
         self._freed = asyncio.Event()
@@ -58,9 +58,9 @@ class Slots:
         """Free slots that a claim may set aside. The others are for the children of results that are brought
         meanwhile, which would go through the queue; and while results are brought, few are not worth a claim."""
         free = self.free
-        if self._writing and free < self.concurrency // 2:
+        if self._bringing and free < self.concurrency // 2:
             return 0
-        return free - min(free // 4, MOST_KEPT)
+        return free - min(free // 4, MOST_KEPT) if self.running or self._bringing else free
 
     def hold(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
         """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers.
@@ -106,14 +106,17 @@ class Slots:
         self._freed.set()
 
     @contextmanager
-    def bringing(self) -> Iterator[Reservation]:
-        """Set aside all free slots for steps that are handed over for results; their number is set inside."""
+    def bringing(self, *, waits: bool) -> Iterator[Reservation]:
+        """Set aside all free slots for steps that are handed over for results; their number is set inside.
+
+        `waits`: for a task that somebody may hold for long. Claims don't wait for that.
+        """
         reservation = Reservation(self.reserve())
-        self._writing = True
+        self._bringing = not waits
         try:
             yield reservation
         finally:
-            self._writing = False
+            self._bringing = False
             self.settle(reservation.slots, reservation.used)
 
     def finish(self, count: int = 1) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tasker.db.connection import Connection
 from tasker.messaging.service import MessagingService
+from tasker.process.heartbeat import briefly
 from tasker.services.engine.calls import Engine, Rules
 from tasker.services.engine.end_notices import EndNotices
 
@@ -33,6 +34,6 @@ class Engines:
 
     async def close(self) -> None:
         """Tell what is still to be told, and close all connections."""
-        await self.notices.tell()
+        await briefly(self.notices.tell())
         for connection in self._connections:
             await connection.close()

@@ -43,7 +43,7 @@ class Heartbeat:
 
 
 async def briefly(telling: Awaitable[None]) -> None:
-    """Tell the registry how a process ends; not for long, since its lease ends by itself."""
+    """Tell others how a process ends; not for long, since they find out by themselves."""
     with contextlib.suppress(DatabaseError, TimeoutError):
         async with asyncio.timeout(TELL_SECONDS):
             await telling

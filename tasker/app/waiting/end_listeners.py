@@ -107,9 +107,9 @@ class OwnListener:
         while True:
             try:
                 await self._follow()
-            except DatabaseError as error:
+            except Exception as error:  # also of the driver, of a listen_url that it cannot read: polls are the net
                 failures = 0 if self.is_listening else failures + 1
-                self.useful = not isinstance(error, ListenSilent)
+                self.useful = isinstance(error, DatabaseError) and not isinstance(error, ListenSilent)
                 _log.debug("ends of tasks: no notifications, they are polled for: %s", error)
             finally:
                 self._listens(False)

@@ -44,7 +44,9 @@ class Waiters:
         """Tasks whose ends are told to this program."""
         self._named: set[str] = set()
         """Waited for, and said to have ended."""
-        self._all = False
+        self._all, self._fresh = False, False
+        self._due = 0.0
+        """By the loop's clock: when to look at all of them again."""
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._changed = asyncio.Event()
@@ -126,8 +128,7 @@ class Waiters:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(task_uuid, set()).add(future)
         if task_uuid not in self._told or not self._listener.is_listening:
-            self._all = self._all or not self._watches
-            self._changed.set()
+            self._look_soon()
         if self._poller is None or self._poller.done():
             self._poller = asyncio.create_task(self._poll(), name="waiters")
         try:
@@ -139,6 +140,16 @@ class Waiters:
                 if not waiting:
                     del self._waiting[task_uuid]
 
+    def _look_soon(self) -> None:
+        """Nobody tells of this task's end, but perhaps a worker of this process, which the first look may wait for."""
+        latest = asyncio.get_running_loop().time() + LOOKS.longest
+        if not self._watches:
+            self._all = True
+            self._changed.set()
+        elif self._due > latest:
+            self._due = latest
+            self._changed.set()
+
     async def close(self) -> None:
         """Stop looking and listening."""
         if self._poller is not None:
@@ -149,13 +160,17 @@ class Waiters:
     async def _poll(self) -> None:
         """Look when something is heard, and with growing pauses, while somebody waits."""
         self._listener.open()
+        now = asyncio.get_running_loop().time
         pause = self._pauses.first
+        self._due = now() + pause
         try:
             while self._waiting:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
+                    async with asyncio.timeout(max(0.0, self._due - now())):
                         await self._changed.wait()
-                pause = await self._turn(pause)
+                if await self._turn(pause, due=now() >= self._due):
+                    pause = self._next(pause)
+                    self._due = now() + pause
         finally:
             self._listener.rest()
 
@@ -163,21 +178,23 @@ class Waiters:
     def _pauses(self) -> Backoff:
         return TOLD if self._listener.is_listening and self._waiting.keys() <= self._told else LOOKS
 
-    async def _turn(self, pause: float) -> float:
-        """Look at what was named, else at all of it; the next pause."""
-        changed, everything, named = self._changed.is_set(), self._all, self._named
+    async def _turn(self, pause: float, *, due: bool) -> bool:
+        """Look at all that is waited for when it is `due` or something was missed, else at what was named; True for
+        all. What is named does not put off the look at all: one notice may be lost among many that come."""
+        everything, named, self._fresh = self._all or due, self._named, self._all
         self._all, self._named = False, set()
         self._changed.clear()
-        with contextlib.suppress(DatabaseError):
-            if everything or not changed:
+        if everything:
+            with contextlib.suppress(DatabaseError):
                 await self._register(pause)
-                await self._look(list(self._waiting))
-            elif named:
-                await self._look(list(named))
+        with contextlib.suppress(DatabaseError):
+            await self._look(list(self._waiting if everything else named))
+        return everything
+
+    def _next(self, pause: float) -> float:
+        """The pause after a look at all; short again when something was missed or is new."""
         pauses = self._pauses
-        if changed:
-            return pauses.first
-        return max(pauses.first, pauses.after(pause))
+        return pauses.first if self._fresh else max(pauses.first, pauses.after(pause))
 
     async def _register(self, pause: float) -> None:
         """Have the ends of tasks told that were submitted without that: not where they are likely to end soon here."""

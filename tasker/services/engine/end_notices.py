@@ -68,5 +68,6 @@ class EndNotices:
         try:
             await self._connection.execute("select tasker.tell_waiters_v1(%s::jsonb)", (json.dumps(waiting),))
         except BaseException:
-            self.note(waiting | self._waiting)
+            newer, self._waiting = self._waiting, waiting
+            self.note(newer)
             raise
