@@ -219,3 +219,31 @@ async def test_results_of_many_megabytes_go_in_several_writes(
     await asyncio.wait_for(rig.buffer.flushed(), PATIENCE)
     assert rig.store.stored == ["0", "1", "2", "3", "4"]
     assert rig.store.writes == [2, 1, 1, 1]
+
+
+async def test_between_two_writes_a_claim_has_its_turn(rigs: Callable[..., Rig]) -> None:
+    """Each write sets aside every slot that is free: one after the other they would leave none for what is queued."""
+    rig = rigs()
+    slots = rig.worker.slots
+    slots.settle(slots.reserve(8), 8)
+    claimed: list[int] = []
+
+    async def claim() -> None:
+        await slots.wait_claimable()
+        claimed.append(len(rig.store.writes))
+
+    async def more_meanwhile(results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
+        if not rig.store.writes:
+            waiting.append(asyncio.create_task(claim()))
+            await asyncio.sleep(0)
+        if len(rig.store.writes) < 5:
+            rig.end(f"more {len(rig.store.writes)}")
+        return await Store.process(rig.store, results, caller, wait=wait)
+
+    waiting: list[asyncio.Task[None]] = []
+    rig.store.process = more_meanwhile  # type: ignore[method-assign]
+    rig.end("first")
+    await until(lambda: len(rig.store.writes) == 6)
+    await until(lambda: bool(claimed))
+
+    assert claimed == [1]

@@ -76,13 +76,19 @@ def test_a_hold_that_lets_many_pass_gives_no_more_slots_than_there_are() -> None
 
 
 def test_a_claim_leaves_slots_for_what_results_hand_over_meanwhile() -> None:
-    assert (Slots(1).claimable, Slots(4).claimable, Slots(200).claimable) == (1, 3, 184)
+    def left(concurrency: int, running: int) -> int:
+        slots = Slots(concurrency)
+        slots.settle(slots.reserve(running), running)
+        return slots.claimable
+
+    assert (left(2, 1), left(5, 1), left(201, 1)) == (1, 3, 184)
+    assert left(200, 0) == 200, "nothing runs that could hand over anything"
 
 
 async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_are_free() -> None:
     slots = Slots(10)
     slots.settle(slots.reserve(8), 8)
-    with slots.bringing() as reservation:
+    with slots.bringing(waits=False) as reservation:
         waiting = asyncio.create_task(slots.wait_claimable())
         slots.finish(2)
         await asyncio.sleep(0)
@@ -92,3 +98,12 @@ async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_ar
         reservation.used = 1
 
     assert (slots.running, slots.free) == (2, 8)
+
+
+async def test_a_claim_does_not_wait_for_results_that_wait_for_a_locked_task() -> None:
+    slots = Slots(10)
+    slots.settle(slots.reserve(10), 10)
+    with slots.bringing(waits=True):
+        slots.finish()
+        await asyncio.wait_for(slots.wait_claimable(), 30)
+        assert slots.claimable == 1

@@ -1,0 +1,121 @@
+"""Waiting for tasks when notices are lost, others arrive all the time, and a database refuses to send any."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tasker.app.waiting import waiters
+from tasker.app.waiting.waiters import REGISTER, Waiters
+from tasker.contracts.backoff import Backoff
+from tasker.errors import DatabaseError
+from tasker.process import heartbeat
+from tasker.process.engines import Engines
+from tasker.services.engine.calls import Rules
+
+PATIENCE = 30
+OFTEN = 0.005
+
+
+class Database:
+    """Which tasks have ended; it refuses to register who waits if told so."""
+
+    def __init__(self, *ended: str, refuses: bool = False) -> None:
+        self.ended, self.refuses = {*ended}, refuses
+
+    async def ask(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        if statement != REGISTER:
+            return [(task, True) for task in params["tasks"] if task in self.ended]
+        if self.refuses:
+            raise DatabaseError("permission denied for table tasks")
+        return [({"told": json.loads(params["args"])["tasks"]},)]
+
+
+class Listener:
+    def __init__(self, listens: bool) -> None:
+        self.is_listening = self.useful = listens
+
+    def open(self) -> None: ...
+
+    def rest(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Still much longer than the time between two notices, or two that begin to wait."""
+    monkeypatch.setattr(waiters, "LOOKS", Backoff(OFTEN * 10, OFTEN * 10))
+    monkeypatch.setattr(waiters, "TOLD", Backoff(OFTEN * 10, OFTEN * 10))
+
+
+async def test_a_lost_notice_is_made_up_for_while_others_arrive_all_the_time() -> None:
+    database = Database()
+    waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
+    lost = asyncio.create_task(waiting.wait("lost"))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE):
+        for number in range(1000):
+            other = asyncio.create_task(waiting.wait(f"other {number}"))
+            await asyncio.sleep(OFTEN)
+            database.ended |= {f"other {number}"} | ({"lost"} if number == 3 else set())
+            waiting.heard([f"other {number}"])
+            await other
+            if lost.done():
+                break
+    found = lost.done()
+    lost.cancel()
+    await waiting.close()
+
+    assert found
+
+
+async def test_a_program_with_a_worker_looks_while_ever_more_tasks_are_waited_for() -> None:
+    waiting = Waiters(Database("elsewhere").ask, "me", lambda heard: Listener(False), watches=True)
+    first = asyncio.create_task(waiting.wait("elsewhere"))
+    more: list[asyncio.Task[None]] = []
+    for number in range(1000):
+        more.append(asyncio.create_task(waiting.wait(f"other {number}")))
+        await asyncio.sleep(OFTEN)
+        if first.done():
+            break
+    found = first.done()
+    for task in (first, *more):
+        task.cancel()
+    await waiting.close()
+
+    assert found
+
+
+async def test_a_program_that_may_not_register_looks_all_the_same() -> None:
+    waiting = Waiters(Database("task", refuses=True).ask, "me", lambda heard: Listener(True), watches=False)
+    await asyncio.wait_for(waiting.wait("task"), PATIENCE)
+    await waiting.close()
+
+
+async def test_a_process_that_ends_does_not_wait_for_a_silent_database_to_tell_of_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(heartbeat, "TELL_SECONDS", 0.05)
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await answer.wait()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    messaging: Any = SimpleNamespace(backend=SimpleNamespace())
+    engines = Engines(f"postgresql://nobody@127.0.0.1:{port}/none?connect_timeout=600", messaging, Rules())
+    engines.notices.note({"task": "somebody"})
+    await asyncio.wait_for(engines.close(), PATIENCE)
+
+    assert asked.is_set()
+    answer.set()
+    server.close()
