@@ -17,6 +17,7 @@ from tasker.errors import DatabaseError
 from tasker.process import heartbeat
 from tasker.process.engines import Engines
 from tasker.services.engine.calls import Rules
+from tasker.services.submission import Submitted
 
 PATIENCE = 30
 OFTEN = 0.005
@@ -55,16 +56,17 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_lost_notice_is_made_up_for_while_others_arrive_all_the_time() -> None:
-    database = Database()
+    database, others = Database(), [f"other {number}" for number in range(1000)]
     waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
+    waiting.submitted("me", [Submitted(name, 1) for name in ["lost", *others]])
     lost = asyncio.create_task(waiting.wait("lost"))
     await asyncio.sleep(0)
     async with asyncio.timeout(PATIENCE):
-        for number in range(1000):
-            other = asyncio.create_task(waiting.wait(f"other {number}"))
+        for number, name in enumerate(others):
+            other = asyncio.create_task(waiting.wait(name))
             await asyncio.sleep(OFTEN)
-            database.ended |= {f"other {number}"} | ({"lost"} if number == 3 else set())
-            waiting.heard([f"other {number}"])
+            database.ended |= {name} | ({"lost"} if number == 3 else set())
+            waiting.heard([name])
             await other
             if lost.done():
                 break
