@@ -42,9 +42,8 @@ class Services:
         self.engine = Engine(self.connection, resources.messaging, settings.rules)
         self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine)
         self.plans = PlanStore(self.connection, configuration.retry)
-        self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
-        self.workers, self.checks = Workers(self.connection), Checks(self.engine)
-        self.repairs = Repairs(self.engine, self.plans, sweeps)
+        self.steps, self.pauses, self.checks = Steps(self.engine, self.plans), Pauses(self.engine), Checks(self.engine)
+        self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
         self.admission = Admission(self.engine, SystemClock(), limits)
         self.submitter = Submitter(
             self.engine,

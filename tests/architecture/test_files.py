@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ SOURCES = ("tasker", "backends", "compat", "plugins", "workflows", "tests")
 LIMITS = {".py": 300, ".sql": 300}
 TEST_LIMIT = 400
 FOLDER_LIMIT = 20
+CONSTRUCTOR_LIMIT = 25
 LONGER: dict[str, str] = {
     "tasker/db/sql/migrations/0001_initial.up.sql": "read table by table; a migration is not split after its release",
 }
@@ -110,3 +112,14 @@ def test_no_folder_has_more_modules_than_a_newcomer_reads_in_one_look() -> None:
     count = Counter(path.parent.as_posix() for path in modules)
 
     assert {folder: n for folder, n in count.items() if n > FOLDER_LIMIT} == {}
+
+
+def test_no_constructor_is_longer_than_what_it_joins_can_be_seen_at_once() -> None:
+    constructors = (
+        (path.as_posix(), each.lineno, (each.end_lineno or each.lineno) - each.lineno + 1)
+        for path in files()
+        if path.parts[0] in ("tasker", "backends", "compat") and path.suffix == ".py"
+        for each in ast.walk(ast.parse((ROOT / path).read_text("utf-8")))
+        if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+    )
+    assert [each for each in constructors if each[2] > CONSTRUCTOR_LIMIT] == []

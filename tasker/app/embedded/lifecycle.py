@@ -65,6 +65,7 @@ class AppLifecycle:
     _targets = Started[TargetPlans]()
     _waiters = Started[Waiters]()
     _after_commit = Started[AfterCommit]()
+    _runtime: Runtime | None = None
 
     def __init__(
         self,
@@ -84,16 +85,13 @@ class AppLifecycle:
         runner: Callable[..., AttemptRunner] = AttemptRunner,
     ) -> None:
         self._configuration = configuration = configured_program(database_url, data_dir, configuration)
-        self._data_dir, self._registry, self._runner = data_dir, registry, runner
+        self._data_dir, self._registry, self._runner, self._work = data_dir, registry, runner, work
         self._backend = backend or configuration.backend
         self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
-        self._environment = environment or configuration.environment
-        self._sources = [str(source) for source in handlers]
-        self._work = work
+        self._environment, self._sources = environment or configuration.environment, [str(each) for each in handlers]
         self._settings, self._sweeps = settings or configuration.worker, sweeps or configuration.sweeps
         self._depth_limits = depth_limits or configuration.depth_limits
         self.breakers = Breakers(SystemClock(), configuration.breakers)
-        self._runtime: Runtime | None = None
 
     async def __aenter__(self) -> Self:
         """Connect, bring the schema up to date and start working."""

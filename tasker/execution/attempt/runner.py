@@ -65,16 +65,13 @@ class AttemptRunner:
         waits: Waits | None = None,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
     ) -> None:
-        self._registry = registry
-        self._clock = clock
-        self._default_timeout = default_timeout
-        self._checkpoint_timeout = checkpoint_timeout
+        self._registry, self._clock, self._breakers = registry, clock, breakers
+        self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
         self._stop_grace = stop_grace
         self._waits = waits or Waits()
         self._threads = ThreadMode(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: ProcessMode | None = None
-        self._breakers = breakers
         self._running: set[Attempt] = set()
         self._idle = asyncio.Event()
         self._closing = False
