@@ -10,7 +10,7 @@ import psycopg
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.orchestration.sweep import SweepSettings
 from tasker.services.submission import Request
-from tests.integration.deployment.ears import (
+from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,
     events_of,

@@ -16,7 +16,7 @@ from tasker.lifecycle.deployment import DeploymentMode, EventSettings
 from tasker.process.listening.listener import Listener, Source
 from tasker.resilience.guard import Guard
 from tasker.resilience.registry import BreakerPolicies
-from tests.integration.deployment.ears import (
+from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,
     events_of,

@@ -18,7 +18,7 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
-from tests.integration.deployment.ears import eventually, plan, runs, runtime_of, settings
+from tests.integration.deployment.programs import eventually, plan, runs, runtime_of, settings
 
 
 async def test_a_fenced_worker_takes_nothing_under_its_old_name_and_goes_on_as_a_new_one(database_url: str) -> None:

@@ -13,7 +13,7 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.template import compile_text
-from tests.integration.deployment.ears import eventually, settings
+from tests.integration.deployment.programs import eventually, settings
 
 TEMPLATE = """
 name: diamond

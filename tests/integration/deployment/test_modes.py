@@ -11,7 +11,7 @@ import pytest
 import tasker
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings, HealthStatus, Reception
 from tasker.orchestration.sweep import SweepSettings
-from tests.integration.deployment.ears import (
+from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,
     cut,

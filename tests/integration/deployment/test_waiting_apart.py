@@ -17,7 +17,7 @@ from tasker.app.waiting.end_listeners import OwnListener
 from tasker.contracts.backoff import Backoff
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.services.submission import Request, Submitted
-from tests.integration.deployment.ears import (
+from tests.integration.deployment.programs import (
     QUICK,
     cut,
     eventually,

@@ -16,7 +16,7 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.orchestration.sweep import SweepSettings
 from tasker.template import compile_text
-from tests.integration.deployment.ears import eventually, runtime_of, settings
+from tests.integration.deployment.programs import eventually, runtime_of, settings
 
 TEMPLATE = """
 name: blocking

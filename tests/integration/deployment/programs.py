@@ -1,4 +1,4 @@
-"""A worker whose ears are under test, and a program beside it that only submits."""
+"""A worker whose ways to learn of work are under test, and a program beside it that only submits."""
 
 from __future__ import annotations
 

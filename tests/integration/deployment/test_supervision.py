@@ -1,4 +1,4 @@
-"""The parts of a process: a crashed one is started again and counted, a hanging one holds up no stop (RT-30)."""
+"""The services of a process: a crashed one is started again and counted, a hanging one holds up no stop (RT-30)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
 from tasker.process import supervisor as supervision
 from tasker.process.supervisor import Supervisor
-from tests.integration.deployment.ears import (
+from tests.integration.deployment.programs import (
     NEVER_MS,
     events_of,
     eventually,
