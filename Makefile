@@ -25,7 +25,7 @@ run: $(RUN_STAMP)  ## run an example workflow on the database that Tasker brings
 test: check  ## run every check and every test (ARGS=... for pytest)
 	@$(PYTEST) $(ARGS)
 
-test-servers: $(STAMP)  ## run what `make test` leaves out: on a second version of PostgreSQL what does not test the SQL itself, on brokers of its own
+test-servers: $(STAMP)  ## run what `make test` leaves out: the other tests on a second version of PostgreSQL and on each broker, and on brokers of its own
 	@$(PYTEST) -m servers $(ARGS)
 
 test-chaos: $(STAMP)  ## kill processes and the database under hundreds of tasks (at most 20 minutes; TASKER_CHAOS_SEED, TASKER_CHAOS_TASKS)
@@ -52,6 +52,7 @@ bench-growth: $(STAMP)  ## measure what grows with the size of tasks, templates 
 generate: $(STAMP)  ## write the SQL and the parts of the documentation that are made from the tables of the code
 	@$(BIN)/python -m tools.lifecycle_sql
 	@$(BIN)/python -m tools.lifecycle_docs
+	@$(BIN)/python -m tools.openapi
 
 format: $(STAMP)  ## format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix .
@@ -78,9 +79,9 @@ endef
 endif
 
 $(RUN_STAMP): pyproject.toml
-	$(call install,embedded)
+	$(call install,embedded$(comma)api)
 	@touch $@
 
 $(STAMP): pyproject.toml
-	$(call install,embedded$(comma)dev)
+	$(call install,embedded$(comma)api$(comma)dev)
 	@touch $(RUN_STAMP) $@

@@ -8,10 +8,11 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from tasker.contracts.plan import TemplateId
+from tasker.contracts.plan import HandlerRef, StepPlan, TemplateId
 from tasker.errors import HandlerLoadError, HandlerNotFound, MissingCallable
 from tasker.registry.discovery import FoundHandler, handlers_in_package, handlers_in_path, refuse_shared_names
 from tasker.registry.handler_definition import HandlerDefinition
@@ -31,8 +32,8 @@ NOT_ONE = (
     "or name where it is: --handlers MODULE_OR_FOLDER, PYTHON_HANDLER_PATH"
 )
 
+REMEMBERED_STEPS = 10_000
 HandlerSpec: TypeAlias = str | HandlerDefinition | dict[str, Any]
-
 RegistrationListener: TypeAlias = Callable[[str, Any], None]
 
 
@@ -55,6 +56,7 @@ class HandlerRegistry:
         self._workflows = WorkflowHandlers()
         self._places: dict[str, str] = {}
         self._resolved: dict[tuple[tuple[Neighbours, ...], str], ResolvedHandler] = {}
+        self._of_steps: dict[tuple[TemplateId | None, str], tuple[HandlerRef, ResolvedHandler]] = {}
         self._revision = 0
         self.checked: set[str] = set()
         """Hashes of plans whose handlers are all there and fit; forgotten when a handler comes or goes."""
@@ -96,6 +98,16 @@ class HandlerRegistry:
         """A handler for a name, a definition or its mapping; None when nobody knows it."""
         return self._chain.resolve(to_definition(handler_spec))
 
+    def of_step(self, step: StepPlan, template: TemplateId | None = None) -> ResolvedHandler:
+        """The handler of a step as the worker calls it; asked before every attempt. Raises as `resolved`."""
+        reference, found = self._of_steps.get((template, step.name), (None, None))
+        if found is None or reference is not step.handler:
+            found = self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
+            if len(self._of_steps) >= REMEMBERED_STEPS:
+                self._of_steps.clear()
+            self._of_steps[template, step.name] = (step.handler, found)
+        return found
+
     def resolved(
         self, definition: HandlerDefinition, step: str = "", template: TemplateId | None = None
     ) -> ResolvedHandler:
@@ -117,10 +129,9 @@ class HandlerRegistry:
         if len(beside) > 1:
             refuse_unclear(definition.callable, step, template, beside)
         first = beside[0].resolvers if len(beside) == 1 else ()
-
-        def fresh() -> Any:
-            return self._chain.resolve(definition, definition.initialization, first=first)
-
+        if (shared := HandlerRegistry._instance) is not None and shared._chain is not self._chain:
+            self._chain.adopt(shared._chain)  # what a module of handlers added when it was loaded
+        fresh = partial(self._chain.resolve, definition, definition.initialization, first=first)
         found = self._chain.find(definition, definition.initialization, [*first, *self._chain.resolvers])
         if found is None:
             raise self.not_found(definition.callable, step, template)
@@ -172,7 +183,7 @@ class HandlerRegistry:
 
     @property
     def resolver_chain(self) -> ResolverChain:
-        """The resolvers; add your own here."""
+        """The resolvers; add your own here. Those of `instance()` are asked by every registry of the process."""
         return self._chain
 
     def get_handler_class(self, name: str) -> type[StepHandler] | None:
@@ -238,6 +249,7 @@ class HandlerRegistry:
 
     def _changed(self) -> None:
         self._resolved.clear()
+        self._of_steps.clear()
         self.checked.clear()
         self._revision += 1
 

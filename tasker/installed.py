@@ -21,10 +21,32 @@ def offered(group: str) -> tuple[EntryPoint, ...]:
 @cache
 def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Read once for each search path: it means all folders of metadata, and the settings ask for every parameter."""
-    from importlib.metadata import entry_points  # takes a while, and not every command asks
+    if not _mentioned(group, path):
+        return ()
+    from importlib.metadata import entry_points  # takes as long as all else that `tasker --help` imports
 
     found = {(point.name, point.value): point for point in entry_points(group=group)}
     return tuple(sorted(found.values(), key=lambda point: (point.name, point.value)))
+
+
+def _mentioned(group: str, path: tuple[str, ...]) -> bool:
+    """False when nobody offers anything for the group, which is cheap to know: of most groups nobody does."""
+    texts = _declarations(path)
+    return texts is None or any(f"[{group}]" in text for text in texts)
+
+
+@cache
+def _declarations(path: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The entry points of all distributions, as declared in files; None where they may be elsewhere as well."""
+    from importlib.machinery import PathFinder
+    from pathlib import Path
+
+    finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
+    places = [Path(place) for place in path]
+    if finders != [PathFinder] or any(place.is_file() or place.suffix == ".egg" for place in places):
+        return None
+    declared = [file for place in places for file in place.glob("*.*-info/entry_points.txt")]
+    return tuple(file.read_text("utf-8", errors="replace") for file in declared)
 
 
 def installed_backends() -> list[str]:

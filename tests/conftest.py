@@ -74,8 +74,21 @@ SECOND_URL = os.environ.get(VARIABLE)
 SECOND_PROGRAMS = programs()
 SERVERS = ["embedded"] + (["server"] if SECOND_URL or SECOND_PROGRAMS else [])
 ABSENT = f"NOT TESTED on a second PostgreSQL server: none is installed, and {VARIABLE} is not set"
-VARYING = ("contract", "integration/database", "integration/engine", "integration/test_migrate")
-"""Where the SQL itself is tested, which depends on the server's version: these tests run on both servers each time."""
+VARYING = (
+    "contract",
+    "integration/database",
+    "integration/engine/test_",
+    "integration/engine/explain",
+    "integration/engine/machine",
+    "integration/engine/protocol/messages/test_end_notices",
+    "integration/engine/protocol/sweeping/test_storms",
+    "integration/engine/protocol/sweeping/test_sweeps",
+    "integration/engine/protocol/test_pause",
+    "integration/engine/protocol/test_queue_pauses",
+    "integration/test_migrate",
+)
+"""What the server's version may change runs on both servers each time: connections, migrations, the schema, plans
+and growth of queries, calls of the engine's functions by the rule machine, and the tests of what it does not do."""
 
 
 def pytest_report_header() -> str:
@@ -166,8 +179,8 @@ def _carried_elsewhere(parameters: Mapping[str, object]) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """On the second server `make test` runs what tests the SQL, `make test-servers` the rest, `make test-chaos` real
-    processes, which take minutes."""
+    """On the second server `make test` runs what its version changes, `make test-servers` the rest, `make test-chaos`
+    real processes, which take minutes."""
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if parameters.get("server") != "server":

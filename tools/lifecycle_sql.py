@@ -15,11 +15,11 @@ from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.lifecycle.machines import step, task
 from tasker.lifecycle.machines.letters import LETTERS
 from tasker.lifecycle.machines.machine import E, Machine, S
-from tasker.lifecycle.machines.moves import CHANGES, Move, parking_path
+from tasker.lifecycle.machines.moves import CHANGES, parking_path
 from tasker.lifecycle.machines.step import STEP, StepState
 from tasker.lifecycle.machines.task import TASK, TaskState, task_path
 from tools.moves_sql import REPORTS, kinds, places
-from tools.sql_text import function, grouped, is_one_of, path, wrapped
+from tools.sql_text import function, grouped, is_one_of, looked_up, path, wrapped
 
 FOLDER = Path(__file__).parents[1] / "tasker" / "db" / "sql" / "functions" / "states"
 HEAD = "-- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.\n"
@@ -37,31 +37,20 @@ def text(name: str) -> str:
 
 
 def _step_path() -> str:
-    cases = "\n".join(f"    when '{kind}' then case\n{_ways(move)} end" for kind, move in CHANGES.items())
+    ways = {kind: {state: path(states) for state, states in move.by_state.items()} for kind, move in CHANGES.items()}
     return function(
         "The states a step passes through for one kind of change, beginning with the state it is in; null: not legal. "
         "A change that makes the step ready ends in `pending`; `placed_path` says where it goes from there.",
         "step_path",
         "p_from text, p_kind text",
         "text",
-        f"case p_kind\n{cases}\n  end",
+        looked_up(ways, "p_kind", "p_from"),
     )
-
-
-def _ways(move: Move) -> str:
-    """The path by the state that the step is in; equal ways from several states are one case."""
-    ways = grouped((source, path(states[1:])) for source, states in move.by_state.items())
-    return "\n".join(
-        f"      when {is_one_of('p_from', sources)} then {_way(sources, way)}" for way, sources in ways.items()
-    )
-
-
-def _way(sources: list[str], way: str) -> str:
-    return f"p_from || '>{way}'" if len(sources) > 1 else f"'{path(filter(None, (sources[0], way)))}'"
 
 
 def _task_path() -> str:
-    cases = "\n".join(filter(None, map(_task_ways, TaskState)))
+    found = {target: {state: task_path(state, target) for state in TaskState} for target in TaskState}
+    ways = {target: {state: path(way) for state, way in by.items() if way is not None} for target, by in found.items()}
     return function(
         "The states a task passes through to reach `p_to`, without the state it is in; '' when it is there already, "
         "null when there is no way. From steps_in_process to itself goes through evaluation: that is what a result "
@@ -69,15 +58,8 @@ def _task_path() -> str:
         "task_path",
         "p_from text, p_to text",
         "text",
-        f"case p_to\n{cases}\n  end",
+        looked_up({target: by for target, by in ways.items() if by}, "p_to", "p_from"),
     )
-
-
-def _task_ways(target: TaskState) -> str:
-    found = ((state, task_path(state, target)) for state in TaskState)
-    ways = grouped((state, path(way)) for state, way in found if way is not None)
-    cases = "\n".join(f"      when {is_one_of('p_from', sources)} then '{way}'" for way, sources in ways.items())
-    return f"    when '{target}' then case\n{cases} end" if cases else ""
 
 
 def _path_code() -> str:

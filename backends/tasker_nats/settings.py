@@ -12,12 +12,14 @@ from tasker.contracts.messaging import check_url, known_settings
 from tasker.errors import MessagingError
 from tasker_nats import VARIABLES
 
+DEFAULT_URL = "nats://localhost:4222"
+
 
 @dataclass(frozen=True, slots=True)
 class NatsSettings:
     """Where the server is and how it is used."""
 
-    url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or "nats://localhost:4222")
+    url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or DEFAULT_URL)
     """Address; several servers of a cluster are separated by commas."""
     prefix: str = "tasker"
     """First part of every name, letters, digits and `_`: several of the engine's databases can share one server."""
@@ -42,3 +44,7 @@ class NatsSettings:
         if not re.fullmatch(r"[A-Za-z0-9_]+", settings.prefix, re.ASCII):
             raise MessagingError(f"nats refuses prefix {settings.prefix!r}", retryable=False, hint="use A-Z a-z 0-9 _")
         return settings
+
+
+DEFAULTS = NatsSettings(DEFAULT_URL)
+"""Without any setting or variable."""

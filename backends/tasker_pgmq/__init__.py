@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tasker.contracts.messaging import BackendSettings, known_settings
-from tasker_pgmq.backend import PgmqBackend
 
 if TYPE_CHECKING:
     from tasker.contracts.settings import Table
+    from tasker_pgmq.backend import PgmqBackend
 
 __all__ = ["PgmqBackend", "create", "settings_table"]
 
@@ -18,6 +18,8 @@ def create(settings: BackendSettings) -> PgmqBackend:
 
     Raises `MessagingError` for any other setting.
     """
+    from tasker_pgmq.backend import PgmqBackend
+
     known_settings("pgmq", settings, ())
     return PgmqBackend(settings.get("channel"))
 
@@ -27,3 +29,12 @@ def settings_table() -> type[Table]:
     from tasker_pgmq.table import PgmqTable
 
     return PgmqTable
+
+
+def __getattr__(name: str) -> Any:
+    """`PgmqBackend`, on first use: every process imports this package to ask for its variables (PEP 562)."""
+    if name != "PgmqBackend":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tasker_pgmq.backend import PgmqBackend
+
+    return PgmqBackend

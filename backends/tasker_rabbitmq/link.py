@@ -81,8 +81,8 @@ class Link:
                 async with self.answered():
                     # confirming, it refuses what cannot be delivered, too
                     made = await self._transport().channel(publisher_confirms=purpose == PUBLISH, timeout=REPLY_SECONDS)
-                assert isinstance(made, Channel)
-                self._channels[purpose] = found = made
+                    assert isinstance(made, Channel)
+                    self._channels[purpose] = found = made
             return found
 
     @asynccontextmanager
@@ -111,10 +111,16 @@ class Link:
 
         The client sends through a queue of ten frames. Once a connection is lost nobody empties it, and whoever puts
         something in waits, also to say that a call took too long.
+
+        Who is told to stop just as an answer comes is stopped all the same: the client's limits (`asyncio.wait_for`
+        before Python 3.12) let the answer count and forget the rest.
         """
+        told = _told_to_stop()
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
                 yield
+            if _told_to_stop() > told:
+                raise asyncio.CancelledError
         except asyncio.CancelledError as error:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
@@ -162,3 +168,9 @@ async def _end(closable: AbstractChannel | aio_pika.abc.AbstractConnection) -> N
     with suppress(TimeoutError, OSError, RuntimeError, AMQPError):
         async with asyncio.timeout(REPLY_SECONDS):
             await closable.close()
+
+
+def _told_to_stop() -> int:
+    """How often the running task was, and has not taken it back."""
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0

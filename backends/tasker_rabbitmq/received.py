@@ -7,7 +7,7 @@ import itertools
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -26,8 +26,6 @@ SILENCE_SECONDS = 5.0
 FREE_RETURNS = 5
 FORCED_DELAY = Backoff(0.1, 25.6)
 """A message that was received more often is not given back at once but with a growing delay (E-17)."""
-FREE_PUSHES = 3
-"""A message that the broker has sent ahead so often, and that nobody took, goes back as a copy that counts no more."""
 LINGER_SECONDS = 0.5
 """How long a pushed message may lie here before those that nobody asks for go back for others."""
 
@@ -205,17 +203,31 @@ class Feed:
         async with self._link.answered(channel):
             if channel is not None and not channel.is_closed and self._tag in channel.consumers:
                 await channel.basic_cancel(self._tag, timeout=REPLY_SECONDS)
-            while len(self.waiting) > keep:
-                await self._untaken(self.waiting.pop())
+            await self._return([self.waiting.pop() for _ in range(len(self.waiting) - keep)][::-1])
 
-    async def _untaken(self, receipt: Receipt) -> None:
-        """Back to the queue. The broker counts what it has sent ahead as a delivery, though nobody has received it."""
-        if receipt.reads <= FREE_PUSHES or receipt.void:
-            await receipt.give_back(self._link)
-            return
-        copy, sent_at = [(receipt.message_id, receipt.body)], receipt.sent_at or datetime.now(UTC)
+    async def _return(self, untaken: Sequence[Receipt]) -> None:
+        """Back to the queue, as copies: the broker counts what it has sent ahead as a delivery, and a message that
+        came before counts as one that may have ended whoever received it. Nobody has received these.
+        """
+        now = datetime.now(UTC)
+
+        def origin(receipt: Receipt) -> tuple[datetime, int]:
+            return receipt.sent_at or now, receipt.reads - 1
+
+        kept = sorted((receipt for receipt in untaken if not receipt.void), key=origin)
+        for (sent_at, reads), group in itertools.groupby(kept, origin):
+            await self._return_alike(list(group), sent_at, reads)
+
+    async def _return_alike(self, receipts: Sequence[Receipt], sent_at: datetime, reads: int) -> None:
+        """The copies first: a crash in between doubles messages, and loses none."""
+        copies = [(receipt.message_id, receipt.body) for receipt in receipts]
         try:
-            await publish(self._link, self._name, copy, sent_at, receipt.reads - 1)
-        except KeyError:  # the queue is gone, and the message with it
+            await publish(self._link, self._name, copies, sent_at, reads)
+        except KeyError:  # the queue is gone, and the messages with it
             return
-        await receipt.acknowledge(self._link)
+        except MessagingError:
+            for receipt in receipts:
+                await receipt.give_back(self._link)
+            raise
+        for receipt in receipts:
+            await receipt.acknowledge(self._link)

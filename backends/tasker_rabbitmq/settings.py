@@ -13,6 +13,8 @@ from tasker.contracts.clock import Clock
 from tasker.contracts.messaging import check_url, known_settings
 from tasker_rabbitmq import VARIABLES
 
+DEFAULT_URL = "amqp://guest:guest@localhost:5672/%2F"
+
 
 class SystemClock:
     """The machine's clock."""
@@ -30,7 +32,7 @@ class SystemClock:
 class RabbitmqSettings:
     """Where the broker is and how it is used."""
 
-    url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or "amqp://guest:guest@localhost:5672/%2F")
+    url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or DEFAULT_URL)
     """AMQP address; the virtual host `/` is written `%2F` (A-70)."""
     prefix: str = ""
     """Put before every name on the broker, so that several databases can share one virtual host."""
@@ -51,3 +53,7 @@ class RabbitmqSettings:
         settings = cls(**known_settings("rabbitmq", given, [item.name for item in fields(cls)]))
         check_url("rabbitmq", settings.url)
         return settings
+
+
+DEFAULTS = RabbitmqSettings(DEFAULT_URL)
+"""Without any setting or variable."""

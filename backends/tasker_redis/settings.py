@@ -10,12 +10,14 @@ from typing import Any
 from tasker.contracts.messaging import check_url, known_settings
 from tasker_redis import VARIABLES
 
+DEFAULT_URL = "redis://localhost:6379/0"
+
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
     """Where the server is and how it is used."""
 
-    url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or "redis://localhost:6379/0")
+    url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or DEFAULT_URL)
     """Address: `redis://`, `rediss://` or `unix://`; the path is the number of the database."""
     prefix: str = "tasker"
     """First part of every key, so that several of the engine's databases can share one server."""
@@ -30,3 +32,7 @@ class RedisSettings:
         settings = cls(**known_settings("redis", given, [item.name for item in fields(cls)]))
         check_url("redis", settings.url)
         return settings
+
+
+DEFAULTS = RedisSettings(DEFAULT_URL)
+"""Without any setting or variable."""

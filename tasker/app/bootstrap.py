@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tasker.contracts.messaging import DEFAULT_BACKEND, Backend, BackendSettings, TransactionalBackend
 from tasker.db.channel import DatabaseChannel
@@ -19,47 +16,11 @@ from tasker.messaging.queues import QueueNames
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.process.faults import with_faults
-from tasker.process.server_guard import keep_running
+from tasker.process.resources import Resources
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
 
-if TYPE_CHECKING:
-    from tasker.db.embedded import EmbeddedServer
-
 DEFAULT_DATABASE = DatabaseSettings()
-
-
-@dataclass(slots=True)
-class Resources:
-    """What everything stands on: the database's URL, the messaging service, and the server if it is ours."""
-
-    url: str
-    messaging: MessagingService
-    server: EmbeddedServer | None = None
-    _guard: asyncio.Task[None] | None = None
-
-    def guard(self) -> None:
-        """From now on start the embedded server again when it dies."""
-        if self.server is not None:
-            self._guard = asyncio.create_task(keep_running(self.server), name="keep_running")
-
-    async def open(self) -> None:
-        """Connect the messaging backend, and look after our server.
-
-        A backend whose queues live in the database connects when it is used.
-        """
-        self.guard()
-        if not self.messaging.capabilities.transactional:
-            await self.messaging.open()
-
-    def close(self) -> None:
-        """Let go of the embedded server; it stops when nobody uses it."""
-        if self._guard is not None:
-            self._guard.cancel()
-            self._guard = None
-        if self.server is not None:
-            self.server.stop()
-            self.server = None
 
 
 def not_empty(database_url: str | None) -> str | None:

@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tasker.app.bootstrap import Resources, prepare, require_shared
+from tasker.app.bootstrap import prepare, require_shared
 from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
+from tasker.process.resources import Resources
 from tasker.services.broker_migration import Migration
 from tasker.services.engine.calls import Engine
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from tasker.app.bootstrap import Resources
 from tasker.app.configured import Configured
-from tasker.app.repairing import Repairs
 from tasker.db.connection import Connection
 from tasker.db.pool import Pool
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.orchestration.sweep import SweepSettings
+from tasker.process.repairing import Repairs
+from tasker.process.resources import Resources
 from tasker.process.system import SystemClock, new_task_uuid
 from tasker.resilience.guard import Guard
 from tasker.services.checks import Checks
 from tasker.services.client_views import ClientViews
-from tasker.services.engine.calls import Engine
+from tasker.services.database.retention import Retention
+from tasker.services.database.sizes import DatabaseSizes
+from tasker.services.dead_letters.entries import DeadLetters
+from tasker.services.dead_letters.replays import Replays
+from tasker.services.engine.calls import Engine, OnFinished
 from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.engine.plans import PlanStore
+from tasker.services.fleet.analytics import Analytics
+from tasker.services.fleet.doctor import Doctor
+from tasker.services.fleet.overview import Fleet
 from tasker.services.pauses import Pauses
 from tasker.services.pressure import Admission
+from tasker.services.server.bulk_submission import BulkSubmitter
+from tasker.services.server.health import ServerHealth
 from tasker.services.steps import Steps
 from tasker.services.submission import Submitter
 from tasker.services.tasks import Tasks
@@ -26,7 +35,7 @@ from tasker.services.workers import Workers
 
 
 class Services:
-    """The use cases, joined. `breaker` is the one around the database."""
+    """The use cases, joined. `breaker` is the one around the database; `on_finished` is told of tasks that end."""
 
     def __init__(
         self,
@@ -36,20 +45,27 @@ class Services:
         configuration: Configured,
         limits: DepthLimits,
         breaker: Guard,
+        on_finished: OnFinished,
     ) -> None:
         pool = Pool(lambda: Connection(resources.url, name="tasker app"), configuration.database.pool)
         self.connection = GuardedConnection(pool, breaker)
-        self.engine = Engine(self.connection, resources.messaging, settings.rules)
+        self.engine = Engine(self.connection, resources.messaging, settings.rules, on_finished=on_finished)
         self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine)
         self.plans = PlanStore(self.connection, configuration.retry)
         self.steps, self.pauses, self.checks = Steps(self.engine, self.plans), Pauses(self.engine), Checks(self.engine)
+        self.analytics, self.sizes = Analytics(self.connection), DatabaseSizes(self.connection)
+        self.retention = Retention(self.connection)
+        self.fleet, self.doctor = Fleet(self.connection), Doctor(self.engine, settings.window)
         self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
+        self.dead_letters, self.replays = DeadLetters(self.engine), Replays(self.engine)
         self.admission = Admission(self.engine, SystemClock(), limits)
-        self.submitter = Submitter(
-            self.engine,
-            self.plans,
-            new_task_uuid,
-            window=settings.window,
-            context_limit_bytes=configuration.context_limit_bytes,
-            admission=self.admission,
-        )
+        self.health = ServerHealth(self.engine, self.connection, breaker, limits)
+        self.submitter = _submitter(self.engine, self.plans, settings, configuration, self.admission)
+        self.bulk = BulkSubmitter(self.submitter, self.plans)
+
+
+def _submitter(
+    engine: Engine, plans: PlanStore, settings: WorkerSettings, configuration: Configured, admission: Admission
+) -> Submitter:
+    limit, window = configuration.context_limit_bytes, settings.window
+    return Submitter(engine, plans, new_task_uuid, window=window, context_limit_bytes=limit, admission=admission)

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.assembly.worker import worker_process
-from tasker.app.awaited_broker import open_broker
-from tasker.app.bootstrap import Resources, prepare, require_shared
+from tasker.app.bootstrap import prepare, require_shared
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.reloading import Hangups, Reloading
-from tasker.app.runtime import Runtime
-from tasker.app.served import register_served
 from tasker.contracts.messaging import DEFAULT_BACKEND
-from tasker.db.awaited import Patient, with_servers
+from tasker.db.awaited import Patient
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
-from tasker.process.capacity import ORCHESTRATOR, PROCESSES_VARIABLE, WORKER, purposes_of, tell_capacity
-from tasker.process.interpreter_watch import interpreter_watched
-from tasker.process.stopping import Stop, grace_of, interrupted_at_once, tell_short_grace
+from tasker.process.capacity import ORCHESTRATOR, WORKER
+from tasker.process.reloading import Hangups, Reloading
+from tasker.process.resources import Resources
+from tasker.process.runtime import Runtime
+from tasker.process.serving import GracefulWorker, Patience, Server, serve
+from tasker.process.stopping import interrupted_at_once, tell_short_grace
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
 from tasker.services.authoring.handlers import load_handlers
+from tasker.services.authoring.served import register_served
 from tasker.services.engine.plans import PlanStore
-
-_log = logging.getLogger("tasker.process")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +55,6 @@ class Service:
         return self.configuration.shutdown_seconds if given is None else given
 
 
-class Server(Protocol):
-    """Something that serves."""
-
-    async def start(self) -> None:
-        """Begin."""
-        ...
-
-    async def stop(self) -> None:
-        """End gracefully."""
-        ...
-
-
 async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     """Run a worker until SIGTERM or SIGINT; a second signal ends the process at once.
 
@@ -81,43 +65,13 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     breakers = Breakers(SystemClock(), service.configuration.breakers)
     resources = _resources(service, breakers)
     runtime = await _worker(service, resources, breakers)
-
-    class Graceful:
-        start = staticmethod(runtime.start)
-
-        @staticmethod
-        async def stop() -> None:
-            await _stop_worker(runtime, grace_of(service.stop_limit))
-
     title = f"worker {runtime.worker.identity} serves {', '.join(runtime.namespaces)}"
 
     def change(found: Configured) -> None:
         runtime.events.change(found.worker.events)
         breakers.change(found.breakers)
 
-    await _serve(Graceful(), service, resources, title, ready, change, connections=WORKER)
-
-
-async def _stop_worker(runtime: Runtime, grace_seconds: float) -> None:
-    """Stop, and say what is waited for, what a second signal costs, and what became of the steps."""
-    worker = runtime.worker
-    before = worker.given_back
-    if worker.busy:
-        _log.info(
-            "waiting for %s, at most %g seconds; what runs then is given back without an attempt."
-            " A second signal ends the process at once, and costs each of them an attempt",
-            _steps(worker.busy),
-            grace_seconds,
-        )
-    await runtime.stop(grace_seconds)
-    _log.info("stopped; gave back %s", _steps(worker.given_back - before))
-    if worker.busy:
-        lost = "%s did not end in time; other workers take them over when the lease is over, which costs an attempt"
-        _log.warning(lost, _steps(worker.busy))
-
-
-def _steps(number: int) -> str:
-    return f"{number} step" if number == 1 else f"{number} steps"
+    await _serve(GracefulWorker(runtime, service.stop_limit), service, resources, title, ready, change, WORKER)
 
 
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
@@ -143,7 +97,7 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         orchestrator.events.change(found.orchestrator_events)
         breakers.change(found.breakers)
 
-    await _serve(orchestrator, service, resources, title, ready, change, connections=ORCHESTRATOR)
+    await _serve(orchestrator, service, resources, title, ready, change, ORCHESTRATOR)
 
 
 def _resources(service: Service, breakers: Breakers) -> Resources:
@@ -197,30 +151,12 @@ async def _serve(
     title: str,
     ready: Callable[[str], None],
     change: Callable[[Configured], None],
-    *,
     connections: Sequence[str],
 ) -> None:
-    stop = Stop(service.stop_limit)
-    service.hangups.answer(Reloading(service.configuration, service.reread, change))
-    try:
-        wait_seconds = service.configuration.database.connect_wait_seconds
-        longest = max(service.stop_limit, service.configuration.worker.lease_ms / 1000)
-        with interpreter_watched(longest):  # until its lease is over it may still bring what it did
-            if await stop.interrupted(open_broker(resources.messaging, wait_seconds)):
-                return
-            resources.guard()
-            where, hint = "the database and the broker", "see whether they run"
-            if await stop.interrupted(with_servers(where, wait_seconds, hint, server.start)):
-                return
-            ready(title)
-            together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
-            await tell_capacity(resources.url, purposes_of(connections, resources.messaging), together)
-            await stop.asked()
-            _log.info("stopping %s", title)
-            await server.stop()
-    finally:
-        await resources.messaging.close()
-        resources.close()
+    chosen = service.configuration
+    patience = Patience(service.stop_limit, chosen.database.connect_wait_seconds, chosen.worker.lease_ms / 1000)
+    service.hangups.answer(Reloading(chosen, service.reread, change))
+    await serve(server, resources, patience, title, ready, connections)
 
 
 def _require_shared(service: Service) -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
-from tasker.contracts.messaging import DEFAULT_BACKEND, Backend
+from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, caller_transaction, in_caller_transaction
-from tasker.errors import UsageError
-from tasker.messaging.registry import load_backend
 from tasker.process.system import new_task_uuid
-from tasker.services.authoring.handlers import Workflow
-from tasker.services.authoring.targets import choose_workflow, registered_name
-from tasker.services.authoring.templates import load_workflows
-from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, registered_plan
+from tasker.services.authoring.target_plans import plan_in
+from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, sending_backend
 from tasker.services.submission import Drafts, Request, RequestOptions, Submitted
 
 
@@ -42,7 +37,8 @@ def submit_in(
     that sends after the commit (use `App.submit_in`); `DatabaseError` when a lock was not to be had in time.
     """
     request = Request(context or {}, **options)
-    return _submit(caller_transaction(connection), target, template, environment, backend, lock_timeout, request)
+    submit = _submission(target, request, template, environment, backend, lock_timeout)
+    return submit(caller_transaction(connection))
 
 
 async def submit_in_async(
@@ -58,44 +54,21 @@ async def submit_in_async(
 ) -> Submitted:
     """As `submit_in`, for an AsyncConnection or AsyncSession of SQLAlchemy."""
     request = Request(context or {}, **options)
-    return await in_caller_transaction(
-        connection,
-        lambda transaction: _submit(transaction, target, template, environment, backend, lock_timeout, request),
-    )
+    submit = _submission(target, request, template, environment, backend, lock_timeout)
+    return await in_caller_transaction(connection, submit)
 
 
-def _submit(
-    transaction: CallerTransaction,
+def _submission(
     target: str | Path | Plan,
+    request: Request,
     template: str | None,
     environment: str | None,
     backend: str,
     lock_timeout: float,
-    request: Request,
-) -> Submitted:
-    plan = target if isinstance(target, Plan) else _find(transaction, str(target), template, environment)
-    submission = CallerSubmission(Drafts(new_task_uuid), _sending_backend(backend), register=True)
-    return submission.submit(transaction, plan, request, lock_timeout=lock_timeout)
+) -> Callable[[CallerTransaction], Submitted]:
+    def submit(transaction: CallerTransaction) -> Submitted:
+        plan = plan_in(transaction, target, template, environment)
+        submission = CallerSubmission(Drafts(new_task_uuid), sending_backend(backend), register=True)
+        return submission.submit(transaction, plan, request, lock_timeout=lock_timeout)
 
-
-def _find(transaction: CallerTransaction, target: str, template: str | None, environment: str | None) -> Plan:
-    if Path(target).exists():
-        return choose_workflow(_workflows_of(target, environment), template, target).plan
-    return registered_plan(transaction, *registered_name(target))
-
-
-@cache
-def _workflows_of(path: str, environment: str | None) -> tuple[Workflow, ...]:
-    return load_workflows(path, environment)
-
-
-@cache
-def _sending_backend(name: str) -> Backend:
-    """The backend, unconnected: only its SQL is used."""
-    backend = load_backend(name, {})
-    if not backend.capabilities.transactional:
-        raise UsageError(
-            f"the {name} backend cannot send in a transaction, and nobody is here to send after it",
-            hint=f'use App.submit_in or SyncApp.submit_in of an app with backend="{name}" (work=False runs no steps)',
-        )
-    return backend
+    return submit

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from tasker.contracts.outcome_keys import BATCH_KEY
+from tasker.contracts.outcome_forms import BATCH_KEY, BatchType, batch_id
 from tasker.errors import ValidationError
 from tasker.types.dependency_results import names_with_prefix, unwrap
 
@@ -41,7 +41,7 @@ class BatchAggregationScenario:
         batchable = unwrap(dependency_results.get(batchable_step_name)) or {}
         workers = _workers(dependency_results, batch_worker_prefix)
         outcome = batchable.get(BATCH_KEY) or {}
-        if outcome.get("type") == "no_batches" or (workers and all(w.get("no_op") for w in workers.values())):
+        if outcome.get("type") == BatchType.NO_BATCHES or (workers and all(w.get("no_op") for w in workers.values())):
             return cls(True, batchable, {}, 0)
         if not workers:
             raise ValidationError(
@@ -86,7 +86,7 @@ def _workers(results: Mapping[str, Any], prefix: str) -> dict[str, dict[str, Any
 
 def _missing(workers: Mapping[str, Any], prefix: str, expected: int) -> list[str]:
     stem = prefix if prefix.endswith("_") else f"{prefix}_"
-    return [name for name in (f"{stem}{i:03}" for i in range(1, expected + 1)) if name not in workers]
+    return [name for name in (f"{stem}{batch_id(i)}" for i in range(expected)) if name not in workers]
 
 
 def total(results: Iterable[Mapping[str, Any]], key: str) -> float:

@@ -15,6 +15,7 @@ from tasker.batch_processing.results import (
     no_op_result,
     worker_result,
 )
+from tasker.contracts.outcome_forms import batch_id
 from tasker.step_handler.base import StepHandler
 from tasker.step_handler.checkpoint import checkpoint_yield
 from tasker.types import (
@@ -27,7 +28,6 @@ from tasker.types import (
     StepHandlerResult,
     aggregate_batch_results,
 )
-from tasker.types.cursor import batch_id
 
 __all__ = ["BatchAggregationScenario", "BatchWorkerConfig", "Batchable", "BatchableHandler", "BatchableMixin"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasker.contracts.outcome_keys import BATCH_KEY
+from tasker.contracts.outcome_forms import BATCH_KEY
 from tasker.errors import ValidationError
 from tasker.types import BatchWorkerOutcome, StepHandlerResult
-from tasker.types.batch_outcome import wire_outcome
+from tasker.types.batch_outcome import no_batches, wire_outcome
 
 NO_OP_REASON = "NoBatches scenario - no items to process"
 
@@ -35,7 +35,7 @@ def no_batches_result(
     data: Mapping[str, Any], metadata: dict[str, Any] | None, total_items: int = 0
 ) -> StepHandlerResult:
     """The result of the step that found nothing to cut (C-54)."""
-    result = {"worker_count": 0, "total_items": total_items, **data, BATCH_KEY: {"type": "no_batches"}}
+    result = {"worker_count": 0, "total_items": total_items, **data, BATCH_KEY: no_batches().to_dict()}
     return StepHandlerResult.success(result, metadata)
 
 

@@ -8,10 +8,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tasker.contracts.execution import Failure, Outcome
+from tasker.contracts.execution import Failure
 from tasker.errors import StepExecutionError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
 from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, Unreported
+from tasker.services.engine.exchange import Result
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.types import StepError, StepExecutionResult
 from tasker.types.legacy_event import event_for
@@ -68,7 +69,7 @@ class StepAnnouncer:
         if isinstance(end, Unreported):
             return
         self.processed += 1
-        outcome, failure = end.outcome, end.outcome.failure
+        failure = end.failure
         if failure is None:
             self.succeeded += 1
         else:
@@ -76,7 +77,7 @@ class StepAnnouncer:
             if self._listens(EventNames.HANDLER_ERROR):
                 self._publish(EventNames.HANDLER_ERROR, lambda: (_event(attempt), _exception(failure)))
         if self._listens(EventNames.STEP_COMPLETION_SENT):
-            self._publish(EventNames.STEP_COMPLETION_SENT, lambda: (_report(outcome, self._worker_id),))
+            self._publish(EventNames.STEP_COMPLETION_SENT, lambda: (_report(end, self._worker_id),))
 
     def _listens(self, event: str) -> bool:
         return self._bridge.is_active and self._bridge.listener_count(event) > 0
@@ -109,15 +110,15 @@ def _exception(failure: Failure) -> StepExecutionError:
     )
 
 
-def _report(outcome: Outcome, worker_id: str) -> StepExecutionResult:
-    claim, failure = outcome.claim, outcome.failure
+def _report(end: Result, worker_id: str) -> StepExecutionResult:
+    claim, failure = end.claim, end.failure
     who: dict[str, Any] = {
         "step_uuid": claim.step_uuid,
         "task_uuid": claim.task_uuid,
-        "execution_time_ms": outcome.duration_ms,
+        "execution_time_ms": end.duration_ms,
         "worker_id": worker_id,
         "correlation_id": claim.correlation_id,
     }
     if failure is None:
-        return StepExecutionResult.success_result(result=outcome.result, metadata=dict(outcome.metadata), **who)
+        return StepExecutionResult.success_result(result=end.value, metadata=dict(end.metadata), **who)
     return StepExecutionResult.failure_result(error=StepError.of(failure), **who)

@@ -21,7 +21,7 @@ from tasker.template_discovery import TemplatePath
 from tasker.types import BootstrapConfig, BootstrapResult, WorkerState
 
 if TYPE_CHECKING:
-    from tasker.app.runtime import Runtime
+    from tasker.process.runtime import Runtime
 
 
 @dataclass(slots=True)

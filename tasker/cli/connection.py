@@ -6,12 +6,13 @@ import asyncio
 import getpass
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tasker.cli.loading import nothing_is_garbage
 from tasker.cli.main import WANTS_JSON
 from tasker.cli.options import Database
 from tasker.cli.render.values import echo
@@ -73,7 +74,8 @@ def require_database(url: str | None, data_dir: Path | None) -> None:
 
 
 async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], Awaitable[T]]) -> T:
-    from tasker.app import App
+    with nothing_is_garbage():
+        from tasker.app import App
 
     async with App(configuration=chosen, data_dir=data_dir, work=False) as app:
         return await use(app)
@@ -81,7 +83,7 @@ async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], A
 
 def print_as(form: str, value: Any, render: Callable[[Any], str]) -> None:
     """The value as indented JSON, or as the text that `render` makes of it."""
-    text = json.dumps(value, default=_plain, ensure_ascii=False, indent=2) if form == "json" else render(value)
+    text = json.dumps(value, default=plain, ensure_ascii=False, indent=2) if form == "json" else render(value)
     echo(text)
 
 
@@ -93,5 +95,8 @@ def actor() -> str:
         return "unknown"
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> Any:
+    """What JSON has no form for: values as objects, times in ISO 8601."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

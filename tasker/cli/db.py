@@ -15,6 +15,8 @@ import click
 from tasker.cli.connection import FORMAT, configured_for, connected, require_database
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
+from tasker.cli.prune import prune
+from tasker.cli.report import report
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db import migrate
 from tasker.db.database import describe_url, ensure_database
@@ -28,7 +30,11 @@ if TYPE_CHECKING:
 
 @click.group(cls=GuessingGroup)
 def db() -> None:
-    """Create and upgrade the database schema."""
+    """Create and upgrade the database schema, check what is in it, delete what is old."""
+
+
+db.add_command(prune)
+db.add_command(report)
 
 
 @db.command()

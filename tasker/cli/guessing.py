@@ -1,9 +1,11 @@
-"""A command that does not exist: what was probably meant."""
+"""A command or a path that does not exist: what was probably meant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,6 +25,21 @@ SYNONYMS = {
 """What other programs call our commands."""
 
 FEW = 3
+
+
+class WorkflowPath(click.Path):
+    """A template file or a folder with workflows, which exists; one that does not is answered with one like it."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As `click.Path`. Raises `click.BadParameter` with a suggestion."""
+        from tasker.services.authoring.targets import path_meant
+
+        if Path(value).exists() or (meant := path_meant(value)) is None:
+            return super().convert(value, param, ctx)
+        return self.fail(f"Path {str(value)!r} does not exist: {meant}", param, ctx)
 
 
 class GuessingGroup(click.Group):

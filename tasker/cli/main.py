@@ -5,10 +5,8 @@ Exit codes: 0 done, 1 failed, 2 a mistake in the command or in what it was given
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
@@ -19,6 +17,7 @@ import click
 from tasker import __version__
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.guessing import GuessingGroup
+from tasker.cli.loading import nothing_is_garbage
 from tasker.errors import DuplicateTask, InputInvalid, ResolutionError, TaskerError, TemplateError, UsageError
 
 if TYPE_CHECKING:
@@ -27,15 +26,20 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
     "template": ("tasker.cli.template.command:template", "Validate, draw and describe templates."),
-    "task": ("tasker.cli.task.command:task", "Submit, watch, list, show, mend and cancel tasks."),
+    "task": ("tasker.cli.task.command:task", "Submit, watch, list, show, explain, mend and cancel tasks."),
+    "dlq": ("tasker.cli.dead_letters.command:dlq", "Tasks that need a person: find, record, mend."),
     "pause": ("tasker.cli.pause:pause", "Let nothing more of a namespace, template, step or task start."),
     "resume": ("tasker.cli.pause:resume", "End a pause."),
     "dev": ("tasker.cli.worker.dev:dev", "Serve workflows and start again when their files change."),
+    "top": ("tasker.cli.top:top", "Show how the fleet does, live: queues, workers, breakers, templates."),
+    "analytics": ("tasker.cli.analytics:analytics", "How tasks have gone lately, and what was slow."),
+    "doctor": ("tasker.cli.doctor:doctor", "Look for what is wrong with the fleet and its database."),
     "worker": ("tasker.cli.worker.command:worker", "Run steps until stopped; list who is at work."),
     "orchestrator": ("tasker.cli.worker.orchestrator:orchestrator", "Move tasks on until stopped; runs no steps."),
+    "server": ("tasker.cli.server:server", "Answer HTTP until stopped: create, watch and steer tasks."),
     "broker": ("tasker.cli.broker:broker", "Look at the messaging provider, and move to another one."),
     "config": ("tasker.cli.config.command:config", "Make, check, show and explain the configuration."),
-    "db": ("tasker.cli.db:db", "Create and upgrade the database schema."),
+    "db": ("tasker.cli.db:db", "Create, upgrade, check and prune the database."),
     "new": ("tasker.cli.template.new:new", "Start a workflow: template, handlers and a test."),
     "completion": ("tasker.cli.completion:completion", "Print the script that completes commands in your shell."),
 }
@@ -72,7 +76,7 @@ class TaskerGroup(GuessingGroup):
         if cmd_name not in COMMANDS:
             return plugin_commands().get(cmd_name)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        with _nothing_is_garbage():
+        with nothing_is_garbage():
             command: click.Command = getattr(import_module(module), attribute)
         return command
 
@@ -101,18 +105,6 @@ class TaskerGroup(GuessingGroup):
             if _asks_for_json(ctx.meta.get(ARGUMENTS, ())):
                 _write_error(UsageError(error.format_message()))
             raise
-
-
-@contextlib.contextmanager
-def _nothing_is_garbage() -> Iterator[None]:
-    """Modules stay for as long as the process: looking for garbage among them takes a twelfth of the start, and each
-    full collection of a worker would look through them again."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def plugin_commands() -> dict[str, click.Command]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from tasker.step_handler.traceback_text import traceback_of
+from tasker.errors.traceback_text import traceback_of
 
 if TYPE_CHECKING:
     from tasker.services.reports import TaskReport

@@ -14,6 +14,7 @@ from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
     from tasker.app import App
+    from tasker.services.listings import Pause, PauseList
     from tasker.services.pauses import Target
 
 LIST = "list"
@@ -97,14 +98,14 @@ async def _target(app: App, namespace: str | None, **rest: str | None) -> Target
     return Target.of(namespace, **rest)
 
 
-def _list_text(found: dict[str, list[dict[str, Any]]]) -> str:
+def _list_text(found: PauseList) -> str:
     from tasker.cli.render.table import table
 
-    if not found["pauses"]:
+    if not found.pauses:
         return "nothing is paused"
     rows = [
-        (_name(entry), _held(entry["held"]), entry["actor"], entry["paused_at"][:19].replace("T", " "), entry["reason"])
-        for entry in found["pauses"]
+        (_name(entry), _held(entry.held), entry.actor, entry.paused_at[:19].replace("T", " "), entry.reason)
+        for entry in found.pauses
     ]
     return table(("PAUSED", "HELD", "BY", "SINCE", "REASON"), rows)
 
@@ -113,8 +114,8 @@ def _held(held: int | None) -> str:
     return "-" if held is None else str(held)
 
 
-def _name(entry: dict[str, Any]) -> str:
-    if entry["queue"]:
-        return f"queue {entry['queue']}"
-    path = "/".join(filter(None, (entry["namespace"], entry["template"], entry["step"])))
-    return f"{path} task {entry['task']}" if entry["task"] else path
+def _name(entry: Pause) -> str:
+    if entry.queue:
+        return f"queue {entry.queue}"
+    path = "/".join(filter(None, (entry.namespace, entry.template, entry.step)))
+    return f"{path} task {entry.task}" if entry.task else path

@@ -19,3 +19,7 @@ STARVATION_MS = 10_000
 
 VALUE_LIMIT_BYTES = 4 * 1024 * 1024
 """Largest context of a task, and largest result of a step, as JSON."""
+HTTP_BODY_BYTES = 16 * 1024 * 1024
+"""The body of one HTTP request at most."""
+HTTP_STREAMS = 1000
+"""So many clients may follow tasks at the same time."""

@@ -45,22 +45,6 @@ class Failure:
     handler: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What an attempt came to: a result, or a failure."""
-
-    claim: Claim
-    duration_ms: int
-    result: Any = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    failure: Failure | None = None
-
-    @property
-    def succeeded(self) -> bool:
-        """True when the attempt has a result."""
-        return self.failure is None
-
-
 class Verdict(StrEnum):
     """The engine's answer to one change or hint (design: each is answered on its own)."""
 

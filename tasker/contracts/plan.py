@@ -162,6 +162,11 @@ class Plan:
         return {name: tuple(children) for name, children in found.items()}
 
     @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """The names of the steps that wait for nothing."""
+        return tuple(step.name for step in self.steps if not step.depends_on)
+
+    @cached_property
     def above(self) -> Kinship:
         """Every step above a step, transitively."""
         return Kinship({step.name: step.depends_on for step in self.steps})

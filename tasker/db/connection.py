@@ -16,7 +16,7 @@ import psycopg
 
 from tasker.db.database import connect, conninfo, describe_url, refuses_settings, unavailable
 from tasker.db.pace import Pace, outage_of
-from tasker.errors import DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
+from tasker.errors import ConnectionLost, DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 Rows = list[tuple[Any, ...]]
@@ -52,9 +52,9 @@ class Statements(ABC):
     async def execute(self, statement: str, params: Params = None) -> Rows:
         """Run one statement; its rows, or an empty list when it has none.
 
-        Raises `DatabaseUnavailable` when the connection is lost (the outcome is then unknown), `DataRefused` when the
-        values cannot be stored, `StatementTimeout` when it ran for too long, `LockTimeout` when it waited too long for
-        another transaction, `DatabaseError` for anything else.
+        Raises `DatabaseUnavailable` when there is no connection, `ConnectionLost` when it ended meanwhile (the outcome
+        is then unknown), `DataRefused` when the values cannot be stored, `StatementTimeout` when it ran for too long,
+        `LockTimeout` when it waited too long for another transaction, `DatabaseError` for anything else.
         """
 
     @abstractmethod
@@ -111,7 +111,7 @@ class Connection(Statements):
     ) -> DatabaseError:
         if connection.closed or connection.broken or is_lost(error):
             await self.close()
-            return DatabaseUnavailable(f"the connection to {describe_url(self._url)} was lost: {error}")
+            return ConnectionLost(f"the connection to {describe_url(self._url)} was lost: {error}")
         return refusal(error, statement)
 
 

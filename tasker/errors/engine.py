@@ -15,6 +15,12 @@ class UsageError(TaskerError):
     error_type = "usage_error"
 
 
+class TemplateNotFound(UsageError):
+    """No template of that name is registered, or not in that version."""
+
+    error_type = "template_not_found"
+
+
 class TemplateError(TaskerError):
     """A template cannot be used; `diagnostics` holds every problem found, each with its place."""
 
@@ -102,6 +108,13 @@ class StepNotFound(TaskerError):
     error_type = "step_not_found"
 
 
+class DeadLetterNotFound(TaskerError):
+    """There is no such entry among the dead letters."""
+
+    retryable: bool = False
+    error_type = "dead_letter_not_found"
+
+
 class StateMachineError(TaskerError):
     """A state machine was asked for something it does not do."""
 
@@ -128,6 +141,10 @@ class DatabaseUnavailable(DatabaseError):
     error_type = "database_unavailable"
 
 
+class ConnectionLost(DatabaseUnavailable):
+    """The connection ended during a statement: whether it was carried out is not known."""
+
+
 class DatabaseBreakerOpen(DatabaseUnavailable):
     """The database kept failing and is not asked for now; `retry_after` says for how many seconds (A-62)."""
 
@@ -141,7 +158,8 @@ class PoolExhausted(DatabaseError):
 
 
 class StatementTimeout(DatabaseError):
-    """The database cancelled a statement that ran for too long; nothing of it was stored (RT-51)."""
+    """The database cancelled a statement that ran for too long; nothing of it was stored (RT-51), unless it committed
+    by itself in between."""
 
     error_type = "statement_timeout"
 

@@ -80,7 +80,8 @@ class Collector:
             slots.lift(BREAKER)
 
     async def _flush(self) -> None:
-        await self._release_claims()
+        if self._buffer.has_given_back:
+            await self._release_claims()
         if not self._buffer.has_results:
             return
         with (
@@ -119,9 +120,9 @@ class Collector:
         return AdvanceResult.merged([first, more])
 
     def _finish(self, results: list[Result], advanced: AdvanceResult) -> None:
-        worker, waiting = self._worker, {result.outcome.claim.step_uuid for result in advanced.again}
+        worker, waiting = self._worker, {result.claim.step_uuid for result in advanced.again}
         self._buffer.add_again(advanced.again)
-        worker.claims.let_go([r.outcome.claim for r in results if r.outcome.claim.step_uuid not in waiting])
+        worker.claims.let_go([r.claim for r in results if r.claim.step_uuid not in waiting])
         for result in advanced.complete:  # only now: a result that was refused is nobody's input
             worker.inputs.add_result(result)
         worker.inputs.forget(advanced.finished)
@@ -130,8 +131,7 @@ class Collector:
     async def _release_claims(self) -> None:
         try:
             with self._buffer.release() as given_back:
-                if given_back:
-                    await self._release(given_back)
+                await self._release(given_back)
         except LockTimeout:  # somebody keeps one of the tasks: results do not wait for that
             return
         self._worker.released([each.claim for each in given_back])

@@ -61,6 +61,11 @@ class CompletionBuffer:
         """True when there is something to write."""
         return bool(self._results or self._again)
 
+    @property
+    def has_given_back(self) -> bool:
+        """True when there is something to release."""
+        return bool(self._given_back)
+
     def add(self, result: Result) -> None:
         """A finished attempt."""
         self._results.append(result)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import logging
 
-from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.execution import Failure
+from tasker.errors.traceback_text import exception_of, traceback_of
 from tasker.execution.attempt.values import Attempt
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.step_handler.outcome import exception_metadata
-from tasker.step_handler.traceback_text import exception_of, traceback_of
 
 _log = logging.getLogger("tasker.failures")
 MESSAGE_LIMIT = 500
 """Characters of a failure's message in the log; all of it is in the database."""
 
 
-def failed_here(claim: Claim, error: Exception) -> Outcome:
-    """The outcome of a step whose attempt the worker itself could not carry through."""
+def failed_here(error: Exception) -> Failure:
+    """The failure of a step whose attempt the worker itself could not carry through."""
     message = f"the worker failed while it ran this step: {error!r}"
-    failure = Failure(message, "worker_error", retryable=True, metadata=exception_metadata(error))
-    return Outcome(claim, 0, failure=failure)
+    return Failure(message, "worker_error", retryable=True, metadata=exception_metadata(error))
 
 
 def log_failure(attempt: Attempt, failure: Failure) -> None:

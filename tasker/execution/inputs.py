@@ -60,10 +60,10 @@ class InputCache:
 
     def add_result(self, result: Result) -> None:
         """Keep a result that was produced here and that its step has completed with."""
-        claim = result.outcome.claim
+        claim = result.claim
         if data := self._tasks.get(claim.task_uuid):
             ordinal = result.plan.by_name[claim.template_step].ordinal
-            data.results[claim.name] = (ordinal, result.outcome.result)
+            data.results[claim.name] = (ordinal, result.value)
 
     def forget(self, task_uuids: Iterable[str]) -> None:
         """Drop tasks that have ended."""

@@ -201,20 +201,20 @@ class Worker:
         try:
             end = await self._runner.run(attempt)
         except Exception as error:  # a defect of ours must not lose a claimed step
-            end = Result(failed_here(attempt.claim, error), attempt.plan)
+            end = Result(attempt.claim, attempt.plan, 0, failure=failed_here(error))
         if self._teller is not None:
             self._teller.ended(attempt, end)
         running.ended = True
         self.slots.finish()
-        if not self._runner.crowded:
+        if self._left_to_others is not None and not self._runner.crowded:
             self._lift_no_place()
         self._report(running, end, attempt)
 
     def _report(self, running: Running, end: AttemptEnd, attempt: Attempt) -> None:
         claim = attempt.claim
         if isinstance(end, Result):
-            if end.outcome.failure is not None:
-                log_failure(attempt, end.outcome.failure)
+            if end.failure is not None:
+                log_failure(attempt, end.failure)
             self._completed.add(end)
         elif isinstance(end, Released):
             self._give_back(running, end, attempt)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tasker.contracts.outcome_keys import BATCH_KEY
+from tasker.contracts.outcome_forms import BATCH_FIELDS, BATCH_KEY, CURSOR_FIELDS, BatchType, batch_id, range_length
 from tasker.contracts.plan import BatchSettings
 from tasker.lifecycle.outcomes import describe, did_you_mean, is_count, malformed, outcome_of, refuse_unknown_keys
 
@@ -18,9 +18,7 @@ _EXAMPLE = (
     "self.batch_analyzer_success(cursor_configs=..., total_items=..., worker_template_name=...), or "
     '{"batch_processing_outcome": {"type": "no_batches"}}'
 )
-_WIRE = ("type", "worker_template_name", "worker_count", "cursor_configs", "total_items")
-_CURSOR = ("batch_id", "start_cursor", "end_cursor", "batch_size", "step_size", "metadata")
-_TYPES = ("create_batches", "no_batches")
+_TYPES = tuple(BatchType)
 _OLDER = {"CreateBatches": "create_batches", "NoBatches": "no_batches", "NoOp": "no_batches"}
 
 
@@ -50,8 +48,8 @@ def parse_batches(result: Any) -> Batches:
     """
     outcome = outcome_of(result, BATCH_KEY, _EXAMPLE)
     _check_type(outcome)
-    refuse_unknown_keys(BATCH_KEY, outcome, _WIRE)
-    if outcome["type"] == "no_batches":
+    refuse_unknown_keys(BATCH_KEY, outcome, BATCH_FIELDS)
+    if outcome["type"] == BatchType.NO_BATCHES:
         return NO_BATCHES
     cursors = _cursors(outcome.get("cursor_configs"))
     _check_counts(outcome, len(cursors))
@@ -77,7 +75,7 @@ def worker_inputs(cursor: Mapping[str, Any], settings: BatchSettings | None, *, 
 
 def instance_name(pattern: str, index: int) -> str:
     """The name of the worker at `index` (from 0): `process_001`; beyond 999 the number grows a digit (C-66)."""
-    return f"{pattern}_{index + 1:03}"
+    return f"{pattern}_{batch_id(index)}"
 
 
 def instance_number(name: str, pattern: str) -> int:
@@ -127,7 +125,7 @@ def _cursor(config: Any, index: int) -> Mapping[str, Any]:
     place = f"{BATCH_KEY}.cursor_configs[{index}]"
     if not isinstance(config, Mapping):
         raise malformed(place, f"must be an object, found {describe(config)}")
-    refuse_unknown_keys(place, config, _CURSOR)
+    refuse_unknown_keys(place, config, CURSOR_FIELDS)
     for key in ("start_cursor", "end_cursor"):
         if key not in config:
             raise malformed(place, f"has no '{key}'")
@@ -141,12 +139,12 @@ def _cursor(config: Any, index: int) -> Mapping[str, Any]:
 
 
 def _batch_id(config: Mapping[str, Any], index: int, place: str) -> str:
-    batch_id = config.get("batch_id")
-    if batch_id is None:
-        return f"{index + 1:03}"
-    if not isinstance(batch_id, str) or not batch_id:
-        raise malformed(place, f"needs a text as 'batch_id', found {describe(batch_id)}")
-    return batch_id
+    given = config.get("batch_id")
+    if given is None:
+        return batch_id(index)
+    if not isinstance(given, str) or not given:
+        raise malformed(place, f"needs a text as 'batch_id', found {describe(given)}")
+    return given
 
 
 def _step_size(config: Mapping[str, Any], place: str) -> int:
@@ -170,11 +168,7 @@ def _batch_size(config: Mapping[str, Any], place: str) -> int:
 
 
 def _range_length(cursor: Mapping[str, Any]) -> int | None:
-    """How many items an integer range holds, end exclusive; None for other cursors."""
-    start, end, step = cursor["start_cursor"], cursor["end_cursor"], cursor.get("step_size", 1)
-    if type(start) is not int or type(end) is not int:
-        return None
-    return max(0, -(-(end - start) // int(step)))
+    return range_length(cursor["start_cursor"], cursor["end_cursor"], int(cursor.get("step_size", 1)))
 
 
 def _warnings(batches: Batches) -> Iterator[str]:

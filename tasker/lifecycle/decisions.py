@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.outcome_keys import DECISION_KEY
+from tasker.contracts.outcome_forms import DECISION_KEY, DecisionType, decision_form
 from tasker.lifecycle.outcomes import describe, did_you_mean, malformed, outcome_of, refuse_unknown_keys
 
 _EXAMPLE = (
     "self.decision_success(['step_name']), or "
     '{"decision_point_outcome": {"type": "create_steps", "step_names": ["step_name"]}}'
 )
-_NOTES = ("reason", "routing_context")
-_WIRE: tuple[str, ...] = ("type", "step_names", *_NOTES)
-_PUBLISHED: tuple[str, ...] = ("decision_type", "next_step_names", "dynamic_steps", *_NOTES)
+_TYPES = tuple(DecisionType)
+_EXPECTED = f'expected "{DecisionType.CREATE_STEPS}" or "{DecisionType.NO_BRANCHES}"'
 _OLDER = {"ActivateSteps": "create_steps", "CreateSteps": "create_steps", "NoBranches": "no_branches"}
 
 
@@ -37,28 +36,26 @@ def parse_decision(result: Any) -> Decision:
     an empty `create_steps`, steps that the template does not declare (C-12, C-22, C-247).
     """
     outcome = outcome_of(result, DECISION_KEY, _EXAMPLE)
-    type_key, names_key, *_ = known = _PUBLISHED if "decision_type" in outcome else _WIRE
+    type_key, names_key, known = decision_form(outcome)
     _check_type(outcome, type_key)
     _refuse_dynamic_steps(outcome)
     refuse_unknown_keys(DECISION_KEY, outcome, known)
     names = outcome.get(names_key)
-    if outcome[type_key] == "no_branches":
+    if outcome[type_key] == DecisionType.NO_BRANCHES:
         return _no_branches(names, names_key)
     return Decision(_names(names, names_key))
 
 
 def _check_type(outcome: Mapping[str, Any], key: str) -> None:
     kind = outcome.get(key)
-    if kind in ("create_steps", "no_branches"):
+    if kind in _TYPES:
         return
     if kind is None:
-        raise malformed(DECISION_KEY, f"has no '{key}'", 'expected "create_steps" or "no_branches"')
+        raise malformed(DECISION_KEY, f"has no '{key}'", _EXPECTED)
     if isinstance(kind, str) and kind in _OLDER:
         raise malformed(DECISION_KEY, f"has the {key} '{kind}', an older spelling", f"write '{_OLDER[kind]}'")
-    hint = did_you_mean(kind, ("create_steps", "no_branches")) if isinstance(kind, str) else None
-    raise malformed(
-        DECISION_KEY, f"has an unknown {key}: {describe(kind)}", hint or 'expected "create_steps" or "no_branches"'
-    )
+    hint = did_you_mean(kind, _TYPES) if isinstance(kind, str) else _EXPECTED
+    raise malformed(DECISION_KEY, f"has an unknown {key}: {describe(kind)}", hint)
 
 
 def _refuse_dynamic_steps(outcome: Mapping[str, Any]) -> None:

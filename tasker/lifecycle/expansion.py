@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.graph import Existing, Expansion
-from tasker.contracts.outcome_keys import BATCH_KEY, DECISION_KEY
+from tasker.contracts.outcome_forms import BATCH_KEY, DECISION_KEY
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.step_types import Creates, StepType
 from tasker.lifecycle.batches import (

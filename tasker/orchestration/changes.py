@@ -10,6 +10,7 @@ from typing import Any
 from tasker.contracts.execution import Claim, Failure
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import StepPlan
+from tasker.lifecycle.fingerprint import fingerprint
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.lifecycle.storable import NotStorable, encode
 from tasker.services.engine.exchange import Result
@@ -34,15 +35,15 @@ def change_of(result: Result, random: float) -> Change:
 
     `random` in [0, 1) places a retry's delay inside its jitter.
     """
-    outcome, claim = result.outcome, result.outcome.claim
+    claim = result.claim
     item = _of(claim.step_uuid, claim.task_uuid, "ok", claim.token, claim.worker)
-    item["ms"] = outcome.duration_ms
-    if outcome.failure is not None:
+    item["ms"] = result.duration_ms
+    if result.failure is not None:
         step = result.plan.by_name[claim.template_step]
-        return _failed(item, step, claim.attempt, outcome.failure, random)
+        return _failed(item, step, claim.attempt, result.failure, random)
     item["r"] = result.encoded
-    if outcome.metadata:
-        item["m"] = dict(outcome.metadata)
+    if result.metadata:
+        item["m"] = dict(result.metadata)
     return Change(claim.step_uuid, "ok", item)
 
 
@@ -64,6 +65,12 @@ def lost_change(found: Mapping[str, Any], step: StepPlan, random: float) -> Chan
 def simple_change(kind: str, step: str, task: str, token: int | None = None, **fields: Any) -> Change:
     """A change without an outcome (release, promote, unhold, fail); `fields` are further keys of the item."""
     return Change(step, kind, _of(step, task, kind, token) | fields)
+
+
+def failed_change(row: Mapping[str, Any], error: Mapping[str, Any], **fields: Any) -> Change:
+    """A step that fails for good without an attempt's outcome; `row` names step, task and token as sweeps find them."""
+    known = {**error, "fingerprint": fingerprint(error)}
+    return simple_change("fail", row["s"], row["t"], row["k"], e=known, **fields)
 
 
 def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> Change:
@@ -103,10 +110,16 @@ def _failed(item: Mapping[str, Any], step: StepPlan, attempt: int, failure: Fail
         "metadata": dict(failure.metadata),
     }
     if isinstance(decision, Fail):
-        error["final"] = decision.message
+        error |= {"final": decision.message, "fingerprint": _fingerprint(error)}
         return Change(item["s"], "fail", {**item, "kind": "fail", "e": _storable(error)})
     error["retry_in_ms"] = delay = decision.delay_ms
     return Change(item["s"], "retry", {**item, "kind": "retry", "d": delay, "e": _storable(error)}, delay)
+
+
+def _fingerprint(error: Mapping[str, Any]) -> str:
+    from tasker.errors.traceback_text import raised_in  # its package is not needed where nothing fails
+
+    return fingerprint(error, raised_in(error["metadata"]))
 
 
 def _storable(error: dict[str, Any]) -> JsonText:

@@ -12,7 +12,7 @@ from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.lifecycle.outcomes import OutcomeError
-from tasker.orchestration.changes import Change, simple_change, with_growth
+from tasker.orchestration.changes import Change, failed_change, simple_change, with_growth
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
@@ -152,4 +152,5 @@ def _parked_change(row: Row) -> Change:
 
 def _failed(row: Row, message: str, error_type: str) -> Change:
     failure = {"message": message, "error_type": error_type, "retryable": False}
-    return simple_change("fail", row["step"], row["task"], row["token"], w=row["worker"], e=failure)
+    found = {"s": row["step"], "t": row["task"], "k": row["token"]}
+    return failed_change(found, failure, w=row["worker"])

@@ -60,7 +60,7 @@ class Parking:
         """What the database does not store is parked as a failure (rule 5)."""
         if (failure := not_storable(result, error)) is not None:
             await self._park([failure], caller, parked)
-        parked.append(AdvanceResult(verdicts={result.outcome.claim.step_uuid: Verdict.NOT_STORABLE}))
+        parked.append(AdvanceResult(verdicts={result.claim.step_uuid: Verdict.NOT_STORABLE}))
 
     async def _announce(self, parked: Sequence[Mapping[str, Any]]) -> None:
         if not parked:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from tasker.contracts.clock import Random
-from tasker.contracts.execution import Failure, Outcome, Verdict
+from tasker.contracts.execution import Failure, Verdict
 from tasker.db.connection import DataRefused
 from tasker.errors import LockTimeout
 from tasker.orchestration.changes import Change, change_of
@@ -37,11 +38,11 @@ class Processor:
         With `wait` False, results of tasks that somebody else is changing come back in `again`. Raises
         `DatabaseUnavailable`; the whole batch may then be brought again.
         """
-        batch = BatchWrite(self, self._engine, self._random, caller)
-        await batch.write([result for result in results if not expands(result)], wait)
+        batch = BatchWrite(self, self._engine, self._random, caller, wait)
+        await halved([result for result in results if not expands(result)], batch.write, batch.refuse)
         for result in results:
             if expands(result):
-                await batch.expand(result, wait)
+                await batch.expand(result)
         return AdvanceResult.merged(batch.written)
 
     async def apply(
@@ -54,10 +55,7 @@ class Processor:
         repairs: str | None = None,
     ) -> AdvanceResult:
         """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as."""
-        args = {**caller.args(slots), "wait": wait, "items": [change.item for change in changes]}
-        if repairs:
-            args["repairs"] = repairs
-        return await self._engine.move("advance", args, AdvanceResult)
+        return await self._engine.move("advance", _args(changes, caller, slots, wait, repairs), AdvanceResult)
 
     async def bring(
         self,
@@ -68,56 +66,65 @@ class Processor:
         repairs: str | None = None,
     ) -> AdvanceResult:
         """As `apply`; when somebody keeps one of the tasks for too long, the others do not wait for it (`busy`)."""
+        args = _args(changes, caller, slots, wait, repairs)
         try:
-            return await self.apply(changes, caller, slots=slots, wait=wait, repairs=repairs)
+            return await self._engine.move("advance", args, AdvanceResult)
         except LockTimeout:
             if not wait:
                 raise
-            return await self.apply(changes, caller, slots=slots, wait=False, repairs=repairs)
+            return await self._engine.move("advance", {**args, "wait": False}, AdvanceResult)
+
+
+def _args(changes: Sequence[Change], caller: Caller, slots: int, wait: bool, repairs: str | None) -> dict[str, Any]:
+    counted = {"repairs": repairs} if repairs else {}
+    return {**caller.args(slots), "wait": wait, "items": [change.item for change in changes], **counted}
 
 
 class BatchWrite:
-    """Results on their way into the database: what each write came to is added to `written`."""
+    """Results on their way into the database: what each write came to is added to `written`.
 
-    def __init__(self, processor: Processor, engine: Engine, random: Random, caller: Caller) -> None:
-        self._processor, self._engine, self._random, self._caller = processor, engine, random, caller
+    With `wait` False, those of tasks that somebody else is changing are left for another time.
+    """
+
+    def __init__(self, processor: Processor, engine: Engine, random: Random, caller: Caller, wait: bool) -> None:
+        self._processor, self._engine, self._random = processor, engine, random
+        self._caller, self._wait = caller, wait
         self.written: list[AdvanceResult] = []
 
-    async def write(self, results: Sequence[Result], wait: bool) -> None:
-        """Store results that create no steps."""
-        await halved(results, lambda part: self._write(part, wait), self._refuse)
+    async def write(self, results: Sequence[Result]) -> None:
+        """Store results that create no steps, in one write. Raises `DataRefused`."""
+        changes = [change_of(result, self._random.random()) for result in results]
+        answer = await self._processor.bring(changes, self._caller, self._free_slots(), self._wait)
+        self._take(answer, changes, results)
 
-    async def expand(self, result: Result, wait: bool) -> None:
+    async def expand(self, result: Result) -> None:
         """Store one that does, alone, planned again when the graph has changed (rule 8)."""
         try:
             for _ in range(MAX_REPLANS):
                 change = await plan_expansion(self._engine, result)
-                answer = await self._bring([change], wait)
+                answer = await self._processor.bring([change], self._caller, self._free_slots(), self._wait)
                 if answer.verdicts.get(change.step_uuid) is not Verdict.REPLAN:
                     break
         except DataRefused as error:
-            await self._refuse(result, error)
+            await self.refuse(result, error)
         else:
             self._take(answer, [change], [result])
 
-    async def _write(self, results: Sequence[Result], wait: bool) -> None:
-        changes = [change_of(result, self._random.random()) for result in results]
-        self._take(await self._bring(changes, wait), changes, results)
+    def _free_slots(self) -> int:
+        return self._caller.slots - sum(len(each.claims) for each in self.written)
 
-    async def _bring(self, changes: Sequence[Change], wait: bool) -> AdvanceResult:
-        free = self._caller.slots - sum(len(each.claims) for each in self.written)
-        return await self._processor.bring(changes, self._caller, free, wait)
-
-    async def _refuse(self, result: Result, error: DataRefused) -> None:
+    async def refuse(self, result: Result, error: DataRefused) -> None:
         """What the database does not store fails its step (rule 5)."""
-        self.written.append(AdvanceResult(verdicts={result.outcome.claim.step_uuid: Verdict.NOT_STORABLE}))
+        self.written.append(AdvanceResult(verdicts={result.claim.step_uuid: Verdict.NOT_STORABLE}))
         if (failure := not_storable(result, error)) is not None:
-            await self.write([failure], True)
+            patient = BatchWrite(self._processor, self._engine, self._random, self._caller, wait=True)
+            patient.written = self.written
+            await halved([failure], patient.write, patient.refuse)
 
     def _take(self, answer: AdvanceResult, changes: Sequence[Change], results: Sequence[Result]) -> None:
         """Take in the answer to these changes, which are those of the results."""
         complete = _completing(changes, results, answer.verdicts)
-        again = [result for result in results if answer.comes_again(result.outcome.claim.step_uuid)]
+        again = [result for result in results if answer.comes_again(result.claim.step_uuid)]
         self.written.append(answer.with_results(again, complete, soonest([change.delay_ms for change in changes])))
         if _log.isEnabledFor(logging.INFO):
             _log_completed(complete)
@@ -125,13 +132,13 @@ class BatchWrite:
 
 def _log_completed(results: Iterable[Result]) -> None:
     for result in results:
-        claim = result.outcome.claim
+        claim = result.claim
         fields = {
             "step": claim.name,
             "task": claim.task_uuid,
             "step_uuid": claim.step_uuid,
             "attempt": claim.attempt,
-            "took_ms": result.outcome.duration_ms,
+            "took_ms": result.duration_ms,
         }
         said = " ".join(f"{name}={value}" for name, value in fields.items())
         _log.info("step_completed %s", said, extra={"fields": fields})
@@ -142,7 +149,7 @@ def _completing(changes: Sequence[Change], results: Sequence[Result], verdicts: 
     newest: dict[str, tuple[Change, Result]] = {}
     for change, result in zip(changes, results, strict=True):
         known = newest.get(change.step_uuid)
-        if known is None or known[1].outcome.claim.token < result.outcome.claim.token:
+        if known is None or known[1].claim.token < result.claim.token:
             newest[change.step_uuid] = (change, result)
     return [result for step, (change, result) in newest.items() if change.kind == "ok" and step not in verdicts]
 
@@ -150,13 +157,11 @@ def _completing(changes: Sequence[Change], results: Sequence[Result], verdicts: 
 def not_storable(result: Result, error: DataRefused) -> Result | None:
     """The failure in place of a result that cannot be stored. None when this is such a failure already: its step is
     left to its deadline, and to a person."""
-    outcome = result.outcome
-    if outcome.failure is not None and outcome.failure.error_type == Verdict.NOT_STORABLE:
-        claim = outcome.claim
+    if result.failure is not None and result.failure.error_type == Verdict.NOT_STORABLE:
+        claim = result.claim
         _log.error("result_stuck step=%s task=%s reason=%s", claim.name, claim.task_uuid, error)
         return None
-    failure = Failure(message=refusal(error), error_type=Verdict.NOT_STORABLE, retryable=False)
-    return Result(Outcome(outcome.claim, outcome.duration_ms, failure=failure), result.plan)
+    return result.failed(Failure(message=refusal(error), error_type=Verdict.NOT_STORABLE, retryable=False))
 
 
 def refusal(error: DataRefused) -> str:

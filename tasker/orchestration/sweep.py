@@ -17,14 +17,16 @@ from tasker.contracts.clock import Random
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import LockTimeout, MessagingError, PlanUnreadable, StatementTimeout
-from tasker.orchestration.changes import Change, lost_change, simple_change
+from tasker.orchestration.changes import Change, failed_change, lost_change, simple_change
+from tasker.orchestration.dead_letters.staleness import StalenessSearch, StalenessSettings
 from tasker.orchestration.halving import halved
 from tasker.orchestration.lost_workers import SilentWorkers, log_lost_workers
 from tasker.orchestration.parking import ParkedResults
+from tasker.orchestration.pruning.retention import RetentionSettings, RetentionSweep
 from tasker.orchestration.results import Processor
 from tasker.orchestration.storms import StormSettings, StormWatch
 from tasker.resilience.outage import level_of
-from tasker.services.engine.answers import MendAnswer, SettleAnswer
+from tasker.services.engine.answers import MendAnswer, ReplayAnswer, SettleAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore
@@ -50,6 +52,10 @@ class SweepSettings:
     """Period of the sweep, with jitter between processes."""
     storms: StormSettings = field(default_factory=StormSettings)
     """When failures are too many."""
+    staleness: StalenessSettings = field(default_factory=StalenessSettings)
+    """When tasks that nothing moves are stale."""
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
+    """Which finished tasks are deleted."""
     unserved_ms: int | None = 3_600_000
     """How long no worker may have had a step's handler before the step fails; None: it waits for ever."""
     forget_ms: int = 86_400_000
@@ -72,11 +78,13 @@ class Sweeper:
         self._settings = settings or SweepSettings()
         self._registry, self._silent = ProcessRegistry(engine.connection), SilentWorkers()
         self.storms = StormWatch(engine, self._settings.storms)
+        self.staleness = StalenessSearch(engine, self._settings.staleness)
+        self.retention = RetentionSweep(engine, self._settings.retention)
 
     async def sweep(
         self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None
     ) -> tuple[Counter[str], AdvanceResult]:
-        """One pass over all open tasks, and a look for failure storms; the repairs by kind, and what they answered.
+        """One pass over all open tasks, then storms, stale and old tasks; repairs by kind, answers.
 
         `between` is called after each slice of tasks. What was repaired is logged, also when the rest fails.
         """
@@ -90,6 +98,9 @@ class Sweeper:
             if +repairs:
                 _log.warning("sweep_repaired %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
         await self.storms.look()
+        advanced += await self.staleness.look(caller.worker)
+        advanced += await self._replay(caller)
+        await self.retention.look()
         return repairs, AdvanceResult.merged(advanced)
 
     async def _pass(
@@ -122,6 +133,16 @@ class Sweeper:
             return {}
         advanced.append(answer)
         return answer.repaired
+
+    async def _replay(self, caller: Caller) -> list[AdvanceResult]:
+        """Go on with replays of dead letters, as far as their rates allow."""
+        done: list[AdvanceResult] = []
+        try:
+            while (answer := await self._engine.move("replay", {"window": caller.window}, ReplayAnswer)).done:
+                done.append(answer)
+        except (LockTimeout, StatementTimeout) as error:
+            _log.warning("replay_passed_over reason=%s", error)
+        return done
 
     async def _counted(self, kind: str, number: int) -> int:
         """Count repairs that were not made by a change of tasks, which counts its own in its transaction."""
@@ -266,4 +287,4 @@ def _unserved(row: Found) -> Change:
         "handler": row["callable"],
         "attempt": row["attempt"],
     }
-    return simple_change("fail", row["s"], row["t"], row["k"], e=error)
+    return failed_change(row, error)

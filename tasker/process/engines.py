@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasker.db.connection import Connection
 from tasker.messaging.service import MessagingService
-from tasker.process.heartbeat import briefly
+from tasker.process.presence.heartbeat import briefly
 from tasker.services.engine.calls import Engine, Rules
 from tasker.services.engine.end_notices import EndNotices
 

@@ -65,7 +65,7 @@ def resolve_for(plan_step: StepPlan, registry: HandlerRegistry, template: Templa
     The handlers beside the workflow of `template` come first. Raises `HandlerNotFound` with suggestions,
     `MethodNotFound`, and `HandlerLoadError` for code that is broken.
     """
-    return registry.resolved(HandlerDefinition.from_plan(plan_step.handler), plan_step.name, template)
+    return registry.of_step(plan_step, template)
 
 
 def resolved(

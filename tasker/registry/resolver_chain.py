@@ -47,6 +47,13 @@ class ResolverChain:
         self._resolvers = sorted([*others, resolver], key=priority_of)
         return self
 
+    def adopt(self, other: ResolverChain) -> None:
+        """Put those of another chain in their places whose names this one has not."""
+        known = {resolver.name for resolver in self._resolvers}
+        for resolver in other.resolvers:
+            if resolver.name not in known:
+                self.add_resolver(resolver)
+
     def remove_resolver(self, name: str) -> BaseResolver | None:
         """Take a resolver out and return it; None when there is none of that name."""
         found = self.get_resolver(name)

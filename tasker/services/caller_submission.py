@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from tasker.contracts.messaging import Backend, TransactionalBackend
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, call_in, guarded
 from tasker.errors import DuplicateTask, UsageError
+from tasker.messaging.registry import load_backend
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.plans import FIND, not_registered, registration, stored_plan
@@ -94,6 +96,18 @@ class CallerSubmission:
         args = to_json(registration(plan, force=True, adopt=True))
         answer = call_in(transaction, "tasker.register_template_v1(cast({} as jsonb))", args)
         return int(answer["template"])
+
+
+@cache
+def sending_backend(name: str) -> Backend:
+    """The backend, unconnected: only its SQL is used. Raises `UsageError` for one that cannot send in a transaction."""
+    backend = load_backend(name, {})
+    if not backend.capabilities.transactional:
+        raise UsageError(
+            f"the {name} backend cannot send in a transaction, and nobody is here to send after it",
+            hint=f'use App.submit_in or SyncApp.submit_in of an app with backend="{name}" (work=False runs no steps)',
+        )
+    return backend
 
 
 def registered_plan(transaction: CallerTransaction, namespace: str, name: str, version: str | None) -> Plan:

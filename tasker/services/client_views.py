@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,6 +28,34 @@ COUNTED = 100_000
 COUNTS = ("total", "done", "failed", "cancelled", "active", "retrying", "held")
 
 
+MATCHING = query("client", "matching")
+TASK = query("client", "task").format(task=query("client", "tasks"), steps=query("client", "steps"))
+"""A task and its steps, of one moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilter:
+    """Which tasks are meant: all that is given is true of them. `tags`: they have all of these.
+
+    `created_before` is not among the times, `created_after` is.
+    """
+
+    namespace: str | None = None
+    status: str | None = None
+    template: str | None = None
+    version: str | None = None
+    initiator: str | None = None
+    source_system: str | None = None
+    tags: Sequence[str] = ()
+    correlation_id: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+    def params(self) -> View:
+        """As the query takes it."""
+        return {**asdict(self), "tags": list(self.tags) or None}
+
+
 class ClientViews:
     """Reads for clients. Identifiers are text; a malformed one is a `UsageError`."""
 
@@ -35,21 +64,39 @@ class ClientViews:
 
     async def task(self, task_uuid: str) -> View:
         """One task with its steps. Raises `TaskNotFound`."""
-        tasks = await self._tasks([checked(task_uuid)])
-        if not tasks:
+        task = checked(task_uuid)
+        params = {"tasks": [task], "task": task, "step": None, "results": False}
+        ((found, steps),) = await self._engine.connection.execute(TASK, params)
+        if found is None:
             raise TaskNotFound(f"no task {task_uuid} in this database")
-        return {**tasks[0], "steps": [_readiness(step) for step in await self.steps(task_uuid)]}
+        return {**_task(found), "steps": [_readiness(_step(step)) for step in steps]}
 
     async def tasks(
         self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
     ) -> View:
         """A page of tasks without their steps, the newest first: `tasks` and `pagination` (counts to 100,000)."""
+        found = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
+        count = await self.count(TaskFilter(namespace, status))
+        return {"tasks": found, "pagination": _pagination(limit, offset, count)}
+
+    async def page(
+        self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False
+    ) -> list[View]:
+        """The tasks that match, without their steps, by their time of creation; those behind the task `after`."""
         if limit < 1 or offset < 0:
             raise UsageError(f"limit {limit} and offset {offset}", hint="limit is at least 1, offset at least 0")
-        wanted = {"namespace": namespace, "status": status}
-        page = [row[0] for row in await self._query("page", limit=limit, offset=offset, **wanted)]
-        ((count,),) = await self._query("count", most=COUNTED, **wanted)
-        return {"tasks": await self._tasks(page), "pagination": _pagination(limit, offset, count)}
+        params = {**which.params(), "after": after and checked(after), "limit": limit, "offset": offset}
+        order, beyond = ("asc", ">") if oldest_first else ("desc", "<")
+        text = query("client", "page").format(matching=MATCHING, order=order, beyond=beyond)
+        page = [row[0] for row in await self._engine.connection.execute(text, params)]
+        tasks = await self._tasks(page)
+        return tasks[::-1] if oldest_first else tasks
+
+    async def count(self, which: TaskFilter) -> int:
+        """How many tasks match, counted to 100,000."""
+        text = query("client", "count").format(matching=MATCHING)
+        ((count,),) = await self._engine.connection.execute(text, {**which.params(), "most": COUNTED})
+        return int(count)
 
     async def steps(self, task_uuid: str) -> list[View]:
         """The steps of a task in topological order. Raises `TaskNotFound`."""
@@ -59,10 +106,14 @@ class ClientViews:
         """One step of a task. Raises `TaskNotFound`, `StepNotFound`."""
         return (await self._steps(task_uuid, checked(step_uuid)))[0]
 
-    async def audit(self, task_uuid: str, step_uuid: str) -> list[View]:
-        """Who stored which result of a step, the newest first (B-87). Raises `TaskNotFound`, `StepNotFound`."""
-        await self.step(task_uuid, step_uuid)
-        rows = await self._query("audit", task=checked(task_uuid), step=checked(step_uuid))
+    async def audit(self, task_uuid: str, step_uuid: str | None = None) -> list[View]:
+        """Who stored which result of a step, or of every step of a task, the newest first (B-87).
+
+        Raises `TaskNotFound`, `StepNotFound`.
+        """
+        step = None if step_uuid is None else checked(step_uuid)
+        await self._steps(task_uuid, step)
+        rows = await self._query("audit", task=checked(task_uuid), step=step)
         return [_with_utc(row) for (row,) in rows]
 
     async def health(self) -> View:
@@ -84,7 +135,7 @@ class ClientViews:
 
     async def _steps(self, task_uuid: str, step_uuid: str | None) -> list[View]:
         task = checked(task_uuid)
-        rows = await self._query("steps", task=task, step=step_uuid)
+        rows = await self._query("steps", task=task, step=step_uuid, results=True)
         if not rows:
             if not await self._tasks([task]):
                 raise TaskNotFound(f"no task {task_uuid} in this database")

@@ -3,16 +3,16 @@ queue of the orchestration."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, TypedDict
+from dataclasses import asdict, dataclass, replace
+from typing import TypedDict
 
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
 from tasker.messaging.queues import namespace_of
+from tasker.services.engine.answers import PauseAnswer, ResumeAnswer
 from tasker.services.engine.calls import Engine
+from tasker.services.listings import Pause, PauseList
 from tasker.services.tasks import checked
 from tasker.template.diagnostics import did_you_mean, listed
-
-Found = dict[str, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ class Pauses:
         """
         if target.queue is not None:
             self._require_queue(target.queue)
-            return bool((await self._change("pause_queue", target, actor, reason))["paused"])
-        answer = await self._engine.call("pause", _args(target, actor, reason))
-        if "final" in answer:
-            raise StateMachineError(f"task {target} is {answer['final']}: there is nothing to pause")
-        if missing := answer.get("missing"):
-            raise _missing(target, missing)
-        return bool(answer["paused"])
+            return PauseAnswer.parse(await self._engine.read("pause_queue", _args(target, actor, reason))).paused
+        answer = await self._engine.move("pause", _args(target, actor, reason), PauseAnswer)
+        if answer.final is not None:
+            raise StateMachineError(f"task {target} is {answer.final}: there is nothing to pause")
+        if answer.missing is not None:
+            raise _missing(target, answer.missing)
+        return answer.paused
 
     async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None:
         """End the pause of exactly this target; how many ready steps it held, None when it was not paused.
@@ -109,29 +109,25 @@ class Pauses:
         """
         if target.queue is not None:
             return await self._resume_queue(target, target.queue, actor, reason)
-        answer = await self._engine.call("resume", _args(target, actor, reason))
-        if missing := answer.get("missing"):
-            raise _missing(target, missing)
-        return int(answer["held"]) if answer["resumed"] else None
+        answer = await self._engine.move("resume", _args(target, actor, reason), ResumeAnswer)
+        if answer.missing is not None:
+            raise _missing(target, answer.missing)
+        return answer.held if answer.resumed else None
 
-    async def list(self, *, log: int = 20) -> Found:
-        """`pauses`, the oldest first, with what each holds; `log`, the newest first: who paused and resumed what.
+    async def list(self, *, log: int = 20) -> PauseList:
+        """What is paused, with what each pause holds, and the newest `log` entries of who paused and resumed what."""
+        found = PauseList.parse(await self._engine.read("paused", {"limit": log}))
+        return replace(found, pauses=[await self._counted(pause) for pause in found.pauses])
 
-        What a queue holds are its messages; None when the provider does not answer.
-        """
-        found: Found = await self._engine.read("paused", {"limit": log})
-        for entry in found["pauses"]:
-            if entry["queue"] is not None:
-                entry["held"] = await self._messages(entry["queue"])
-        return found
-
-    async def _change(self, function: str, target: Target, actor: str, reason: str) -> dict[str, Any]:
-        return await self._engine.read(function, _args(target, actor, reason))
+    async def _counted(self, pause: Pause) -> Pause:
+        """What a queue holds are its messages."""
+        return pause if pause.queue is None else replace(pause, held=await self._messages(pause.queue))
 
     async def _resume_queue(self, target: Target, queue: str, actor: str, reason: str) -> int | None:
         """Also of a name that the configuration does not have any more."""
         waiting = await self._messages(queue)
-        if (await self._change("resume_queue", target, actor, reason))["resumed"]:
+        answer = ResumeAnswer.parse(await self._engine.read("resume_queue", _args(target, actor, reason)))
+        if answer.resumed:
             return waiting or 0
         self._require_queue(queue)
         return None

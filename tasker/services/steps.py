@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.execution import Verdict
 from tasker.db.queries import query
 from tasker.errors import IllegalTransition, StateMachineError, StepNotFound
 from tasker.lifecycle.machines.moves import CHANGES
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.storable import encode
+from tasker.services.engine.answers import OperateAnswer, RetryAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.graph import plan_growth
 from tasker.services.engine.plans import PlanStore
@@ -46,21 +48,36 @@ class Steps:
         Raises `TaskNotFound`, and `StateMachineError` for a task that was cancelled.
         """
         args = {"task": checked(task_uuid), "n": {"actor": actor, "reason": reason}}
-        answer = await self._engine.call("retry", args)
-        if answer.get("missing"):
+        answer = await self._engine.move("retry", args, RetryAnswer)
+        if answer.state is None:
             raise not_found(task_uuid)
-        if answer["state"] == "cancelled":
+        if answer.state == "cancelled":
             raise StateMachineError(f"task {task_uuid} is cancelled: nothing of it runs again")
-        return Retried(tuple(answer["reset"]), tuple(answer["left"]))
+        return Retried(tuple(answer.reset), tuple(answer.left))
 
     async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
         """Take a step as done without a result; what depends on it goes on."""
         await self._settle(task_uuid, step, {"kind": "resolve", "n": {"actor": actor, "reason": reason}}, None)
 
-    async def complete(self, task_uuid: str, step: str, result: Mapping[str, Any], *, actor: str, reason: str) -> None:
-        """Take a step as done with this result. Raises `NotStorable`, `OutcomeError` as well."""
+    async def complete(
+        self,
+        task_uuid: str,
+        step: str,
+        result: Mapping[str, Any],
+        *,
+        actor: str,
+        reason: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take a step as done with this result; `metadata` is kept with it.
+
+        Raises `NotStorable`, `OutcomeError` as well.
+        """
         encode(dict(result))
+        encode(dict(metadata or {}))
         item = {"kind": "complete", "n": {"actor": actor, "reason": reason}, "r": dict(result)}
+        if metadata:
+            item["m"] = dict(metadata)
         await self._settle(task_uuid, step, item, result)
 
     async def _settle(
@@ -86,13 +103,13 @@ class Steps:
 
     async def _operate(self, task_uuid: str, step: str, item: Mapping[str, Any]) -> bool:
         """False when the graph has changed since it was read."""
-        answer = await self._engine.call("operate", {"task": checked(task_uuid), "step": step, **item})
-        if answer.get("missing"):
+        args = {"task": checked(task_uuid), "step": step, **item}
+        answer = await self._engine.move("operate", args, OperateAnswer)
+        if answer.state is None:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
-        verdicts = list((answer.get("verdicts") or {}).values())
-        if verdicts and verdicts[0] != "replan":
-            raise _not_possible(step, StepState(answer["state"]), item["kind"])
-        return not verdicts
+        if answer.verdict not in (None, Verdict.REPLAN):
+            raise _not_possible(step, StepState(answer.state), item["kind"])
+        return answer.verdict is None
 
 
 def _not_possible(step: str, state: StepState, kind: str) -> StateMachineError:

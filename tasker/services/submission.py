@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, get_args
+from functools import partial
+from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
 from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.plan import Plan
 from tasker.db.queries import query
-from tasker.errors import DuplicateTask, InputInvalid, UsageError
+from tasker.errors import DuplicateTask, InputInvalid, TaskerError, UsageError
 from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
+from tasker.services.engine.starting import Starter
 from tasker.services.pressure import Admission
+from tasker.services.unanswered import submit_surely
 from tasker.template.schema.check import check_input
 
+E = TypeVar("E", bound=TaskerError)
 OnDuplicate = Literal["refuse", "return"]
 ON_DUPLICATE: tuple[OnDuplicate, ...] = get_args(OnDuplicate)
 """What `submit` does when a task of the same identity exists."""
@@ -172,20 +176,22 @@ class Submitter:
         force: bool = False,
         on_duplicate: str = "refuse",
         waiter: str | None = None,
+        starter: Starter | None = None,
     ) -> Submitted:
         """Create one task; with `on_duplicate="return"` answer with the one of that identity if there is one.
 
-        `waiter` is the program that is told of its end. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`,
-        `TemplateError`, `Overloaded`, and `UsageError` for another `on_duplicate`.
+        `waiter` is the program that is told of its end, `starter` may run its first steps at once. Raises
+        `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`, and `UsageError` for
+        another `on_duplicate`.
         """
         if on_duplicate not in ON_DUPLICATE:
             raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")
-        result = (await self.submit_many(plan, [request], force=force, waiter=waiter))[0]
-        if isinstance(result, Submitted):
-            return result
-        if on_duplicate == "return" and result.task_uuid is not None:
-            return Submitted(result.task_uuid, result.steps, created=False)
-        raise result
+        drafts = [self.drafts.draft(plan, request)]
+        result = (await self.submit_drafts(plan, drafts, force=force, waiter=waiter, starter=starter))[0]
+        answer = or_existing(result, on_duplicate)
+        if isinstance(answer, Submitted):
+            return answer
+        raise answer
 
     async def submit_many(
         self, plan: Plan, requests: Sequence[Request], *, force: bool = False, waiter: str | None = None
@@ -196,15 +202,40 @@ class Submitter:
         is created. `waiter` as of `submit`.
         """
         drafts = [self.drafts.draft(plan, request) for request in requests]
+        return await self.submit_drafts(plan, drafts, force=force, waiter=waiter)
+
+    async def submit_drafts(
+        self,
+        plan: Plan,
+        drafts: Sequence[Draft],
+        *,
+        force: bool = False,
+        waiter: str | None = None,
+        starter: Starter | None = None,
+    ) -> list[Submitted | DuplicateTask]:
+        """As `submit_many`, of tasks that were checked already; `starter` as of `submit`."""
         if self._admission is not None:
-            lowest = min((request.priority for request in requests), default=0)
+            lowest = min((draft.item["priority"] for draft in drafts), default=0)
             await self._admission.require(plan, len(drafts), priority=lowest)
         registered = await self._plans.register(plan, force=force)
-        answer = await self._engine.submit(self.drafts.args(registered.template_id, drafts, waiter=waiter))
+        args = self.drafts.args(registered.template_id, drafts, waiter=waiter)
+        identities = {draft.task_uuid: draft.identity for draft in drafts}
+        first = None if starter is None else partial(self._started, starter, len(drafts) * len(plan.roots))
+        answer = await submit_surely(self._engine, args, identities, first)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()
         existing = {identity: task for identity, *task in rows}
         return [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
+
+    async def _started(self, starter: Starter, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
+        return await starter.start(lambda caller: self._engine.submit({**caller, **args}), roots)
+
+
+def or_existing(answer: Submitted | E, on_duplicate: OnDuplicate) -> Submitted | E:
+    """The task that exists in place of `DuplicateTask`, where that is wanted."""
+    if isinstance(answer, DuplicateTask) and on_duplicate == "return" and answer.task_uuid is not None:
+        return Submitted(answer.task_uuid, answer.steps, created=False)
+    return answer
 
 
 def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None = None) -> Submitted | DuplicateTask:
@@ -212,6 +243,8 @@ def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None
     if draft.task_uuid in answer.created:
         return Submitted(draft.task_uuid, answer.steps)
     task_uuid, state, steps = existing or (None, None, 0)
+    if task_uuid == draft.task_uuid:  # the answer that created it was lost
+        return Submitted(draft.task_uuid, steps)
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
         task_uuid=task_uuid,

@@ -8,12 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from tasker.db.queries import query
-from tasker.errors import StateMachineError, TaskNotFound, UsageError
+from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
+from tasker.services.engine.answers import CancelAnswer
 from tasker.services.engine.calls import Engine
+from tasker.services.explain.explanation import Explanation, explanation
+from tasker.services.listings import ListedTask, RefusedMessage, Transition
 from tasker.services.progress import TaskProgress, task_progress
 from tasker.services.reports import TaskReport, task_report
-
-Rows = list[dict[str, Any]]
 
 
 class Tasks:
@@ -44,6 +45,22 @@ class Tasks:
             raise not_found(task_uuid)
         return task_progress(rows[0][0])
 
+    async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
+        """Why each step that has not ended does not run now, and what would change it (H-186).
+
+        With `step` that one alone, ended or not, or the instances of that batch worker. Of the steps with one reason
+        the first `names` are named. Raises `TaskNotFound`, `StepNotFound`.
+        """
+        results_queue = self._engine.messaging.names.step_results
+        args = {"task": checked(task_uuid), "step": step, "names": names, "results_queue": results_queue}
+        row = await self._engine.read("explain", args)
+        if not row:
+            raise not_found(task_uuid)
+        if step is not None and not row["groups"]:
+            known = ", ".join(row["known"])
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=f"its template has: {known}")
+        return explanation(row)
+
     async def template_id(self, task_uuid: str) -> int:
         """The identifier of the compiled template that the task is pinned to. Raises `TaskNotFound`."""
         rows = await self._query("template_id", task=checked(task_uuid))
@@ -67,70 +84,41 @@ class Tasks:
         tags: Sequence[str] = (),
         limit: int = 50,
         offset: int = 0,
-    ) -> Rows:
-        """Tasks, the newest first: those created `since` then, and with all of the `tags`.
-
-        `unserved` is the handler of a step that waits because no worker has it, `paused` the pause that holds a step.
-        """
-        columns = (
-            "task_uuid",
-            "namespace",
-            "template",
-            "version",
-            "status",
-            "priority",
-            "total",
-            "done",
-            "failed",
-            "created_at",
-            "completed_at",
-            "unserved",
-            "paused",
-        )
+    ) -> Sequence[ListedTask]:
+        """Tasks, the newest first: those created `since` then, and with all of the `tags`."""
         which = {"namespace": namespace, "template": template, "status": status, "since": since, "tags": [*tags]}
         rows = await self._query("list", **which, limit=limit, offset=offset)
-        return [dict(zip(columns, row, strict=True)) for row in rows]
+        return [ListedTask(*row) for row in rows]
 
     async def open_beside(self, task_uuid: str) -> tuple[int, int]:
         """How many other tasks are not finished: in the namespace of this one, and in others."""
         ((here, elsewhere),) = await self._query("open_beside", task=checked(task_uuid))
         return here, elsewhere
 
-    async def history(self, task_uuid: str) -> Rows:
+    async def history(self, task_uuid: str) -> Sequence[Transition]:
         """Every transition of the task and its steps, in order. Raises `TaskNotFound`."""
-        columns = (
-            "kind",
-            "step",
-            "from_state",
-            "to_state",
-            "at",
-            "sort_key",
-            "worker",
-            "attempt",
-            "metadata",
-            "execution_time_ms",
-        )
         rows = await self._query("history", task=checked(task_uuid))
         if not rows:
             raise not_found(task_uuid)
-        return [dict(zip(columns, row, strict=True)) for row in rows]
+        return [Transition(*row) for row in rows]
 
-    async def refused(self, *, queue: str | None = None, limit: int = 50) -> Rows:
+    async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
         """Messages that nobody could use, of one queue or all, with the reason; the newest first (RT-49)."""
         rows = await self._query("refused", queue=queue, limit=limit)
-        return [dict(zip(("at", "queue", "reason", "message"), row, strict=True)) for row in rows]
+        return [RefusedMessage(*row) for row in rows]
 
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
         """Cancel the task and every step of it that is not final; the state it was in.
 
         Raises `TaskNotFound`, and `StateMachineError` when it is final already.
         """
-        answer = await self._engine.call("cancel", {"task": checked(task_uuid), "reason": reason, "actor": actor})
-        if answer["cancelled"]:
-            return str(answer["from"])
-        if "state" not in answer:
+        args = {"task": checked(task_uuid), "reason": reason, "actor": actor}
+        answer = await self._engine.move("cancel", args, CancelAnswer)
+        if answer.former is not None:
+            return answer.former
+        if answer.state is None:
             raise not_found(task_uuid)
-        raise StateMachineError(f"task {task_uuid} is {answer['state']} and cannot be cancelled")
+        raise StateMachineError(f"task {task_uuid} is {answer.state} and cannot be cancelled")
 
     async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._engine.connection.execute(query("tasks", name), params)

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from tasker.db.connection import Statements
 from tasker.db.queries import query
-
-Rows = list[dict[str, Any]]
-
-COLUMNS = (
-    "worker",
-    "kind",
-    "name",
-    "host",
-    "pid",
-    "version",
-    "state",
-    "namespaces",
-    "callables",
-    "concurrency",
-    "in_hand",
-    "started_at",
-    "beat_at",
-    "lease_left_ms",
-    "beat_age_ms",
-)
+from tasker.services.listings import RegisteredProcess
 
 
 class Workers:
@@ -34,10 +15,7 @@ class Workers:
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
-    async def list(self, *, stopped: bool = False) -> Rows:
-        """Every registered process: `live`, `draining` or `lost` (its lease is over); with `stopped` the ended, too.
-
-        `in_hand` is how many steps it held at its last beat, `beat_age_ms` ago; `lease_left_ms` may be negative.
-        """
+    async def list(self, *, stopped: bool = False) -> Sequence[RegisteredProcess]:
+        """Every registered process: `live`, `draining` or `lost` (its lease is over); with `stopped` the ended, too."""
         rows = await self._connection.execute(query("workers", "list"), {"stopped": stopped})
-        return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        return [RegisteredProcess(*row) for row in rows]

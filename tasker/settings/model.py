@@ -14,7 +14,7 @@ from tasker.settings.tables.formats import CallablePattern
 from tasker.settings.tables.growing import BatchProcessing, DeadLetters, DecisionPoints
 from tasker.settings.tables.queues import Queues
 from tasker.settings.tables.running import Backoff, Execution, Log, Sweep, TaskTemplates
-from tasker.settings.tables.storage import Cache, Database
+from tasker.settings.tables.storage import Cache, Database, Retention
 
 
 class Common(Table):
@@ -29,6 +29,7 @@ class Common(Table):
     log: Log = table(Log)
     mpsc_channels: CommonChannels = table(CommonChannels)
     queues: Queues = table(Queues)
+    retention: Retention = table(Retention)
     sweep: Sweep = table(Sweep)
     task_templates: TaskTemplates = table(TaskTemplates)
 

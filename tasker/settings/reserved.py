@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 _EVENTS = "publishing domain events"
 _GRPC = "the gRPC API"
-_STALE = "finding stale tasks"
 _TELEMETRY = "telemetry"
-_WEB = "the HTTP API"
+_WEB = "the HTTP server of a worker"
+_AUTH = "authentication"
 
 RESERVED: Mapping[str, str] = {
     "common.cache": "caching of analytics",
@@ -20,12 +20,11 @@ RESERVED: Mapping[str, str] = {
     "common.circuit_breakers.global_settings.metrics_collection_interval_seconds": _TELEMETRY,
     "common.mpsc_channels.event_publisher": _EVENTS,
     "common.mpsc_channels.overflow_policy.metrics": _TELEMETRY,
-    "orchestration.batch_processing.checkpoint_stall_minutes": _STALE,
     "orchestration.decision_points.enable_metrics": _TELEMETRY,
-    "orchestration.dlq": _STALE,
     "orchestration.enable_performance_logging": _TELEMETRY,
     "orchestration.grpc": _GRPC,
-    "orchestration.web": _WEB,
+    "orchestration.web.auth": _AUTH,
+    "orchestration.web.database_pools.max_total_connections_hint": "advice about connections",
     "worker.event_systems.worker.metadata.in_process_events": _EVENTS,
     "worker.grpc": _GRPC,
     "worker.mpsc_channels.domain_events": _EVENTS,

@@ -15,10 +15,6 @@ class Idle(NamedTuple):
 EVENTS = Idle(
     "this version publishes no events", "let the handler, or a step below, tell whoever must know what happened"
 )
-STALENESS = Idle(
-    "this version does not look for stale tasks",
-    "bound each attempt by the step's `timeout_seconds`; `tasker task list` shows what is open",
-)
 SYSTEMS = Idle(
     "nothing watches or limits outside systems by their names",
     "write `circuit_breaker: {name: ...}` on the steps that depend on one, or remove it",

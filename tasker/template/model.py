@@ -7,7 +7,7 @@ from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
 from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
-from tasker.template.idle import BATCH_SIZE, EVENTS, PARALLELISM, STALENESS, SYSTEMS, WORKER_TEMPLATE
+from tasker.template.idle import BATCH_SIZE, EVENTS, PARALLELISM, SYSTEMS, WORKER_TEMPLATE
 from tasker.template.mapping import Key, Mapping
 from tasker.template.schema_shape import Schema
 from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
@@ -123,8 +123,7 @@ STEP_LIFECYCLE = Mapping(
         Key(
             "max_steps_in_process_minutes",
             MINUTES,
-            "Minutes in progress after which the step counts as stale.",
-            idle=STALENESS,
+            "Minutes in progress after which the step counts as stale: its task is recorded, and the step runs on.",
         ),
         Key(
             "max_retries",
@@ -273,7 +272,7 @@ TEMPLATE = Mapping(
             idle=EVENTS,
         ),
         Key("input_schema", Schema(), "JSON Schema that a task's context must fit when it is submitted."),
-        Key("lifecycle", LIFECYCLE, "When a task counts as stale.", idle=STALENESS),
+        Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key(
             "identity_strategy",
             Choice(("strict", "caller_provided", "always_unique")),

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from tasker.contracts.outcome_forms import BatchType
 from tasker.errors import ValidationError
 from tasker.types.cursor import CursorConfig, RustCursorConfig, wire_cursor
 from tasker.types.model import Model
@@ -15,17 +16,17 @@ from tasker.types.model import Model
 class NoBatchesOutcome(Model):
     """There is nothing to cut: no worker will process any item (C-79)."""
 
-    type: str = "no_batches"
+    type: str = BatchType.NO_BATCHES.value
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form (C-51)."""
-        return {"type": "no_batches"}
+        return {"type": self.type}
 
 
 class CreateBatchesOutcome(Model):
     """One worker per cursor. Raises `ValidationError` when the numbers do not fit together (C-52)."""
 
-    type: str = "create_batches"
+    type: str = BatchType.CREATE_BATCHES.value
     worker_template_name: str
     worker_count: int
     cursor_configs: list[RustCursorConfig]
@@ -118,9 +119,9 @@ class BatchAnalyzerOutcome(Model):
         """The analysis from the wire form or from this class's own. Raises `ValidationError` with what was found."""
         found: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
         kind, cursors = found.get("type"), found.get("cursor_configs")
-        if kind == "no_batches":
+        if kind == BatchType.NO_BATCHES:
             return cls(total_items=0)
-        if kind not in {None, "create_batches"} or not isinstance(cursors, list):
+        if kind not in (None, BatchType.CREATE_BATCHES) or not isinstance(cursors, list):
             raise ValidationError(
                 f"not a batch outcome: {value!r:.100}", hint='expected type "no_batches" or "create_batches"'
             )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 from pydantic import BaseModel, Field
 
+from tasker.contracts.outcome_forms import batch_id, range_length
 from tasker.errors import ValidationError
 from tasker.types.model import Model
 
@@ -57,18 +58,13 @@ class CursorConfig(Model):
     def _items(self) -> int:
         if self.batch_size is not None:
             return self.batch_size
-        start, end = self.start_cursor, self.end_cursor
-        if _is_int(start) and _is_int(end):
-            return len(range(start, end, self.step_size))
+        length = range_length(self.start_cursor, self.end_cursor, self.step_size)
+        if length is not None:
+            return length
         raise ValidationError(
             f"the cursor {self.start_cursor!r} .. {self.end_cursor!r} is not a range of integers and has no batch_size",
             hint="give CursorConfig(..., batch_size=<items in this batch>)",
         )
-
-
-def batch_id(index: int) -> str:
-    """The id of the batch at `index` (from 0): `001`, `002`, ... (C-66, D-139)."""
-    return f"{index + 1:03}"
 
 
 def wire_cursor(value: Any, index: int) -> dict[str, Any]:
@@ -89,10 +85,6 @@ def wire_cursor(value: Any, index: int) -> dict[str, Any]:
         )
     known = {key: value[key] for key in CursorConfig.model_fields if value.get(key) is not None}
     return CursorConfig(**{"start_cursor": None, "end_cursor": None, **known}).to_dict(index)
-
-
-def _is_int(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _require_json(wire: dict[str, Any], index: int) -> None:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from pydantic import Field, model_validator
 
-from tasker.contracts.outcome_keys import DECISION_KEY
+from tasker.contracts.outcome_forms import DECISION_KEY, PUBLISHED, WIRE
+from tasker.contracts.outcome_forms import DecisionType as DecisionType
 from tasker.errors import ValidationError
 from tasker.types.model import Model
-
-
-class DecisionType(StrEnum):
-    """The two outcomes there are."""
-
-    CREATE_STEPS = "create_steps"
-    NO_BRANCHES = "no_branches"
 
 
 class DecisionPointOutcome(Model):
@@ -82,15 +75,15 @@ class DecisionPointOutcome(Model):
             return value
         if not isinstance(value, Mapping):
             raise ValidationError(f"a decision outcome must be a mapping, found {type(value).__name__}: {value!r:.100}")
-        kind = value.get("type", value.get("decision_type"))
-        if kind not in {"create_steps", "no_branches", *DecisionType}:
+        kind = value.get(WIRE.type_key, value.get(PUBLISHED.type_key))
+        if kind not in tuple(DecisionType):
             raise ValidationError(
                 f"unknown decision outcome type {kind!r}", hint='expected "create_steps" or "no_branches"'
             )
         context = value.get("routing_context")
         if DecisionType(kind) is DecisionType.NO_BRANCHES:
             return cls.no_branches(value.get("reason"), context)
-        names = value.get("step_names", value.get("next_step_names"))
+        names = value.get(WIRE.names_key, value.get(PUBLISHED.names_key))
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise ValidationError(f"step_names must be a list of step names, found {names!r:.100}")
         return cls.create_steps(list(names), value.get("dynamic_steps"), context)
@@ -102,9 +95,8 @@ class DecisionPointOutcome(Model):
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form (C-20)."""
-        if self.decision_type is DecisionType.NO_BRANCHES:
-            return {"type": "no_branches"}
-        return {"type": "create_steps", "step_names": list(self.next_step_names)}
+        names = {WIRE.names_key: list(self.next_step_names)} if self.next_step_names else {}
+        return {WIRE.type_key: self.decision_type.value, **names}
 
     def to_value(self) -> dict[str, Any]:
         """The same as `to_dict` (C-24)."""

@@ -10,11 +10,17 @@ import pytest
 
 from tasker.db.database import ensure_database
 from tasker.db.embedded import EmbeddedServer
+from tests.benchmarks.compare import compared
+from tests.benchmarks.ground import ROOT
 from tests.benchmarks.run import NAMES, main
+from tests.benchmarks.shapes import READS
 
 SMALLEST = ["--quick", "--divide", "100"]
 IN_ONE_PROCESS = [name for name in NAMES if not name.startswith(("scaling", "recovery", "start_up"))]
 OTHERS = [[name] for name in NAMES if name not in IN_ONE_PROCESS]
+BRIEF = [
+    name for name in IN_ONE_PROCESS if not name.endswith(READS) or name in ("linear4_reads", "apart_linear4_reads")
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +37,8 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServe
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(IN_ONE_PROCESS, id="in_one_process"),
+        pytest.param(BRIEF, id="in_one_process"),
+        pytest.param([name for name in IN_ONE_PROCESS if name not in BRIEF], id="reads", marks=pytest.mark.long),
         *(
             pytest.param([name], id=name, marks=[] if name == "scaling-pgmq" else pytest.mark.long)
             for (name,) in OTHERS
@@ -52,6 +59,27 @@ def test_a_benchmark_measures(
     assert all(figure["value"] > 0 for figure in figures)
     assert all(figure["name"] in printed.out for figure in figures)
     assert printed.err.count("[") > len(names)
+
+
+@pytest.mark.long
+def test_two_checkouts_are_compared_with_the_first_one_again(
+    database: EmbeddedServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*SMALLEST, "--database-url", database.url, "--only", "linear4_reads", "--output", str(tmp_path / "x.json")]
+    main([*words, "--compare", str(ROOT)])
+
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split()[-6:] == ["here", "other", "other/here", "rounds", "again/here", "rounds"]
+    assert {row.split("  ")[0] for row in rows} >= {"linear4_reads", "linear4_reads cpu/step"}
+
+
+def test_what_both_checkouts_have_is_compared_by_the_medians_of_the_rounds() -> None:
+    here = [{"x": 10.0, "new": 1.0}, {"x": 20.0, "new": 1.0}, {"x": 30.0, "new": 1.0}]
+    other = [{"x": 5.0}, {"x": 10.0}, {"x": 60.0}]
+
+    _, *rows = compared({"here": here, "other": other, "again": here}).splitlines()
+
+    assert [row.split() for row in rows] == [["x", "20.00", "10.00", "0.50", "0.50-2.00", "1.00", "1.00-1.00"]]
 
 
 def test_a_benchmark_that_does_not_exist_is_refused_with_those_that_do() -> None:

@@ -45,6 +45,6 @@ async def test_a_step_is_put_off_while_its_breaker_is_open_and_has_all_its_attem
     assert report.steps["call"].attempts == 3
     assert report.results == {"call": {"calls": 3}}
     assert "breaker/remote/call: closed (3 calls, 2 failures)" in health.message
-    deferred = [row for row in history if (row["from_state"], row["to_state"]) == ("in_progress", "waiting_for_retry")]
+    deferred = [row for row in history if (row.from_state, row.to_state) == ("in_progress", "waiting_for_retry")]
     assert deferred, "it was claimed while the breaker was open, and put off"
-    assert deferred[0]["metadata"]["reason"] == "the circuit breaker of breaker/remote/call is open"
+    assert deferred[0].metadata["reason"] == "the circuit breaker of breaker/remote/call is open"

@@ -21,6 +21,7 @@ WORDS = re.compile(
 )
 CACHE = "the cache's server, whose address is no backend's"
 OLD_KEY = "a key of files that are older or of similar systems, read or refused by its name"
+PUBLISHED = "a field of the published interface"
 ALLOWED: dict[tuple[str, str], str] = {
     ("contracts/messaging.py", 'DEFAULT_BACKEND = "pgmq"'): "the default, in its one place",
     ("messaging/queues.py", 'CHANNEL_PREFIX = "pgmq_message_ready"'): "a channel on which programs listen with SQL",
@@ -32,6 +33,8 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("settings/tables/storage.py", '"Number of the Redis database."'): CACHE,
     ("settings/tables/storage.py", 'Literal["redis", "moka"] = choice("redis", "`redis`: shared'): CACHE,
     ("settings/tables/storage.py", "redis: RedisCache = table(RedisCache)"): CACHE,
+    ("api/routes/health.py", '"pgmq_pool": pool'): PUBLISHED,
+    ("api/shapes/health.py", "pgmq_pool: PoolDetail"): PUBLISHED,
     ("cli/task/request.py", "RABBITMQ_URL=amqp://broker/ tasker task request"): "an example of a command's help",
     ("cli/broker.py", "tasker broker status --backend rabbitmq"): "an example of a command's help",
     ("cli/broker.py", "tasker broker migrate --to rabbitmq"): "an example of a command's help",

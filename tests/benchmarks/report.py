@@ -10,6 +10,8 @@ from typing import Any
 
 from tests.benchmarks.ground import Figure
 
+CPU = ("py us/step", "pg us/step")
+
 
 def as_json(figures: Sequence[Figure]) -> str:
     """All figures with everything that is known of them, and the machine."""
@@ -25,30 +27,39 @@ def table(figures: Sequence[Figure]) -> str:
 def _latency(figures: Sequence[Figure]) -> Iterator[str]:
     rows = [figure for figure in figures if figure.unit == "ms"]
     if rows:
-        yield _line("latency, ms", ["p50", "p95", "p99", "min", "runs"])
+        yield _line("latency, ms", ["p50", "p95", "p99", "min", "runs", *CPU])
     for row in rows:
         numbers = [row.value, *(row.more[key] for key in ("p95", "p99", "min"))]
-        yield _line(row.name, [*(f"{number:.2f}" for number in numbers), str(row.more["runs"])])
+        yield _line(row.name, [*(f"{number:.2f}" for number in numbers), str(row.more["runs"]), *_cpu(row)])
+
+
+def _cpu(row: Figure) -> list[str]:
+    """CPU for each step; nothing where it was not seen."""
+    found = [row.more.get(f"{kind}_us", 0) for kind in ("python", "postgresql")]
+    return [f"{each:,.0f}" if each else "" for each in found]
 
 
 def _single(figures: Sequence[Figure]) -> Iterator[str]:
-    for row in figures:
-        if not row.group and row.unit != "ms":
-            tasks = f"  ({row.more['tasks']} tasks in {row.more['seconds']:.2f} s)" if "tasks" in row.more else ""
-            yield f"{row.name:<26}{row.value:>12,.2f} {row.unit}{tasks}"
+    rows = [figure for figure in figures if not figure.group and figure.unit != "ms"]
+    if rows:
+        yield _line("one figure", ["", "", "tasks", "seconds", "cpu s", *CPU])
+    for row in rows:
+        seconds = [f"{row.more[key]:.2f}" if key in row.more else "" for key in ("seconds", "cpu")]
+        cells = [f"{row.value:,.2f}", row.unit, str(row.more.get("tasks", "")), *seconds, *_cpu(row)]
+        yield _line(row.name, cells)
 
 
 def _scaling(figures: Sequence[Figure]) -> Iterator[str]:
     rows = [figure for figure in figures if figure.group == "scaling"]
     if rows:
         parts = ["workers", "orch.", "postgresql", "broker"]
-        yield _line("worker processes", ["steps/s", "ratio", "from", "to", *(f"{part}" for part in parts)])
+        yield _line("worker processes", ["steps/s", "ratio", "from", "to", *parts, *CPU])
     for row in rows:
         rates, cpu = row.more["rates"], row.more["cpu"]
         used = [f"{cpu.get(name, 0):.2f}" for name in ("workers", "orchestrators", "postgresql", "broker")]
         numbers = [row.value, min(rates), max(rates)]
         rate, low, high = (f"{number:,.0f}" for number in numbers)
-        yield _line(row.name, [rate, f"{row.ratio:.2f}", low, high, *used])
+        yield _line(row.name, [rate, f"{row.ratio:.2f}", low, high, *used, *_cpu(row)])
 
 
 def _recovery(figures: Sequence[Figure]) -> Iterator[str]:

@@ -15,16 +15,19 @@ from pathlib import Path
 
 from _pytest.outcomes import Skipped
 
-from tests.benchmarks import apart, one_process, recovery, scaling, submitting
+from tests.benchmarks import apart, memory, one_process, over_http, recovery, scaling, start_up, submitting
+from tests.benchmarks.compare import compare, compared
 from tests.benchmarks.ground import ROOT, Figure, Ground
 from tests.benchmarks.report import as_json, table
 
 Measure = Callable[[Ground, Mapping[str, None], Callable[[str], None]], Iterator[Figure]]
 GROUPS: Sequence[tuple[Sequence[str], Measure]] = (
     (one_process.NAMES, one_process.measure),
-    (("start_up",), one_process.start_up),
+    (start_up.NAMES, start_up.measure),
     (submitting.NAMES, submitting.measure),
     (apart.NAMES, apart.measure),
+    (over_http.NAMES, over_http.measure),
+    (memory.NAMES, memory.measure),
     *(((name,), scaling.measure) for name in scaling.NAMES),
     *(((name,), recovery.measure) for name in recovery.NAMES),
 )
@@ -75,7 +78,18 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--format", choices=["table", "json"], default="table")
     parser.add_argument("--output", type=Path, default=ROOT / ".benchmarks" / "latest.json", help="JSON goes here too")
     parser.add_argument("--divide", type=int, default=1, metavar="N", help="only an Nth of the work: for trying out")
+    parser.add_argument("--compare", type=Path, metavar="TREE", help="in turns with another checkout, three rounds")
     return parser.parse_args(words)
+
+
+def _compared(options: argparse.Namespace, tell: Callable[[str], None]) -> str:
+    """The table of both checkouts. The figures of each turn stay beside the output."""
+    words = ["--backend", options.backend, "--divide", str(options.divide), *["--quick"] * options.quick]
+    words += ["--database-url", options.database_url] if options.database_url else []
+    words += ["--only", *options.only] if options.only else []
+    folder = options.output.parent / "compare"
+    folder.mkdir(parents=True, exist_ok=True)
+    return compared(compare(options.compare, words, folder, tell))
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -86,6 +100,9 @@ def main(words: Sequence[str] | None = None) -> None:
     def tell(what: str) -> None:
         print(f"[{time.monotonic() - started:5.0f} s] {what}", file=sys.stderr, flush=True)
 
+    if options.compare:
+        print(_compared(options, tell))
+        return
     figures: list[Figure] = []
     try:
         with grounded(options) as ground:

@@ -63,5 +63,10 @@ def _throughput(ground: Ground, bench: Bench, path: str, workers: int) -> Figure
     after = bench.cpu()
     rates = [tasks * STEPS / seconds for seconds in times]
     cpu = {name: (after[name] - before[name]) / sum(times) for name in after}
+    microseconds = sum(times) * 1e6 / (tasks * STEPS * len(times))
+    each = {
+        "python_us": (cpu["workers"] + cpu["orchestrators"]) * microseconds,
+        "postgresql_us": cpu["postgresql"] * microseconds,
+    }
     labels = {"backend": bench.backend, "path": path, "workers": workers, "tasks": tasks, "rates": rates, "cpu": cpu}
-    return Figure(f"{bench.backend}, {path}, {workers}", "steps/s", statistics.median(rates), labels, "scaling")
+    return Figure(f"{bench.backend}, {path}, {workers}", "steps/s", statistics.median(rates), labels | each, "scaling")

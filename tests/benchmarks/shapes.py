@@ -12,12 +12,22 @@ from tasker.template import compile_text
 
 ROWS = 1000
 CURSORS = 5
+NOOP, READ = "bench.noop", "bench.read"
+READS = "_reads"
+"""The end of the names of shapes whose handlers read what they are given."""
 
 
-@step_handler("bench.noop")
+@step_handler(NOOP)
 async def noop(context) -> dict[str, int]:  # type: ignore[no-untyped-def]
     """The smallest asynchronous handler."""
     return {"value": 1}
+
+
+@step_handler(READ)
+async def read(context) -> dict[str, int]:  # type: ignore[no-untyped-def]
+    """Reads the task's input and the result of every step above."""
+    above = context.get_all_dependency_results("")
+    return {"value": context.get_input("n") + sum(result.get("value", 0) for result in above)}
 
 
 @batch_analyzer("bench.analyze", worker_template="work")
@@ -31,20 +41,20 @@ async def analyze(context):  # type: ignore[no-untyped-def]
 @batch_worker("bench.work")
 async def work(batch_context) -> dict[str, int]:  # type: ignore[no-untyped-def]
     """Adds up the rows of one cursor."""
-    return {"sum": sum(range(batch_context.start_cursor, batch_context.end_cursor))}
+    return {"value": sum(range(batch_context.start_cursor, batch_context.end_cursor))}
 
 
 def adopt(registry: HandlerRegistry) -> None:
     """Register the handlers above."""
-    for handler in (noop, analyze, work):
+    for handler in (noop, read, analyze, work):
         registry.register(handler._handler_class.handler_name, handler._handler_class)
 
 
-def dag(name: str, steps: Mapping[str, Sequence[str]]) -> Plan:
-    """A plan of no-op steps from step name to dependencies."""
+def dag(steps: Mapping[str, Sequence[str]], name: str, handler: str) -> Plan:
+    """A plan from step name to dependencies."""
     lines = [f"name: {name}", "namespace_name: bench", 'version: "1.0.0"', "steps:"]
     for step, parents in steps.items():
-        lines.append(f"  - {{name: {step}, handler: bench.noop, dependencies: [{', '.join(parents)}]}}")
+        lines.append(f"  - {{name: {step}, handler: {handler}, dependencies: [{', '.join(parents)}]}}")
     return compiled("\n".join(lines))
 
 
@@ -55,37 +65,41 @@ def compiled(text: str) -> Plan:
     return result.plans[0]
 
 
-def fan_out(width: int) -> Plan:
+def fan_out(width: int, name: str, handler: str) -> Plan:
     """One step, `width` steps below it, one step below all of those."""
     middle = [f"s{number:04}" for number in range(width)]
-    return dag(f"fan_{width}", {"first": [], **{name: ["first"] for name in middle}, "last": middle})
+    return dag({"first": [], **{step: ["first"] for step in middle}, "last": middle}, name, handler)
 
 
-SHAPES: Mapping[str, Callable[[], Plan]] = {
-    "linear4": partial(dag, "linear4", {"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}),
-    "diamond4": partial(dag, "diamond4", {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}),
-    "complex7": partial(
-        dag,
-        "complex7",
-        {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": ["b"], "f": ["c"], "g": ["d", "e", "f"]},
-    ),
-    "tree8": partial(
-        dag,
-        "tree8",
-        {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["b"], "f": ["c"], "g": ["c"], "h": ["d", "e", "f", "g"]},
-    ),
-    "fan100": partial(fan_out, 100),
-    "fan1000": partial(fan_out, 1000),
-    "batch1000": partial(
-        compiled,
-        """
-name: batch1000
+def batch(name: str, handler: str) -> Plan:
+    """A step that makes a worker for each cursor, and one that waits for all of these."""
+    return compiled(
+        f"""
+name: {name}
 namespace_name: bench
 version: "1.0.0"
 steps:
-  - {name: analyze, type: batchable, handler: bench.analyze}
-  - {name: work, type: batch_worker, handler: bench.work, dependencies: [analyze]}
-  - {name: total, type: deferred_convergence, handler: bench.noop, dependencies: [work]}
-""",
-    ),
+  - {{name: analyze, type: batchable, handler: bench.analyze}}
+  - {{name: work, type: batch_worker, handler: bench.work, dependencies: [analyze]}}
+  - {{name: total, type: deferred_convergence, handler: {handler}, dependencies: [work]}}
+"""
+    )
+
+
+DIAMOND: Mapping[str, Sequence[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
+LEAVES: Mapping[str, Sequence[str]] = {"d": ["b"], "e": ["b"], "f": ["c"], "g": ["c"]}
+FORMS: Mapping[str, Callable[[str, str], Plan]] = {
+    "linear4": partial(dag, {"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}),
+    "diamond4": partial(dag, DIAMOND),
+    "complex7": partial(dag, {**DIAMOND, "e": ["b"], "f": ["c"], "g": ["d", "e", "f"]}),
+    "tree8": partial(dag, {"a": [], "b": ["a"], "c": ["a"], **LEAVES, "h": list(LEAVES)}),
+    "fan100": partial(fan_out, 100),
+    "fan1000": partial(fan_out, 1000),
+    "batch1000": batch,
 }
+SHAPES: Mapping[str, Callable[[], Plan]] = {
+    f"{name}{ending}": partial(form, f"{name}{ending}", handler)
+    for ending, handler in {"": NOOP, READS: READ}.items()
+    for name, form in FORMS.items()
+}
+"""A plan for each name: with handlers that do nothing, and with handlers that read their inputs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -15,7 +15,9 @@ from aiormq import Channel
 from tasker.contracts.messaging import QueuedMessage
 from tasker_rabbitmq import polling
 from tasker_rabbitmq.backend import EMPTY_LOOKS, LOOK_SECONDS, RabbitmqBackend
+from tasker_rabbitmq.link import Link
 from tasker_rabbitmq.received import Feed, new_ids
+from tasker_rabbitmq.settings import RabbitmqSettings
 from tests.contract.rabbitmq_rig import Rig
 from tests.support.servers import brokers
 
@@ -71,6 +73,18 @@ async def test_what_was_sent_ahead_goes_back_although_some_of_it_is_taken_now_an
             await rig.backend.receive_messages("q", 1, 30)
             theirs += await rival.receive_messages("q", 50, 30)
             await asyncio.sleep(0.1)
+
+
+async def test_what_was_sent_ahead_and_not_taken_counts_as_never_received(rig: Rig) -> None:
+    async with asyncio.timeout(30), idle_beside_a_rival(rig) as rival:
+        await rig.backend.send_messages("q", [b"%d" % n for n in range(20)])
+        while len(rig.backend._feeds["q"].waiting) < 20:
+            await asyncio.sleep(0.02)
+        theirs: list[QueuedMessage] = []
+        while len(theirs) < 20:  # nobody takes them where they are
+            theirs += await rival.receive_messages("q", 50, 30)
+        assert {message.payload for message in theirs} == {b"%d" % n for n in range(20)}
+        assert {message.read_count for message in theirs} == {1}
 
 
 async def test_what_was_sent_ahead_falls_to_what_is_asked_for_now_and_ends_when_nobody_asks(rig: Rig) -> None:
@@ -237,3 +251,21 @@ async def test_what_is_sent_ahead_to_processes_that_do_not_ask_for_it_hardly_cou
     assert message.read_count <= 4
     assert await rig.backend.ack_message("q", message.message_id)
     assert (await rig.backend.queue_stats("q")).depth == 0
+
+
+async def test_who_is_told_to_stop_just_as_an_answer_comes_is_stopped() -> None:
+    """Before Python 3.12 `asyncio.wait_for` lets the answer count and forgets that somebody was told to stop."""
+    link, asked, answer = Link(RabbitmqSettings()), asyncio.Event(), asyncio.get_running_loop().create_future()
+
+    async def call() -> None:
+        async with link.answered():
+            asked.set()
+            with suppress(asyncio.CancelledError):
+                await answer
+        await asyncio.Event().wait()
+
+    calling = asyncio.create_task(call())
+    await asked.wait()
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(calling, 30)

@@ -37,7 +37,7 @@ FOLLOWED_ELSEWHERE = {
 
 IN_A_PROGRAM = {
     "docs/resilience.md": """
-name: pay
+name: paused_pay
 namespace: payments
 version: 1.0.0
 steps: [{name: charge, handler: charge}]

@@ -15,13 +15,13 @@ import pytest
 from tasker.app import TaskRequester
 from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.bootstrap import prepare
-from tasker.app.orchestrator import Orchestrator
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, DeploymentMode
 from tasker.lifecycle.storable import NotStorable
 from tasker.orchestration.sweep import SweepSettings
+from tasker.process.orchestrator import Orchestrator
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import DEFAULT_RULES, Rules
 from tasker.services.engine.plans import PlanStore
@@ -148,7 +148,7 @@ async def test_an_orchestrator_enters_the_registry_stays_and_leaves(database_url
     workers = Workers(connection)
 
     async def entries() -> list[tuple[Any, ...]]:
-        return [(row["worker"], row["kind"], row["state"]) for row in await workers.list()]
+        return [(row.worker, row.kind, row.state) for row in await workers.list()]
 
     async with orchestrating(database_url) as orchestrator:
         entry = [(orchestrator.identity, "orchestrator", "live")]
@@ -161,7 +161,7 @@ async def test_an_orchestrator_enters_the_registry_stays_and_leaves(database_url
         (first,) = await workers.list()
 
         async def has_beaten() -> bool:
-            return (await workers.list())[0]["beat_at"] > first["beat_at"]
+            return (await workers.list())[0].beat_at > first.beat_at
 
         await eventually(has_beaten)
         await connection.execute("delete from tasker.workers")
@@ -169,7 +169,7 @@ async def test_an_orchestrator_enters_the_registry_stays_and_leaves(database_url
         await orchestrator.stop()
         assert await entries() == []
         await orchestrator.stop()
-    assert [row["state"] for row in await workers.list(stopped=True)] == ["stopped"]
+    assert [row.state for row in await workers.list(stopped=True)] == ["stopped"]
     await connection.close()
 
 

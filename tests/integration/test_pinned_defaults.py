@@ -10,12 +10,12 @@ import pytest
 
 import tasker
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.served import register_served
 from tasker.contracts.plan import Plan, RetryPolicy
 from tasker.db.connection import Connection
 from tasker.errors import TemplateError
 from tasker.handler import HandlerRegistry
 from tasker.process.system import new_task_uuid
+from tasker.services.authoring.served import register_served
 from tasker.services.authoring.templates import load_plans
 from tasker.services.engine.plans import PlanStore
 from tasker.services.submission import Request

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -74,13 +75,17 @@ class Session:
             **more,
         }
 
-    def submit(self, plan: Plan, *entries: Mapping[str, Any], force: bool = False) -> Answer:
-        """Submit one task for each entry (`id`, `identity`, `priority`, `context` ... may be left out)."""
+    def submit(self, plan: Plan, *entries: Mapping[str, Any], force: bool = False, **caller: Any) -> Answer:
+        """Submit one task for each entry (`id`, `identity`, `priority`, `context` ... may be left out).
+
+        With the fields of a caller its worker may claim the first steps.
+        """
         template = self.core(
             "register_template", {"hash": plan.hash, "plan": json.loads(plan.to_json()), "force": force}
         )
         tasks = [{"id": new_task_uuid(), "identity": str(uuid4()), **entry} for entry in entries]
-        return self.call("submit", {"template": template["template"], "window": self.lab.window, "tasks": tasks})
+        args = {"window": self.lab.window, **caller, "template": template["template"], "tasks": tasks}
+        return self.call("submit", args)
 
     def claim(self, slots: int = 100, **more: Any) -> list[Item]:
         return list(self.claim_answer(slots, **more).get("claims") or ())
@@ -136,7 +141,12 @@ class Lab:
         self._pool = ThreadPoolExecutor(8)
         self.observer = self._connect()
         self.namespace_id = int(self.observer.value("select tasker.namespace_id(%s)", self.namespace))
-        self.one, self.two = self.session(), self.session()
+        self.one = self.session()
+
+    @cached_property
+    def two(self) -> Session:
+        """A second session, for those who want one."""
+        return self.session()
 
     def session(self, **options: Any) -> Session:
         session = self._connect(**options)

@@ -37,6 +37,7 @@ STEP_SETTLE_FAILURE: Final[StepPath] = STEP_FAIL[1:]
 STEP_REFUSE_PARKED_SUCCESS: Final[StepPath] = (_S.ENQUEUED_FOR_ORCHESTRATION, _S.ERROR)
 STEP_FAIL_UNSTARTED: Final[StepPath] = (_S.PENDING, _S.ERROR)
 STEP_FAIL_UNSERVED: Final[StepPath] = (_S.ENQUEUED, _S.ERROR)
+STEP_EXPIRE_RETRY: Final[StepPath] = (_S.WAITING_FOR_RETRY, _S.PENDING, _S.ERROR)
 
 # After the backoff: waiting_for_retry -> enqueued is no edge (E-9).
 STEP_PROMOTE: Final[StepPath] = (_S.WAITING_FOR_RETRY, _S.PENDING, _S.ENQUEUED)

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 import tasker
-from tasker.app.embedded.target_plans import TargetPlans
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
+from tasker.services.authoring.target_plans import TargetPlans
 from tasker.services.submission import Drafts, Request
 from tasker.services.task_requests import TaskRequest
 from tests.unit.handlers.support import TASK, plan_of, step_plan

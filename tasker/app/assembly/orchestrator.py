@@ -6,9 +6,8 @@ import random
 from collections.abc import Mapping
 from functools import cached_property
 
-from tasker.app.assembly.context import ProcessContext, process_context
+from tasker.app.assembly.context import process_context
 from tasker.app.assembly.process import Assembly
-from tasker.app.orchestrator import Orchestrator
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.plan import RetryPolicy
 from tasker.execution.settings import WorkerSettings
@@ -22,7 +21,9 @@ from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.requests import TaskRequests
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweep import SweepSettings
-from tasker.process.heartbeat import Heartbeat
+from tasker.process.context import ProcessContext
+from tasker.process.orchestrator import Orchestrator
+from tasker.process.presence.heartbeat import Heartbeat
 from tasker.process.system import new_task_uuid, new_uuid
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.calls import Engine

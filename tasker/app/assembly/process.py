@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TypeAlias
 
-from tasker.app.assembly.context import ProcessContext
 from tasker.contracts.hook_arguments import TaskFinished
 from tasker.orchestration.consuming import Inbox
 from tasker.orchestration.executor import Executor
@@ -22,10 +20,24 @@ from tasker.orchestration.schedule import FollowUp
 from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
+from tasker.plugins import Plugins
+from tasker.process.context import ProcessContext
+from tasker.services.engine.calls import OnFinished
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
 
-OnFinished: TypeAlias = Callable[[str, str], None]
+
+def told_of_ends(plugins: Plugins, then: OnFinished) -> OnFinished:
+    """What tells the plugins that listen of a task that ended, and then calls `then`."""
+    tell = plugins.listener("tasker_task_finished")
+    if tell is None:
+        return then
+
+    def finished(task_uuid: str, state: str) -> None:
+        tell(TaskFinished(task_uuid, state))
+        then(task_uuid, state)
+
+    return finished
 
 
 class Assembly(ABC):
@@ -51,15 +63,7 @@ class Assembly(ABC):
 
     def on_finished(self, then: OnFinished = lambda task, state: None) -> OnFinished:
         """What is called for each task that ended by a write of this process: the plugins that listen, and `then`."""
-        tell = self.context.plugins.listener("tasker_task_finished")
-        if tell is None:
-            return then
-
-        def finished(task_uuid: str, state: str) -> None:
-            tell(TaskFinished(task_uuid, state))
-            then(task_uuid, state)
-
-        return finished
+        return told_of_ends(self.context.plugins, then)
 
     @cached_property
     def registry(self) -> ProcessRegistry:

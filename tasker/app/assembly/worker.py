@@ -6,9 +6,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
-from tasker.app.assembly.context import ProcessContext, process_context
+from tasker.app.assembly.context import process_context
 from tasker.app.assembly.process import Assembly
-from tasker.app.runtime import Runtime
 from tasker.execution.attempt.placing import Waits
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.told import AttemptTeller
@@ -26,8 +25,10 @@ from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.schedule import FollowUp
 from tasker.orchestration.sweep import SweepSettings
-from tasker.process.membership import Membership
+from tasker.process.context import ProcessContext
+from tasker.process.presence.membership import Membership
 from tasker.process.releasing import Releases
+from tasker.process.runtime import Runtime
 from tasker.process.system import new_uuid
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.calls import Engine

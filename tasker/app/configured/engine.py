@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from tasker.app.configured.resilience import storm_settings
 from tasker.contracts.plan import RetryPolicy
+from tasker.contracts.retention import LIMITS, RetentionRule
 from tasker.lifecycle.choices import Limits
+from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
+from tasker.orchestration.pruning.retention import RetentionSettings
 from tasker.orchestration.sweep import SweepSettings
 from tasker.services.engine.calls import Rules
 
@@ -27,7 +30,39 @@ def sweep_settings(settings: Settings) -> SweepSettings:
         forget_ms=sweep.forget_workers_after_seconds * 1000,
         interval_ms=timing.fallback_polling_interval_seconds * 1000,
         storms=storm_settings(settings),
+        staleness=staleness_settings(settings),
+        retention=retention_settings(settings),
     )
+
+
+def staleness_settings(settings: Settings) -> StalenessSettings:
+    """When tasks that nothing moves are stale, and what is done with them (D-28)."""
+    dlq, stall = settings.orchestration.dlq, settings.orchestration.batch_processing.checkpoint_stall_minutes
+    found, thresholds = dlq.staleness_detection, dlq.staleness_detection.thresholds
+    return StalenessSettings(
+        enabled=dlq.enabled and found.enabled,
+        dry_run=found.dry_run,
+        slice=found.batch_size,
+        interval_ms=found.detection_interval_seconds * 1000,
+        to_error=found.actions.auto_transition_to_error,
+        to_dlq=found.actions.auto_move_to_dlq,
+        channel=found.actions.event_channel if found.actions.emit_events else None,
+        limits=StalenessLimits(
+            thresholds.waiting_for_dependencies_minutes,
+            thresholds.waiting_for_retry_minutes,
+            thresholds.steps_in_process_minutes,
+            thresholds.task_max_lifetime_hours * 60,
+            stall,
+        ),
+    )
+
+
+def retention_settings(settings: Settings) -> RetentionSettings:
+    """Which finished tasks are deleted, how often, and how many at a time."""
+    found = settings.common.retention
+    general = RetentionRule(**{name: getattr(found, name) or None for name in LIMITS})
+    rules = (*map(RetentionRule.parse, found.rules), *((general,) if general.limits else ()))
+    return RetentionSettings(rules, found.interval_seconds * 1000, found.batch_size)
 
 
 def rules(settings: Settings) -> Rules:
@@ -36,6 +71,7 @@ def rules(settings: Settings) -> Rules:
         on_blocked=settings.common.execution.on_blocked,
         limits=growth_limits(settings),
         hidden_seconds=float(settings.common.queues.default_visibility_timeout_seconds),
+        dead_letters=settings.orchestration.dlq.enabled,
         log_expansions=settings.orchestration.decision_points.enable_detailed_logging,
     )
 

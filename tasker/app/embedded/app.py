@@ -10,12 +10,13 @@ from tasker.app.embedded.lifecycle import AppLifecycle
 from tasker.app.embedded.options import PlanOptions, RunOptions, SubmitOptions
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, in_caller_transaction
-from tasker.errors import DuplicateTask
+from tasker.errors import DuplicateTask, TaskerError
 from tasker.process.system import new_task_uuid
 from tasker.services.authoring.handlers import require_handlers
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
 from tasker.services.pauses import PauseOptions, Target
 from tasker.services.reports import TaskReport
+from tasker.services.server.bulk_submission import Order
 from tasker.services.submission import OnDuplicate, Request, RequestOptions, Submitted
 from tasker.services.tasks import checked
 
@@ -52,17 +53,37 @@ class App(AppLifecycle):
         """
         plan = await self.plan(target, template=template, environment=environment)
         request = Request(context or {}, **options)
-        waiter = self._waiters.waiter(awaited)
-        submitted = await self._submitter.submit(plan, request, force=True, on_duplicate=on_duplicate, waiter=waiter)
-        self._waiters.submitted(waiter, [submitted])
+        telling = self._waiters.telling(awaited)
+        starter = None if self._runtime is None else self._runtime.starter
+        submitted = await self._submitter.submit(
+            plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
+        )
+        self._waiters.submitted(telling, [submitted])
+        return submitted
+
+    async def submit_request(
+        self, plan: Plan, request: Request, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    ) -> Submitted:
+        """Create a task of a registered template, whoever will run it: nothing is loaded or served for it here.
+
+        `awaited` as of `submit`.
+        """
+        telling = self._waiters.telling(awaited)
+        submitted = await self._submitter.submit(plan, request, on_duplicate=on_duplicate, waiter=telling.waiter)
+        self._waiters.submitted(telling, [submitted])
         self._wake()
         return submitted
 
-    async def submit_request(self, plan: Plan, request: Request, *, on_duplicate: OnDuplicate = "refuse") -> Submitted:
-        """Create a task of a registered template, whoever will run it: nothing is loaded or served for it here."""
-        submitted = await self._submitter.submit(plan, request, on_duplicate=on_duplicate)
+    async def submit_orders(
+        self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[Submitted | TaskerError]:
+        """Create tasks of any registered templates, with an answer for each; those of one template in one transaction.
+
+        Whoever serves them runs them. What is wrong with one task is its answer, and holds up none.
+        """
+        answers = await self._bulk.submit(orders, on_duplicate=on_duplicate)
         self._wake()
-        return submitted
+        return answers
 
     async def submit_many(
         self,
@@ -74,9 +95,9 @@ class App(AppLifecycle):
     ) -> list[Submitted | DuplicateTask]:
         """Create many tasks of one template in one transaction. `awaited` as of `submit`."""
         plan = await self.plan(target, **options)
-        waiter = self._waiters.waiter(awaited)
-        submitted = await self._submitter.submit_many(plan, requests, force=True, waiter=waiter)
-        self._waiters.submitted(waiter, submitted)
+        telling = self._waiters.telling(awaited)
+        submitted = await self._submitter.submit_many(plan, requests, force=True, waiter=telling.waiter)
+        self._waiters.submitted(telling, submitted)
         self._wake()
         return submitted
 

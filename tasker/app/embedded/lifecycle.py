@@ -7,18 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tasker.app.assembly.process import told_of_ends
+from tasker.app.assembly.waiting import program_waiters
 from tasker.app.assembly.worker import worker_process
-from tasker.app.bootstrap import Resources, prepare
+from tasker.app.bootstrap import prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
-from tasker.app.embedded.after_commit import AfterCommit
 from tasker.app.embedded.started import Started, forget, is_started
-from tasker.app.embedded.target_plans import TargetPlans
-from tasker.app.repairing import Repairs
-from tasker.app.runtime import Runtime
 from tasker.app.services import Services
-from tasker.app.waiting.assembly import program_waiters
-from tasker.app.waiting.waiters import Waiters
 from tasker.contracts.messaging import BackendSettings
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
@@ -26,20 +22,39 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
-from tasker.process.dead_workers import end_dead_leases
+from tasker.plugins import installed_plugins
+from tasker.process.presence.dead_workers import end_dead_leases
+from tasker.process.repairing import Repairs
+from tasker.process.resources import Resources
+from tasker.process.runtime import Runtime
 from tasker.process.system import SystemClock, new_uuid
 from tasker.resilience.registry import Breakers
+from tasker.services.after_commit import AfterCommit
 from tasker.services.authoring.handlers import load_handlers
+from tasker.services.authoring.target_plans import TargetPlans
 from tasker.services.checks import Checks
 from tasker.services.client_views import ClientViews
+from tasker.services.database.retention import Retention
+from tasker.services.database.sizes import DatabaseSizes
+from tasker.services.dead_letters.entries import DeadLetters
+from tasker.services.dead_letters.replays import Replays
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.engine.plans import PlanStore
+from tasker.services.fleet.analytics import Analytics
+from tasker.services.fleet.doctor import Doctor
+from tasker.services.fleet.overview import Fleet
 from tasker.services.pauses import Pauses
 from tasker.services.pressure import Admission
+from tasker.services.server.bulk_submission import BulkSubmitter
+from tasker.services.server.health import ServerHealth
+from tasker.services.server.queues import Queues
+from tasker.services.server.task_events import TaskEvents
+from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.steps import Steps
 from tasker.services.submission import Submitter
 from tasker.services.tasks import Tasks
+from tasker.services.waiting.waiters import Waiters
 from tasker.services.workers import Workers
 
 
@@ -51,17 +66,29 @@ class AppLifecycle:
     tasks = Started[Tasks]()
     steps = Started[Steps]()
     pauses = Started[Pauses]()
+    dead_letters = Started[DeadLetters]()
+    replays = Started[Replays]()
     plans = Started[PlanStore]()
     workers = Started[Workers]()
     views = Started[ClientViews]()
     checks = Started[Checks]()
+    fleet = Started[Fleet]()
+    analytics = Started[Analytics]()
+    retention = Started[Retention]()
+    sizes = Started[DatabaseSizes]()
+    doctor = Started[Doctor]()
     repairs = Started[Repairs]()
     admission = Started[Admission]()
+    health = Started[ServerHealth]()
+    events = Started[TaskEvents]()
+    template_texts = Started[TemplateTexts]()
+    queues = Started[Queues]()
     registry = Started[HandlerRegistry]()
     _resources = Started[Resources]()
     _connection = Started[GuardedConnection]()
     _engine = Started[Engine]()
     _submitter = Started[Submitter]()
+    _bulk = Started[BulkSubmitter]()
     _targets = Started[TargetPlans]()
     _waiters = Started[Waiters]()
     _after_commit = Started[AfterCommit]()
@@ -117,11 +144,17 @@ class AppLifecycle:
         )
         await self._resources.open()
         limits, breaker = self._depth_limits, self.breakers.database
-        made = Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker)
+        ended = told_of_ends(installed_plugins(), self._ended)
+        made = Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker, ended)
         self._connection, self._engine = made.connection, made.engine
         self.tasks, self.views, self.plans, self.repairs = made.tasks, made.views, made.plans, made.repairs
         self.steps, self.pauses, self.workers, self.checks = made.steps, made.pauses, made.workers, made.checks
-        self._submitter, self.admission = made.submitter, made.admission
+        self.fleet, self.doctor, self.analytics = made.fleet, made.doctor, made.analytics
+        self.retention, self.sizes = made.retention, made.sizes
+        self._submitter, self._bulk = made.submitter, made.bulk
+        self.admission, self.health, self.dead_letters = made.admission, made.health, made.dead_letters
+        self.replays = made.replays
+        self.template_texts, self.queues = TemplateTexts(made.plans), Queues(made.engine)
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
         self._targets = TargetPlans(self.registry, self.plans)
         self._after_commit = AfterCommit(self._connection, self._resources.messaging, self._wake)
@@ -142,6 +175,7 @@ class AppLifecycle:
             )
         url, events = self._resources.url, self._settings.events
         self._waiters = program_waiters(waiter, self._connection, url, events, self._runtime)
+        self.events = TaskEvents(self._engine, self._waiters.wait)
         if self._runtime is not None:
             if self._resources.server is not None:
                 await end_dead_leases(self._engine)
@@ -180,7 +214,7 @@ class AppLifecycle:
         return self._runtime
 
     def _ended(self, task_uuid: str, state: str) -> None:
-        """A worker's write was answered: callers need not wait until their breaker tries by itself."""
+        """A write of this process was answered: callers need not wait until their breaker tries by itself."""
         self._connection.breaker.encouraged()
         self._waiters.ended(task_uuid)
 

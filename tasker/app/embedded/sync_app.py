@@ -16,6 +16,7 @@ from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS
 from tasker.services.client_views import ClientViews
+from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.engine.plans import PlanStore
 from tasker.services.pauses import Pauses
 from tasker.services.steps import Steps
@@ -62,6 +63,7 @@ class SyncTasks(Twin[Tasks]):
     """`Tasks`, waiting."""
 
     report = waiting(Tasks.report)
+    explain = waiting(Tasks.explain)
     state = waiting(Tasks.state)
     progress = waiting(Tasks.progress)
     template_id = waiting(Tasks.template_id)
@@ -110,10 +112,26 @@ class SyncViews(Twin[ClientViews]):
 
     task = waiting(ClientViews.task)
     tasks = waiting(ClientViews.tasks)
+    page = waiting(ClientViews.page)
+    count = waiting(ClientViews.count)
     steps = waiting(ClientViews.steps)
     step = waiting(ClientViews.step)
     audit = waiting(ClientViews.audit)
     health = waiting(ClientViews.health)
+
+
+class SyncDeadLetters(Twin[DeadLetters]):
+    """`DeadLetters`, waiting."""
+
+    list = waiting(DeadLetters.list)
+    of_task = waiting(DeadLetters.of_task)
+    entry = waiting(DeadLetters.entry)
+    stats = waiting(DeadLetters.stats)
+    queue = waiting(DeadLetters.queue)
+    staleness = waiting(DeadLetters.staleness)
+    groups = waiting(DeadLetters.groups)
+    open = waiting(DeadLetters.open)
+    update = waiting(DeadLetters.update)
 
 
 class SyncApp(Twin[App]):
@@ -128,6 +146,7 @@ class SyncApp(Twin[App]):
     tasks = Started[SyncTasks]()
     steps = Started[SyncSteps]()
     pauses = Started[SyncPauses]()
+    dead_letters = Started[SyncDeadLetters]()
     plans = Started[SyncPlans]()
     workers = Started[SyncWorkers]()
     views = Started[SyncViews]()
@@ -160,6 +179,7 @@ class SyncApp(Twin[App]):
         self.tasks = SyncTasks(self._loop, self._original.tasks)
         self.steps = SyncSteps(self._loop, self._original.steps)
         self.pauses = SyncPauses(self._loop, self._original.pauses)
+        self.dead_letters = SyncDeadLetters(self._loop, self._original.dead_letters)
         self.workers = SyncWorkers(self._loop, self._original.workers)
         self.plans = SyncPlans(self._loop, self._original.plans)
         self.views = SyncViews(self._loop, self._original.views)
@@ -202,6 +222,7 @@ class SyncApp(Twin[App]):
 
     submit = waiting(App.submit)
     submit_request = waiting(App.submit_request)
+    submit_orders = waiting(App.submit_orders)
     submit_many = waiting(App.submit_many)
     prepare_submission = waiting(App.prepare_submission)
     run = waiting(App.run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ from tasker.services.configuration.sources import CONTEXTS, SOURCE_DIR, read_lay
 from tasker.services.configuration.warnings import fruitless_patterns, made_for, made_for_others, stray_files
 
 if TYPE_CHECKING:
-    from tasker.app.connectivity import Reached
+    from tasker.services.configuration.connectivity import Reached
 
 Target = tuple[str, Path | None]
 """A context, and the merged file to read for it; None: the folders."""
@@ -115,8 +116,9 @@ def _warnings(found: Configuration, environment: str | None) -> Iterator[str]:
 def _tried(configurations: list[Configuration]) -> list[Reached]:
     """What each of them names, once."""
     from tasker.app.configured import configured
-    from tasker.app.connectivity import connectivity
+    from tasker.services.configuration.connectivity import connectivity
 
     found = [configured(each.settings, each.backends) for each in configurations]
     different = {(each.database_url, each.worker.events.listen_url, each.backend): each for each in found}
-    return list(dict.fromkeys(reached for each in different.values() for reached in connectivity(each)))
+    tried = (connectivity(*names, each.backend_settings.get(each.backend, {})) for names, each in different.items())
+    return list(dict.fromkeys(chain.from_iterable(tried)))

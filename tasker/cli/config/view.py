@@ -21,7 +21,7 @@ from tasker.settings.refused import REFUSED
 from tasker.settings.toml_text import toml_text, toml_value
 
 if TYPE_CHECKING:
-    from tasker.app.connectivity import Reached
+    from tasker.services.configuration.connectivity import Reached
 
 Result = Configuration | ConfigurationInvalid
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from tasker.cli.live.waits import Waits
 from tasker.services.progress import StepProgress, TaskProgress
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ OVERLAP = timedelta(seconds=5)
 
 
 class Feed:
-    """The task and its steps as they were at the last `poll`."""
+    """The task and its steps as they were at the last `poll`; `waits` as of the last `explain`."""
+
+    waits = Waits()
 
     def __init__(self, tasks: Tasks, task_uuid: str) -> None:
         self.task_uuid = task_uuid
@@ -34,6 +37,15 @@ class Feed:
         changed = [step for step in self.task.steps if self.steps.get(step.name) != step]
         self.steps.update((step.name, step) for step in self.task.steps)
         return changed
+
+    async def explain(self) -> None:
+        """Ask why steps wait that have waited for long; nothing is asked when there are none."""
+        if self.task and not self.task.finished:
+            self.waits = await Waits.of(self._tasks, self.task_uuid, list(self.steps.values()), self.now())
+
+    def why(self, step: StepProgress) -> str:
+        """The sentence about a step that has waited for long; '' of others, and when the task has ended."""
+        return "" if self.task is None or self.task.finished else self.waits.why(step, self.now())
 
     def now(self) -> datetime:
         """The time by the database's clock."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tasker.cli.live.waits import News
 from tasker.services.progress import StepProgress
 
 if TYPE_CHECKING:
@@ -24,12 +25,15 @@ class JsonLines:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._told: dict[str, Any] = {}
+        self._news = News()
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
-        """Write what is new, the steps in the order of time and then the task."""
+        """Write what is new: steps in the order of time, why some wait for long, and then the task."""
         assert feed.task is not None
         for step in sorted(changed, key=lambda step: step.at):
             self._line(feed.task_uuid, "step", asdict(step))
+        for each in self._news.among(feed.waits.reasons):
+            self._line(feed.task_uuid, "waits", each.to_dict())
         task = {name: getattr(feed.task, name) for name in TASK_FIELDS}
         if self._told != {**task, "at": self._told.get("at")}:
             self._told = task

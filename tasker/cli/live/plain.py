@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tasker.cli.live.feed import Feed
+from tasker.cli.live.waits import News
+from tasker.cli.render.folding import folded_names
 from tasker.cli.render.values import (
     attempt_text,
     clock_time,
@@ -16,11 +18,15 @@ from tasker.cli.render.values import (
     duration,
     end_of_pause,
     held_by_pause,
+    names_text,
     nobody_serves,
     one_line,
     state_text,
 )
 from tasker.services.progress import StepProgress
+
+if TYPE_CHECKING:
+    from tasker.services.explain.explanation import Explained
 
 SILENT = frozenset({"pending", "enqueued", "enqueued_for_orchestration", "enqueued_as_error_for_orchestration"})
 """States on the way to others, which would only be noise."""
@@ -39,6 +45,7 @@ class PlainView:
         self._write = write
         self._shown: dict[str, StepProgress] = {}
         self._pauses: Sequence[Mapping[str, Any]] = ()
+        self._news = News()
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
         """Write what is new, in the order of time."""
@@ -47,6 +54,8 @@ class PlainView:
                 self._shown[step.name] = step
                 self._write(line(step))
         self._tell_pauses(feed)
+        for each in self._news.among(feed.waits.reasons):
+            self._write(waiting_line(each, feed.now()))
 
     def _tell_pauses(self, feed: Feed) -> None:
         """Those that hold the task, when they are others than before."""
@@ -81,6 +90,13 @@ def line(step: StepProgress) -> str:
     ]
     text = f"{clock_time(step.at)}  {step.name}: {state_text(step.state)}{f'  {attempt}' if attempt else ''}"
     return text + (f"  {click.style(', '.join(details), dim=True)}" if details else "")
+
+
+def waiting_line(each: Explained, now: datetime) -> str:
+    """Time, the steps that have waited for long, and why."""
+    names = names_text(folded_names(each.steps), limit=5)
+    more = f" and {each.count - len(each.steps):,} more" if each.count > len(each.steps) else ""
+    return f"{clock_time(now)}  {names}{more}: {click.style(each.sentence(), fg='yellow')}"
 
 
 def _items(step: StepProgress) -> str:

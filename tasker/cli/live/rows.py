@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -25,7 +25,10 @@ BAR_WIDTH = 12
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line: the lines of the tree and the name, the state, attempts, time, and a remark."""
+    """One line: the lines of the tree and the name, the state, attempts, time, and a remark.
+
+    `explained`: the remark is the sentence that says why it waits, and is not cut where there is room below.
+    """
 
     prefix: str
     name: str
@@ -33,6 +36,7 @@ class Row:
     attempt: str = ""
     time: str = ""
     note: str = ""
+    explained: bool = False
 
 
 class Tree:
@@ -42,32 +46,58 @@ class Tree:
         self._lines = list(tree_rows(plan))
         self._batches = {step.name for step in plan.steps if step.type.is_pattern}
 
-    def rows(self, steps: Mapping[str, StepProgress], now: datetime, *, finished: bool, height: int) -> list[Row]:
-        """One row per step of the template, all instances of a batch worker in one; at most `height` rows."""
+    def rows(
+        self,
+        steps: Mapping[str, StepProgress],
+        now: datetime,
+        *,
+        finished: bool,
+        height: int,
+        why: Callable[[StepProgress], str] = lambda step: "",
+    ) -> list[Row]:
+        """One row per step of the template, all instances of a batch worker in one; at most `height` rows.
+
+        `why` is the sentence about a step that has waited for long.
+        """
         instances: dict[str, list[StepProgress]] = {}
         for step in steps.values():
             instances.setdefault(step.template_step, []).append(step)
-        rows = [self._row(line, instances.get(line.step.name, []), now, finished) for line in self._lines]
+        rows = [self._row(line, instances.get(line.step.name, []), now, finished, why) for line in self._lines]
         return fitted(rows, height)
 
-    def _row(self, line: TreeRow, found: Sequence[StepProgress], now: datetime, finished: bool) -> Row:
+    def _row(
+        self,
+        line: TreeRow,
+        found: Sequence[StepProgress],
+        now: datetime,
+        finished: bool,
+        why: Callable[[StepProgress], str],
+    ) -> Row:
         name = line.step.name
         if not found:
             return Row(line.prefix, name, ABSENT, note="not created" if finished else "")
         if name in self._batches:
-            return batch_row(line.prefix, name, found, now)
-        row = step_row(line.prefix, found[0], now)
+            return batch_row(line.prefix, name, found, now, why)
+        row = step_row(line.prefix, found[0], now, why(found[0]))
         return replace(row, note=row.note or f"after {' + '.join(line.joins)}") if line.joins else row
 
 
-def step_row(prefix: str, step: StepProgress, now: datetime) -> Row:
-    """The row of one step."""
+def step_row(prefix: str, step: StepProgress, now: datetime, sentence: str = "") -> Row:
+    """The row of one step; `sentence` says why it waits, if it does."""
     attempt = attempt_text(step.state, step.attempts, step.max_attempts)
+    if sentence:
+        return Row(prefix, step.name, step.state, attempt, time_of(step, now), sentence, explained=True)
     notes = [_items([step]) if step.state != "complete" else "", _error(step), _unserved(step)]
     return Row(prefix, step.name, step.state, attempt, time_of(step, now), " · ".join(filter(None, notes)))
 
 
-def batch_row(prefix: str, name: str, steps: Sequence[StepProgress], now: datetime) -> Row:
+def batch_row(
+    prefix: str,
+    name: str,
+    steps: Sequence[StepProgress],
+    now: datetime,
+    why: Callable[[StepProgress], str] = lambda step: "",
+) -> Row:
     """The row that stands for all instances of a batch worker, with a bar."""
     states = Counter(step.state for step in steps)
     done = states["complete"] + states["resolved_manually"]
@@ -77,7 +107,8 @@ def batch_row(prefix: str, name: str, steps: Sequence[StepProgress], now: dateti
     time = duration((last - min(begun)).total_seconds() * 1000) if begun else ""
     others = [f"{states[state]} {state}" for state in ("in_progress", "waiting_for_retry", "error") if states[state]]
     items = _items(steps) if done < len(steps) else ""
-    notes = [bar(done, len(steps)), *others, items, _error(speaker), _unserved(speaker)]
+    reason = why(speaker) or " · ".join(filter(None, (_error(speaker), _unserved(speaker))))
+    notes = [bar(done, len(steps)), *others, items, reason]
     state = speaker.state if done < len(steps) else "complete"
     return Row(
         prefix, f"{name} x {len(steps)}", state, f"{done}/{len(steps)} done", time, " · ".join(filter(None, notes))

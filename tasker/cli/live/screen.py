@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -54,7 +55,7 @@ class Screen:
         # The last picture stays and may scroll; one that is redrawn must fit the screen.
         pauses = pause_lines(feed.task.pauses)
         height = 10_000 if finished else max(3, self._console.height - OTHER_LINES - len(pauses))
-        rows = self._tree.rows(feed.steps, feed.now(), finished=finished, height=height)
+        rows = self._tree.rows(feed.steps, feed.now(), finished=finished, height=height, why=feed.why)
         if finished:
             self._live.vertical_overflow = "visible"
         self._picture = Group(picture(rows, self._console.width, spare=height - len(rows)), *pauses)
@@ -87,7 +88,7 @@ def pause_lines(pauses: Sequence[Mapping[str, Any]]) -> list[Text]:
 def picture(rows: Sequence[Row], width: int, spare: int = 0) -> Group:
     """The rows in columns that line up. Where there is little room the remark is cut first, then the names.
 
-    Why a step failed is not cut: it gets a line of its own, as long as `spare` lines are left.
+    Why a step failed or waits is not cut: it gets a line of its own, as long as `spare` lines are left.
     """
     states = [_state(row) for row in rows]
     attempt, time_ = (max(len(getattr(row, column)) for row in rows) for column in ("attempt", "time"))
@@ -102,15 +103,28 @@ def picture(rows: Sequence[Row], width: int, spare: int = 0) -> Group:
         line = _cell(_name(row), name) if row.state else _name(row)
         if row.state:
             cells = [_cell(text, state), Text(row.attempt.rjust(attempt)), Text(row.time.rjust(time_))]
-            below = row.state in TROUBLED and name + others + GAP + cell_len(row.note) > width and spare > 0
+            below = (
+                (row.explained or row.state in TROUBLED)
+                and name + others + GAP + cell_len(row.note) > width
+                and spare > 0
+            )
             line = Text(" " * GAP).join([line, *cells, Text("" if below else row.note, style="dim")])
             lines.append(_cut(line, width))
             if below:
-                spare -= 1
-                lines.append(_cut(Text(f"{' ' * cell_len(row.prefix)}  {row.note}"), width))
+                told = _below(row, width, spare if row.explained else 1)
+                spare -= len(told)
+                lines += told
         else:
             lines.append(_cut(line, width))
     return Group(*lines)
+
+
+def _below(row: Row, width: int, most: int) -> list[Text]:
+    """The remark of a row on lines of its own, at most so many."""
+    margin = " " * (cell_len(row.prefix) + GAP)
+    first, *rest = textwrap.wrap(row.note, max(NOTE_KEPT, width - len(margin))) if most > 1 else [row.note]
+    found = [first, *rest[: most - 2], " ".join(rest[most - 2 :])] if len(rest) >= most else [first, *rest]
+    return [_cut(Text(margin + line), width) for line in found]
 
 
 def _cut(line: Text, width: int) -> Text:

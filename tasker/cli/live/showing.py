@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 NO_ANSWER = "the database does not answer, waiting for it"
 ANSWERS_AGAIN = "the database answers again"
+EXPLAINING_SECONDS = 1.0
+"""How often it is asked why steps wait, at the most."""
 BUSY_SHARE = 10
 """The view waits this many times as long as its query took: watching must not slow down what is watched."""
 
@@ -22,12 +24,13 @@ BUSY_SHARE = 10
 @contextlib.asynccontextmanager
 async def shown(feed: Feed, view: View) -> AsyncIterator[None]:
     """Show the task as long as the block lasts, and at its end once more."""
-    showing = asyncio.create_task(_show(feed, view))
+    showing = [asyncio.create_task(_show(feed, view)), asyncio.create_task(_explain(feed))]
     try:
         yield
     finally:
-        showing.cancel()
-        await asyncio.gather(showing, return_exceptions=True)
+        for task in showing:
+            task.cancel()
+        await asyncio.gather(*showing, return_exceptions=True)
         with contextlib.suppress(DatabaseError):  # the error that ended the wait is on its way
             view.show(feed, await feed.poll())
         view.close()
@@ -65,3 +68,13 @@ async def _show(feed: Feed, view: View) -> None:
                 view.say(NO_ANSWER)
             answered = False
         await asyncio.sleep(max(view.interval, (loop.time() - began) * BUSY_SHARE))
+
+
+async def _explain(feed: Feed) -> None:
+    """Beside the view, which must not wait for it."""
+    loop = asyncio.get_running_loop()
+    while True:
+        began = loop.time()
+        with contextlib.suppress(DatabaseError):  # the view says that it does not answer
+            await feed.explain()
+        await asyncio.sleep(max(EXPLAINING_SECONDS, (loop.time() - began) * BUSY_SHARE))

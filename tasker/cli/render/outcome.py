@@ -19,8 +19,8 @@ from tasker.cli.render.values import (
     state_text,
     wrapped,
 )
+from tasker.errors.traceback_text import exception_of, traceback_of
 from tasker.lifecycle.machines.step import SATISFYING
-from tasker.step_handler.traceback_text import exception_of, traceback_of
 
 if TYPE_CHECKING:
     from tasker.services.reports import StepReport, TaskReport

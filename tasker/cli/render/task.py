@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,9 +24,8 @@ from tasker.cli.render.values import (
 )
 
 if TYPE_CHECKING:
+    from tasker.services.listings import Transition
     from tasker.services.reports import TaskReport
-
-Rows = Sequence[Mapping[str, Any]]
 
 
 def report_text(report: TaskReport, *, traceback: bool = False, every: bool = False, width: int | None = None) -> str:
@@ -52,15 +51,15 @@ def report_object(report: TaskReport) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def history_text(rows: Rows) -> str:
+def history_text(rows: Sequence[Transition]) -> str:
     """One line per transition, in order, with the time since the line before."""
     lines = []
     for earlier, row in zip([None, *rows], rows, strict=False):
-        delta = (row["at"] - earlier["at"]).total_seconds() * 1000 if earlier else None
+        delta = (row.at - earlier.at).total_seconds() * 1000 if earlier else None
         since = f"+{duration(delta)}" if delta else ""
-        states = (row["from_state"] or "", state_text(row["to_state"]))
-        subject = row["step"] or click.style("task", bold=True)
-        lines.append((clock_time(row["at"]), since, subject, *states, _attempt(row), _took(row), _remark(row)))
+        states = (row.from_state or "", state_text(row.to_state))
+        subject = row.step or click.style("task", bold=True)
+        lines.append((clock_time(row.at), since, subject, *states, _attempt(row), _took(row), _remark(row)))
     return table(("time", "since", "step", "from", "to", "attempt", "took", "remark"), lines)
 
 
@@ -102,17 +101,17 @@ def _waiting(waiting: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield click.style(f"\n{names_text(folded_names(names))} {verb}: {reason}", fg="yellow")
 
 
-def _attempt(row: Mapping[str, Any]) -> str:
+def _attempt(row: Transition) -> str:
     """Which attempt a transition belongs to; none on the way to it."""
-    return "" if row["to_state"] in ("pending", "enqueued") else str(row["attempt"] or "")
+    return "" if row.to_state in ("pending", "enqueued") else str(row.attempt or "")
 
 
-def _took(row: Mapping[str, Any]) -> str:
-    return duration(row["execution_time_ms"]) if row["to_state"] != "in_progress" else ""
+def _took(row: Transition) -> str:
+    return duration(row.execution_time_ms) if row.to_state != "in_progress" else ""
 
 
-def _remark(row: Mapping[str, Any]) -> str:
+def _remark(row: Transition) -> str:
     """What the transition says beyond its states: who did it and why, as far as it is known."""
-    notes = {key: value for key, value in (row["metadata"] or {}).items() if value not in (None, "", {}, [])}
-    worker = [f"worker {row['worker'][-8:]}"] if row["worker"] and row["to_state"] == "in_progress" else []
+    notes = {key: value for key, value in (row.metadata or {}).items() if value not in (None, "", {}, [])}
+    worker = [f"worker {row.worker[-8:]}"] if row.worker and row.to_state == "in_progress" else []
     return one_line(", ".join([*worker, *(f"{key}: {value}" for key, value in notes.items())]))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,14 +19,16 @@ from tasker.cli.render.values import (
     wrapped,
 )
 
-Row = Mapping[str, Any]
+if TYPE_CHECKING:
+    from tasker.services.listings import ListedTask
+
 SHORT_ID = 13
 """Characters of an identifier that hold the time of its task."""
 MIN_TEMPLATE = 12
 AGES = {"d": 86_400, "h": 3_600, "m": 60}
 
 
-def list_text(rows: Sequence[Row], width: int | None = None, now: datetime | None = None) -> str:
+def list_text(rows: Sequence[ListedTask], width: int | None = None, now: datetime | None = None) -> str:
     """One line per task, whole where that fits in `width` columns; None: always.
 
     Else the beginnings of the identifiers, which every command takes, the age instead of the time, no versions; and
@@ -40,17 +42,17 @@ def list_text(rows: Sequence[Row], width: int | None = None, now: datetime | Non
     return "\n".join(_short(rows, width, now or datetime.now(UTC)))
 
 
-def _whole(row: Row) -> tuple[str, ...]:
-    took = (row["completed_at"] - row["created_at"]).total_seconds() * 1000 if row["completed_at"] else None
-    template = f"{_template(row)}:{row['version']}"
-    status = ", ".join([state_text(row["status"]), *_remarks(row)])
-    return row["task_uuid"], template, status, _steps(row), date_time(row["created_at"]), duration(took)
+def _whole(row: ListedTask) -> tuple[str, ...]:
+    took = (row.completed_at - row.created_at).total_seconds() * 1000 if row.completed_at else None
+    template = f"{_template(row)}:{row.version}"
+    status = ", ".join([state_text(row.status), *_remarks(row)])
+    return row.task_uuid, template, status, _steps(row), date_time(row.created_at), duration(took)
 
 
-def _short(rows: Sequence[Row], width: int, now: datetime) -> Iterator[str]:
+def _short(rows: Sequence[ListedTask], width: int, now: datetime) -> Iterator[str]:
     """The lines of a table whose templates have what the other columns leave."""
-    ids = _short_ids([row["task_uuid"] for row in rows])
-    others = [(state_text(row["status"]), _steps(row, " ✖{}"), _age(now, row["created_at"])) for row in rows]
+    ids = _short_ids([row.task_uuid for row in rows])
+    others = [(state_text(row.status), _steps(row, " ✖{}"), _age(now, row.created_at)) for row in rows]
     headings = ("status", "steps", "age")
     taken = sum(max(len(click.unstyle(cells[n])) for cells in (headings, *others)) + 2 for n in range(len(headings)))
     room = max(MIN_TEMPLATE, width - len(ids[0]) - 2 - taken)
@@ -71,12 +73,12 @@ def _short_ids(ids: Sequence[str]) -> list[str]:
     return [each[:length] for each in ids]
 
 
-def _template(row: Row) -> str:
-    return f"{row['namespace']}/{row['template']}"
+def _template(row: ListedTask) -> str:
+    return f"{row.namespace}/{row.template}"
 
 
-def _steps(row: Row, failed: str = ", {} failed") -> str:
-    return f"{row['done']}/{row['total']}" + (failed.format(row["failed"]) if row["failed"] else "")
+def _steps(row: ListedTask, failed: str = ", {} failed") -> str:
+    return f"{row.done}/{row.total}" + (failed.format(row.failed) if row.failed else "")
 
 
 def _age(now: datetime, created: datetime) -> str:
@@ -84,6 +86,6 @@ def _age(now: datetime, created: datetime) -> str:
     return next((f"{seconds // size} {unit}" for unit, size in AGES.items() if seconds >= 2 * size), f"{seconds} s")
 
 
-def _remarks(row: Row) -> list[str]:
-    paused = [held_by_pause(row["paused"])] if row["paused"] else []
-    return paused + ([nobody_serves(row["unserved"])] if row["unserved"] else [])
+def _remarks(row: ListedTask) -> list[str]:
+    paused = [held_by_pause(row.paused)] if row.paused else []
+    return paused + ([nobody_serves(row.unserved)] if row.unserved else [])

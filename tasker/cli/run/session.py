@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tasker.cli.live import Feed, View
 from tasker.cli.live.showing import first_of, shown
+from tasker.cli.loading import nothing_is_garbage
 from tasker.cli.run.order import Prepared, RunOrder, kept_sources, require_fitting, resume_of
 from tasker.cli.run.signals import Interruption, interruption
 from tasker.cli.task.duplicates import naming_the_existing
@@ -86,7 +87,8 @@ async def _with_others(app: App, begun: Begun, prepared: Prepared) -> Begun:
 
 
 def _app(order: RunOrder, prepared: Prepared) -> App:
-    from tasker.app import App
+    with nothing_is_garbage():
+        from tasker.app import App
 
     worker = prepared.configuration.worker
     return App(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,13 @@ from tasker.cli.connection import FORMAT, actor, connected, print_as
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
 from tasker.cli.render.values import screen_width
+from tasker.cli.task.explain import explain
 from tasker.cli.task.lookup import find_task
 from tasker.cli.task.request import refused, request
 from tasker.cli.task.retry import retry
 from tasker.cli.task.since import since
 from tasker.cli.task.step import step
+from tasker.cli.task.steps import audit, complete_step, reset_step, resolve_step, steps
 from tasker.cli.task.submit import submit
 from tasker.cli.task.watch import watch
 from tasker.errors import UsageError
@@ -23,20 +26,27 @@ from tasker.lifecycle.machines.task import TaskState
 
 if TYPE_CHECKING:
     from tasker.app import App
+    from tasker.services.listings import Transition
     from tasker.services.reports import TaskReport
 
 
 @click.group(cls=GuessingGroup)
 def task() -> None:
-    """Submit, watch, list, show, mend and cancel tasks.
+    """Submit, watch, list, show, explain, mend and cancel tasks.
 
     A task is named by its UUID or by the beginning of it, at least eight characters.
     """
 
 
 task.add_command(step)
+task.add_command(steps)
+task.add_command(audit)
+task.add_command(reset_step)
+task.add_command(resolve_step)
+task.add_command(complete_step)
 task.add_command(submit)
 task.add_command(watch)
+task.add_command(explain)
 task.add_command(retry)
 task.add_command(request)
 task.add_command(refused)
@@ -106,13 +116,13 @@ def history(task_uuid: str, name: str | None, form: str, database: Database) -> 
     """
     from tasker.cli.render.task import history_text
 
-    async def read(app: App) -> list[dict[str, Any]]:
+    async def read(app: App) -> Sequence[Transition]:
         return await app.tasks.history(await find_task(app.tasks, task_uuid))
 
     found = connected(database, read)
-    chosen = [row for row in found if name in (None, row["step"])]
+    chosen = [row for row in found if name in (None, row.step)]
     if not chosen:
-        names = ", ".join(dict.fromkeys(row["step"] for row in found if row["step"]))
+        names = ", ".join(dict.fromkeys(row.step for row in found if row.step))
         raise UsageError(f"the task has no step {name!r}", hint=f"it has: {names}")
     print_as(form, chosen, history_text)
 

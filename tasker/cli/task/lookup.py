@@ -14,6 +14,12 @@ SHORTEST = 8
 LENGTH = 32
 
 
+def looks_like_a_task(text: str) -> bool:
+    """Whether it may be the beginning of a task's identifier."""
+    digits = text.replace("-", "").lower()
+    return SHORTEST <= len(digits) <= LENGTH and not set(digits) - set(string.hexdigits)
+
+
 async def find_task(tasks: Tasks, text: str) -> str:
     """The whole identifier. Raises `UsageError` for a text that is none or means several, `TaskNotFound`."""
     digits = text.replace("-", "").lower()

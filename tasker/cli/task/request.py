@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ from tasker.cli.task.options import task_input, task_options
 
 if TYPE_CHECKING:
     from tasker.app.requesting import TaskRequester
+    from tasker.services.listings import RefusedMessage
 
 
 @click.command()
@@ -61,15 +63,15 @@ def refused(form: str, database: Database, **which: Any) -> None:
     print_as(form, connected(database, lambda app: app.tasks.refused(**which)), _refused_text)
 
 
-def _refused_text(rows: list[dict[str, Any]]) -> str:
+def _refused_text(rows: Sequence[RefusedMessage]) -> str:
     from tasker.cli.render.table import table
 
     if not rows:
         return "no message was refused"
-    lines = [(date_time(row["at"]), row["queue"], one_line(row["reason"]), one_line(_message(row), 80)) for row in rows]
+    lines = [(date_time(row.at), row.queue, one_line(row.reason), one_line(_message(row), 80)) for row in rows]
     return table(("at", "queue", "reason", "message"), lines)
 
 
-def _message(row: dict[str, Any]) -> str:
-    message = row["message"] or {}
+def _message(row: RefusedMessage) -> str:
+    message = row.message or {}
     return str(message.get("raw", message) if isinstance(message, dict) else message)

@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, connected, print_as
-from tasker.cli.guessing import GuessingGroup
 from tasker.cli.next_commands import resume_command
 from tasker.cli.options import Database, database_options
 from tasker.cli.task.lookup import find_task
+from tasker.cli.task.steps import StepGroup, show
 
 if TYPE_CHECKING:
     from tasker.app import App
 
 
-@click.group(cls=GuessingGroup)
+@click.group(cls=StepGroup)
 def step() -> None:
-    """Mend a step that failed or hangs; what was done, by whom and why is kept in the history."""
+    """Mend a step that failed or hangs, or show one: `tasker task step TASK_UUID STEP`.
+
+    What was done, by whom and why is kept in the history.
+    """
+
+
+step.add_command(show)
 
 
 def _step_command(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -93,10 +93,11 @@ def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Re
 
 
 async def _submit(app: App, *, target: str, request: Request, on_duplicate: OnDuplicate) -> tuple[Submitted, str]:
-    from tasker.services.authoring.targets import registered_name
+    from tasker.services.authoring.targets import neither_path_nor_registered, registered_name
 
     try:
-        template = await app.plans.find(*registered_name(target))
+        with neither_path_nor_registered(target):
+            template = await app.plans.find(*registered_name(target))
     except UsageError as error:
         if not Path(target).exists():
             raise

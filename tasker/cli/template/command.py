@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tasker.cli.guessing import GuessingGroup
+from tasker.cli.guessing import GuessingGroup, WorkflowPath
 from tasker.cli.template.registered import list_templates, register
 from tasker.services.authoring.templates import check_handlers, combined, load_path, load_plans, require_environment
 from tasker.template.codes import Severity
@@ -20,7 +20,7 @@ from tasker.template.normalized import normalized_yaml
 from tasker.template.render import render_text, to_json
 from tasker.template.sarif import to_sarif
 
-PATH = click.Path(exists=True, path_type=Path)
+PATH = WorkflowPath()
 
 
 def _environment_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.guessing import WorkflowPath
 from tasker.cli.options import Database, database_options
 from tasker.cli.render.table import table
 from tasker.cli.render.values import date_time, echo, one_line
@@ -26,7 +27,7 @@ def list_templates(form: str, database: Database) -> None:
 
 
 @click.command()
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", type=WorkflowPath())
 @click.option("--env", "environment", metavar="NAME", help="Apply the overrides of this environment.")
 @click.option("--force", is_flag=True, help="Replace a version that has other content; tasks in flight keep theirs.")
 @database_options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from contextlib import suppress
 
 import click
 
+TASKER = (sys.executable, "-m", "tasker")
 TIED = "--end-with-parent"
 """Option of `tasker worker`: a line of standard input, whose other end only the parent holds, is the database's URL;
 when the input ends, end gracefully."""
@@ -23,8 +25,10 @@ RESTART_SECONDS = 1.0
 """Before another one takes the place of a worker that ended by itself: one that ends at once is no endless loop."""
 
 
-def start_child(command: Sequence[str], database_url: str | None = None) -> subprocess.Popen[bytes]:
-    """Start a `tasker worker` command that stops by itself when this process is gone, even by `kill -9`.
+def start_child(
+    command: Sequence[str], database_url: str | None = None, sockets: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """Start a command that stops by itself when this process is gone, even by `kill -9`. It inherits the `sockets`.
 
     It is told the URL through its standard input: `ps` shows arguments to everybody, and in its environment the URL
     would take the place of one that handlers read there.
@@ -33,7 +37,12 @@ def start_child(command: Sequence[str], database_url: str | None = None) -> subp
     two signals, and the second one ends it at once.
     """
     child = subprocess.Popen(
-        [*command, TIED], bufsize=0, stdin=subprocess.PIPE, start_new_session=True, preexec_fn=_outlive_hangups
+        [*command, TIED],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=_outlive_hangups,
+        pass_fds=sockets,
     )
     assert child.stdin
     with suppress(BrokenPipeError):  # it has ended already

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +15,9 @@ from tasker.cli.options import Database, database_options
 from tasker.cli.render.values import clock_time, duration
 from tasker.cli.worker.start import worker as start
 
-Row = Mapping[str, Any]
+if TYPE_CHECKING:
+    from tasker.services.listings import RegisteredProcess
+
 COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None}
 
 
@@ -59,7 +61,7 @@ def list_(stopped: bool, callables: bool, form: str, database: Database) -> None
 worker = WorkerGroup("worker", commands={"start": start, "list": list_})
 
 
-def list_text(rows: list[dict[str, Any]], *, callables: bool) -> str:
+def list_text(rows: Sequence[RegisteredProcess], *, callables: bool) -> str:
     """One line per process; with `callables` its handlers below the table."""
     from tasker.cli.render.table import table
 
@@ -82,20 +84,20 @@ def list_text(rows: list[dict[str, Any]], *, callables: bool) -> str:
     return "\n".join([text, *map(_callables, rows)]) if callables else text
 
 
-def _line(row: Row) -> tuple[str, ...]:
-    runs = row["kind"] == "worker"
+def _line(row: RegisteredProcess) -> tuple[str, ...]:
+    runs = row.kind == "worker"
     return (
-        row["name"] or row["worker"],
-        row["kind"],
-        click.style(row["state"], fg=COLOURS[row["state"]]),
-        row["host"],
-        str(row["pid"]),
-        ", ".join(row["namespaces"]),
-        str(len(row["callables"])) if runs else "",
-        f"{row['in_hand']}/{row['concurrency']}" if runs else "",
-        f"{clock_time(row['beat_at'])}, {duration(row['beat_age_ms'])} ago",
-        _lease(row["lease_left_ms"]),
-        row["version"],
+        row.name or row.worker,
+        row.kind,
+        click.style(row.state, fg=COLOURS[row.state]),
+        row.host,
+        str(row.pid),
+        ", ".join(row.namespaces),
+        str(len(row.callables)) if runs else "",
+        f"{row.in_hand}/{row.concurrency}" if runs else "",
+        f"{clock_time(row.beat_at)}, {duration(row.beat_age_ms)} ago",
+        _lease(row.lease_left_ms),
+        row.version,
     )
 
 
@@ -105,6 +107,6 @@ def _lease(left: int | None) -> str:
     return f"{duration(left)} left" if left > 0 else f"over for {duration(-left)}"
 
 
-def _callables(row: Row) -> str:
-    names = "".join(f"\n  {name}" for name in row["callables"]) or "\n  no handlers"
-    return f"\n{row['worker']} serves{names}" if row["kind"] == "worker" else ""
+def _callables(row: RegisteredProcess) -> str:
+    names = "".join(f"\n  {name}" for name in row.callables) or "\n  no handlers"
+    return f"\n{row.worker} serves{names}" if row.kind == "worker" else ""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import click
 
+from tasker.cli.guessing import WorkflowPath
 from tasker.cli.options import Database, database_options
-from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, start_child, wait_for_end
+from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, TASKER, start_child, wait_for_end
 from tasker.cli.worker.options import LOG_FORMAT
 
 SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
@@ -26,33 +26,64 @@ GRACE_SECONDS = 3.0
 
 
 @click.command()
-@click.argument("workflows", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[WORKFLOW]...")
+@click.argument("workflows", nargs=-1, type=WorkflowPath(), metavar="[WORKFLOW]...")
 @click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
 @click.option("--concurrency", default=100, show_default=True, help="Steps that run at the same time.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Also answer HTTP there, as `tasker server` does.")
 @LOG_FORMAT
 @database_options
-def dev(workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int, database: Database) -> None:
+def dev(
+    workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int, port: int | None, database: Database
+) -> None:
     """Serve these workflows, else those below config/tasks, and start again whenever one of their files changes.
 
     Tasks in flight keep the template they were submitted with; steps that run during a restart are given back without
-    using an attempt. Submit from another terminal with `tasker run NAMESPACE/NAME`, or from your program.
+    using an attempt. Submit from another terminal with `tasker run NAMESPACE/NAME`, from your program, or with --port
+    over HTTP.
 
     \b
     Example:
-      tasker dev workflows/order_fulfillment
+      tasker dev workflows/order_fulfillment --port 8080
     """
     watched = [*(workflows or _found()), *(Path(source) for source in handlers if Path(source).exists())]
-    command = [sys.executable, "-m", "tasker", "worker", *map(str, workflows), "--no-config", "--force"]
+    command = [*TASKER, "worker", *map(str, workflows), "--no-config", "--force"]
     command += ["--concurrency", str(concurrency), "--shutdown-timeout", str(GRACE_SECONDS)]
     command += [part for source in handlers for part in ("--handlers", source)]
-    command += ["--backend", database.backend]
-    command += ["--data-dir", str(database.data_dir)] if database.data_dir else []
+    command += (where := _database_arguments(database))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    child = _Child(command, database.url)
+    with _answering(port, where, database.url):
+        child = _Child(command, database.url)
+        try:
+            _watch(watched, child)
+        except KeyboardInterrupt:
+            child.stop()
+
+
+def _database_arguments(database: Database) -> list[str]:
+    folder = ["--data-dir", str(database.data_dir)] if database.data_dir else []
+    return ["--backend", database.backend, *folder]
+
+
+@contextmanager
+def _answering(port: int | None, where: Sequence[str], database_url: str | None) -> Iterator[None]:
+    """A server beside the worker, which goes on while that is started again; none without a port."""
+    if port is None:
+        yield
+        return
+    from tasker.cli.server import require_libraries
+
+    require_libraries()
+    from tasker.api.sockets import LOOPBACK, listen
+
+    with closing(listen(LOOPBACK, port)) as socket:
+        number = socket.fileno()
+        command = [*TASKER, "server", "--no-config", "--socket", str(number), *where]
+        child = start_child([*command, "--shutdown-timeout", str(GRACE_SECONDS)], database_url, [number])
     try:
-        _watch(watched, child)
-    except KeyboardInterrupt:
-        child.stop()
+        yield
+    finally:
+        child.send_signal(signal.SIGTERM)
+        wait_for_end(child, time.monotonic() + GRACE_SECONDS + KILL_SECONDS)
 
 
 def _found() -> list[Path]:

@@ -6,6 +6,7 @@ from functools import partial
 
 import click
 
+from tasker.cli.loading import nothing_is_garbage
 from tasker.cli.options import Database, database_options
 from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
 
@@ -25,7 +26,8 @@ def orchestrator(database: Database, no_config: bool) -> None:
     Example:
       TASKER_CONFIG_PATH=orchestration-production.toml tasker orchestrator
     """
-    from tasker.app.serving import Service, run, serve_orchestrator
+    with nothing_is_garbage():
+        from tasker.app.serving import Service, run, serve_orchestrator
 
     log_to_stderr()
     read = partial(configuration, "orchestration", database, no_config)

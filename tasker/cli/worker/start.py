@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-import math
-import os
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 
 from tasker.app.configured import UNCONFIGURED
+from tasker.cli.guessing import WorkflowPath
+from tasker.cli.loading import nothing_is_garbage
 from tasker.cli.options import Database, database_options
-from tasker.cli.worker.children import (
-    KILL_SECONDS,
-    RESTART_SECONDS,
-    TIED,
-    code_of,
-    end_with_parent,
-    start_child,
-    wait_for_end,
-)
+from tasker.cli.worker.children import TASKER, TIED, end_with_parent, start_child
 from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
+from tasker.cli.worker.supervising import supervise, without
 from tasker.errors import TaskerError
-from tasker.process.stopping import stopping_signals
 
-LOOK_SECONDS = 0.2
 HANDLED_HERE = ("--processes", "--database-url")
 """Options that the children of `--processes` do not get as they are."""
-MISTAKE = 2
-"""Exit code of a worker that was given something it cannot work with."""
 
 
 @click.command()
-@click.argument("workflows", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[WORKFLOW]...")
+@click.argument("workflows", nargs=-1, type=WorkflowPath(), metavar="[WORKFLOW]...")
 @click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Serve this namespace; repeatable.")
 @click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
 @click.option("--concurrency", type=int, help="Steps that run at the same time, per process.")
@@ -82,7 +66,8 @@ def worker(processes: int, tied: bool, database: Database, **options: Any) -> No
         database = replace(database, url=url, url_given=True)
     if processes > 1:
         url = database.url if database.url_given else None
-        raise SystemExit(_supervise(processes, url, _stop_limit(database, options)))
+        start = partial(start_child, [*TASKER, *without(sys.argv[1:], HANDLED_HERE), "--processes", "1"], url)
+        raise SystemExit(supervise(start, processes, _stop_limit(database, options), "worker"))
     _serve(database, options)
 
 
@@ -97,7 +82,8 @@ def _stop_limit(database: Database, options: dict[str, Any]) -> float:
 
 
 def _serve(database: Database, options: dict[str, Any]) -> None:
-    from tasker.app.serving import Service, run, serve_worker
+    with nothing_is_garbage():
+        from tasker.app.serving import Service, run, serve_worker
 
     log_to_stderr()
     read = partial(
@@ -122,68 +108,3 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
         force=options["force"],
     )
     run(serve_worker, service, lambda line: click.echo(line, err=True))
-
-
-def _supervise(processes: int, database_url: str | None, stop_limit: float) -> int:
-    """Run the same command that often with one process each; pass signals on; start again what dies.
-
-    `stop_limit` is how many seconds they have for an orderly stop before they are killed.
-    """
-    start = partial(start_child, [sys.executable, "-m", "tasker", *_single(sys.argv[1:])], database_url)
-    os.environ["TASKER_PROCESSES"] = str(processes)  # each of them says what they need together
-    children = [start() for _ in range(processes)]
-    arrived: list[int] = []
-    for each in {*stopping_signals(), signal.SIGHUP}:
-        signal.signal(each, lambda number, _: arrived.append(number))
-    stopping = mistaken = False
-    until = math.inf
-    while not stopping or any(child.poll() is None for child in children):
-        if arrived:
-            number = arrived.pop(0)
-            ends = number in stopping_signals()
-            stopping = stopping or ends
-            _pass_on(signal.SIGTERM if ends else number, children)  # a closed terminal is this process's, not theirs
-        elif not stopping and any(child.poll() == MISTAKE for child in children):
-            stopping = mistaken = True
-            _pass_on(signal.SIGTERM, children)  # started again, each of them would end with the same
-        elif not stopping:
-            _replace_the_ended(children, start, arrived)
-        if stopping:
-            until = min(until, time.monotonic() + stop_limit + KILL_SECONDS)
-        if time.monotonic() > until:
-            for child in children:
-                wait_for_end(child, until)
-        time.sleep(LOOK_SECONDS)
-    return MISTAKE if mistaken else max(code_of(child) for child in children)
-
-
-def _pass_on(number: int, children: Sequence[subprocess.Popen[bytes]]) -> None:
-    for child in children:
-        child.send_signal(number)  # nothing happens to one that has ended
-
-
-def _replace_the_ended(
-    children: list[subprocess.Popen[bytes]], start: Callable[[], subprocess.Popen[bytes]], arrived: Sequence[int]
-) -> None:
-    """Start each of them again after a pause, unless a signal arrives."""
-    for place, child in enumerate(children):
-        if child.poll() is not None:
-            click.echo(f"a worker ended with {child.returncode}; starting another", err=True)
-            time.sleep(RESTART_SECONDS)
-            if arrived:
-                return
-            children[place] = start()
-
-
-def _single(arguments: list[str]) -> list[str]:
-    """The arguments with one process in place of many, and without the database's URL."""
-    kept: list[str] = []
-    skip = False
-    for argument in arguments:
-        if skip:
-            skip = False
-        elif argument in HANDLED_HERE:
-            skip = True
-        elif argument.partition("=")[0] not in HANDLED_HERE:
-            kept.append(argument)
-    return [*kept, "--processes", "1"]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from tasker.contracts.clock import Clock
 from tasker.contracts.defaults import STEP_TIMEOUT_MS
-from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.execution import Claim, Failure
 from tasker.errors import ResolutionError
-from tasker.execution.attempt import breakers as handler_breakers
 from tasker.execution.attempt import log
+from tasker.execution.attempt.breakers import behind_breaker
 from tasker.execution.attempt.modes.copies import guard_loop
 from tasker.execution.attempt.modes.in_thread import ThreadMode
 from tasker.execution.attempt.modes.on_loop import run_async
@@ -25,13 +25,12 @@ from tasker.execution.attempt.values import (
     Attempt,
     AttemptEnd,
     Checkpoint,
-    Deferred,
     Ending,
     Lost,
     Released,
     Success,
 )
-from tasker.registry.invocation import ResolvedHandler, resolve_for
+from tasker.registry.invocation import ResolvedHandler
 from tasker.services.engine.exchange import Result
 
 if TYPE_CHECKING:
@@ -112,15 +111,11 @@ class AttemptRunner:
         if not self._guarded:
             guard_loop()
             self._guarded = True
-        asked = handler_breakers.ask(self._breakers, attempt)
-        if isinstance(asked, Deferred):
-            return asked
         self._running.add(attempt)
         try:
-            return handler_breakers.tell(asked, await self._run(attempt))
-        except BaseException:
-            handler_breakers.abandon(asked)
-            raise
+            if attempt.step.circuit_breaker is None:
+                return await self._run(attempt)
+            return await behind_breaker(self._breakers, attempt, attempt.step.circuit_breaker, self._run)
         finally:
             self._running.discard(attempt)
             if not self._running:
@@ -142,7 +137,7 @@ class AttemptRunner:
             return stopped
         started = self._clock.monotonic()
         try:
-            handler = resolve_for(attempt.step, self._registry, attempt.plan.id)
+            handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have it (design rule 16)
             return Released(attempt.claim, str(error))
         if _runs_apart(attempt, handler):
@@ -201,10 +196,10 @@ class AttemptRunner:
         if isinstance(ending, Success):
             if ending.encoded.large:
                 log.warning("step_result_large", step_uuid=attempt.claim.step_uuid, characters=len(ending.encoded.text))
-            outcome = Outcome(attempt.claim, milliseconds, ending.result, ending.metadata)
-            return Result(outcome, attempt.plan, ending.encoded)
+            value, encoded, metadata = ending.result, ending.encoded, ending.metadata
+            return Result(attempt.claim, attempt.plan, milliseconds, value, encoded, metadata)
         if isinstance(ending, Failure):
-            return Result(Outcome(attempt.claim, milliseconds, failure=ending), attempt.plan)
+            return Result(attempt.claim, attempt.plan, milliseconds, failure=ending)
         return Lost(attempt.claim, "its checkpoint was refused")
 
     async def _until_idle(self, limit: float) -> None:
@@ -217,5 +212,4 @@ class AttemptRunner:
 
 def _runs_apart(attempt: Attempt, handler: ResolvedHandler) -> bool:
     """A step that may have ended two workers, unless its author says where it runs, or no child has its code."""
-    portable = handler.made_here and handler.source.loadable
-    return attempt.claim.apart and attempt.step.execution is None and portable
+    return attempt.claim.apart and attempt.step.execution is None and handler.made_here and handler.source.loadable

@@ -50,7 +50,7 @@ def _started(attempt: Attempt) -> AttemptStarted:
 def _ended(attempt: Attempt, end: AttemptEnd) -> AttemptEnded:
     if not isinstance(end, Result):
         return AttemptEnded(_started(attempt), _unreported(end))
-    duration_ms, failure = end.outcome.duration_ms, end.outcome.failure
+    duration_ms, failure = end.duration_ms, end.failure
     if failure is None:
         return AttemptEnded(_started(attempt), "succeeded", duration_ms)
     told = (failure.error_type, failure.message, failure.retryable)

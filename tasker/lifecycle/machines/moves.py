@@ -116,6 +116,16 @@ CHANGES: Final[Mapping[str, Move]] = {
         stores_failure=True,
         drops_result=True,
     ),
+    # Of a task that nothing moves any more, which is then for a person: what was to move it, whatever that is.
+    "expire": Move(
+        (
+            (_S.PENDING, _S.ERROR),
+            (_S.ENQUEUED, _S.ERROR),
+            (_S.IN_PROGRESS, _S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _S.ERROR),
+            (_S.WAITING_FOR_RETRY, _S.PENDING, _S.ERROR),
+        ),
+        stores_failure=True,
+    ),
     # A claim that no handler has seen goes back; one that an open breaker puts off waits.
     "release": Move(
         ((_S.IN_PROGRESS, _S.ENQUEUED),),

@@ -60,7 +60,11 @@ PASSING = frozenset({_S.PENDING, _S.INITIALIZING, _S.ENQUEUING_STEPS, _S.EVALUAT
 
 GROUPS: Final[Mapping[str, Group]] = {
     "final": Group(TERMINAL, "It has ended; `error` is open to operators (D-15, D-16)."),
+    "done": Group(frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY}), "It has ended well, by itself or by a person."),
     "troubled": Group(TERMINAL - {_S.COMPLETE}, "It has ended otherwise than complete."),
+    "blocked": Group(
+        frozenset({_S.BLOCKED_BY_FAILURES, _S.ERROR}), "Failed steps keep it from going on: it is for a person (D-31)."
+    ),
     "passing": Group(PASSING, "No write leaves a task there."),
     "retrying": Group(
         frozenset({_S.STEPS_IN_PROCESS, _S.WAITING_FOR_RETRY}),

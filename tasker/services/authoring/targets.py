@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tasker.errors import UsageError
+from tasker.errors import TemplateNotFound, UsageError
+from tasker.template.diagnostics import near
 
 if TYPE_CHECKING:
     from tasker.services.authoring.handlers import Workflow
+
+
+MOST_NAMES = 1000
+"""How many names of a folder are compared with one that is not there."""
 
 
 class RegisteredName(NamedTuple):
@@ -25,10 +33,39 @@ def registered_name(target: str) -> RegisteredName:
     if not (namespace and rest) or "/" in rest or rest.endswith((".yaml", ".yml")) or target[0] in "./~":
         raise UsageError(
             f"{target} does not exist",
-            hint="expected a template file, a folder with workflow.yaml, or namespace/name[:version]",
+            hint=path_meant(target)
+            or "expected a template file, a folder with workflow.yaml, or namespace/name[:version]",
         )
     name, _, version = rest.partition(":")
     return RegisteredName(namespace, name, version or None)
+
+
+@contextmanager
+def neither_path_nor_registered(target: str) -> Iterator[None]:
+    """Where the first part of an unknown `namespace/name` is a folder, say that the path is not there either."""
+    try:
+        yield
+    except TemplateNotFound as error:
+        if not Path(target).parent.is_dir():
+            raise
+        hint = path_meant(target) or error.hint
+        raise TemplateNotFound(f"{target} does not exist, and {error.message}", hint=hint) from error
+
+
+def path_meant(target: str | Path) -> str | None:
+    """A hint with a path like this one, which does not exist; None when nothing is near.
+
+    It is looked for in the same folder, and for a bare name in the folders there.
+    """
+    path = Path(target).expanduser()
+    try:
+        beside = [other.name for other in islice(path.parent.iterdir(), MOST_NAMES) if other.name[0] != "."]
+    except OSError:
+        return None
+    if found := near(path.name, beside):
+        return f"did you mean `{path.with_name(found[0])}`?"
+    below = [] if path.name != str(target) else [str(other) for other in islice(Path().glob(f"*/{path.name}"), 1)]
+    return f"did you mean `{below[0]}`?" if below else None
 
 
 def choose_workflow(workflows: Sequence[Workflow], name: str | None, target: str) -> Workflow:

@@ -13,6 +13,7 @@ from tasker.registry.overlooked import overlooked
 from tasker.registry.workflow_handlers import HANDLERS_FILE
 from tasker.services.authoring.handler_fit import misfits
 from tasker.services.authoring.handlers import Workflow, add_handlers_beside, handlers_folder, load_handlers
+from tasker.services.authoring.targets import path_meant
 from tasker.template.codes import severity_of
 from tasker.template.compile import CompiledStep, CompileResult, Origins, compile_text
 from tasker.template.diagnostics import Diagnostic, did_you_mean
@@ -86,7 +87,8 @@ def find_templates(path: str | Path) -> list[Path]:
     """
     root = Path(path)
     if not root.exists():
-        raise UsageError(f"{root} does not exist", hint="give a template file, or a folder with a workflow.yaml")
+        hint = path_meant(root) or "give a template file, or a folder with a workflow.yaml"
+        raise UsageError(f"{root} does not exist", hint=hint)
     files = [root] if root.is_file() else list(_files_below(root))
     if not files:
         raise UsageError(f"{root} holds no template", hint="a template is a file with the suffix .yaml")

@@ -25,6 +25,7 @@ SOURCE_DIR = Path("config/tasker")
 SHARED_WITH_WORKERS = (
     "orchestration.batch_processing",
     "orchestration.decision_points",
+    "orchestration.dlq",
     "orchestration.event_systems.task_readiness",
     "orchestration.shutdown_timeout_ms",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from tasker.contracts.execution import Verdict
 from tasker.contracts.messaging import QueuedMessage
@@ -87,6 +87,32 @@ class MendAnswer(AdvanceResult):
 
 
 @dataclass(frozen=True, slots=True)
+class StaleAnswer(AdvanceResult):
+    """Of a slice of the search for stale tasks: whether there was one, what was found, and where it goes on."""
+
+    searched: bool = False
+    stale: Sequence[Mapping[str, Any]] = ()
+    last: str | None = None
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        """As `AdvanceResult.more`."""
+        return {"searched": answer["searched"], "stale": answer.get("stale") or (), "last": answer.get("last")}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAnswer(AdvanceResult):
+    """Of a turn of a replay: how many tasks were dealt with."""
+
+    done: int = 0
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        """As `AdvanceResult.more`."""
+        return {"done": answer.get("done") or 0}
+
+
+@dataclass(frozen=True, slots=True)
 class SubmitAnswer(AdvanceResult):
     """Of a submission: the tasks that were created, and how many steps each begins with."""
 
@@ -109,3 +135,77 @@ class ParkAnswer(AdvanceResult):
     def more(cls, answer: Answer) -> dict[str, Any]:
         """As `AdvanceResult.more`."""
         return {"parked": answer.get("parked") or ()}
+
+
+@dataclass(frozen=True, slots=True)
+class OperateAnswer(AdvanceResult):
+    """Of an operator's action on a step: the state in which it found it; None where the task has no such step."""
+
+    state: str | None = None
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        """As `AdvanceResult.more`."""
+        return {"state": answer.get("state")}
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Why nothing was done; None: it was."""
+        return next(iter(self.verdicts.values()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAnswer(AdvanceResult):
+    """Of a retry of a task: the state in which it found it (None: there is no such task), the names of the steps that
+    run again, and of those that were left."""
+
+    state: str | None = None
+    reset: Sequence[str] = ()
+    left: Sequence[str] = ()
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        """As `AdvanceResult.more`."""
+        return {key: answer[key] for key in ("state", "reset", "left") if key in answer}
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAnswer:
+    """Of a cancellation: the state before it (None: nothing was cancelled), and now; None: there is no such task."""
+
+    former: str | None
+    state: str | None
+
+    @classmethod
+    def parse(cls, answer: Answer) -> Self:
+        """The answer of `tasker.cancel_v1`."""
+        return cls(answer.get("from"), answer.get("state"))
+
+
+@dataclass(frozen=True, slots=True)
+class PauseAnswer:
+    """Of a pause: whether it began now; what is `missing` where the target does not exist, the `final` state of a task
+    that has ended."""
+
+    paused: bool
+    missing: str | None
+    final: str | None
+
+    @classmethod
+    def parse(cls, answer: Answer) -> Self:
+        """The answer of `tasker.pause_v1` or `pause_queue_v1`."""
+        return cls(bool(answer.get("paused")), answer.get("missing"), answer.get("final"))
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeAnswer:
+    """Of the end of a pause: whether there was one, how many ready steps it held, what is `missing`."""
+
+    resumed: bool
+    held: int
+    missing: str | None
+
+    @classmethod
+    def parse(cls, answer: Answer) -> Self:
+        """The answer of `tasker.resume_v1` or `resume_queue_v1`."""
+        return cls(bool(answer["resumed"]), answer.get("held") or 0, answer.get("missing"))

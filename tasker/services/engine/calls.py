@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import Statements
@@ -23,11 +23,22 @@ from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.end_notices import EndNotices
-from tasker.services.engine.exchange import AdvanceResult
 
 Answer = dict[str, Any]
 Args = Mapping[str, Any]
-Answered = TypeVar("Answered", bound=AdvanceResult)
+OnFinished: TypeAlias = Callable[[str, str], None]
+
+
+class Parsed(Protocol):
+    """An answer as a type of its own."""
+
+    @classmethod
+    def parse(cls, answer: Mapping[str, Any]) -> Self:
+        """What a function of the engine answered."""
+        ...
+
+
+Answered = TypeVar("Answered", bound=Parsed)
 UNKNOWN_STEP = "unknown step"
 LOOKS = 3
 """How often a queue has to look too shallow before hints are taken for lost."""
@@ -48,6 +59,8 @@ class Rules:
     """How far decisions and batches may go."""
     hidden_seconds: float = 30.0
     """How long a received message stays hidden while it is dealt with (backends with acknowledgements)."""
+    dead_letters: bool = True
+    """Tasks that fail are recorded for a person (D-31)."""
     log_expansions: bool = False
     """Log what every decision and batchable step creates."""
 
@@ -55,10 +68,17 @@ class Rules:
 DEFAULT_RULES = Rules()
 
 
+def _beyond_defaults(rules: Rules) -> dict[str, Any]:
+    """What the SQL functions must know of the rules beyond their defaults."""
+    told: dict[str, Any] = {"on_blocked": rules.on_blocked, "dead_letters": rules.dead_letters}
+    return {name: value for name, value in told.items() if value != getattr(DEFAULT_RULES, name)}
+
+
 class Engine:
     """Calls the engine. One instance serves one purpose (claims, results, the rest) over one connection.
 
     Who waits for a task that a call has ended is told: by whoever runs `notices`, without them before the call returns.
+    `on_finished(task_uuid, state)` is called for each, where nobody else follows the answers.
     All methods raise `DatabaseUnavailable` when the connection is lost: whether the call was committed is then unknown,
     and every call may be repeated.
     """
@@ -69,11 +89,13 @@ class Engine:
         messaging: MessagingService,
         rules: Rules = DEFAULT_RULES,
         notices: EndNotices | None = None,
+        on_finished: OnFinished | None = None,
     ) -> None:
-        self.connection = connection
+        self.connection, self._on_finished = connection, on_finished
         self._notices, self._tells = notices or EndNotices(connection), notices is None
         self.messaging = messaging
         self.rules = rules
+        self._rules = _beyond_defaults(rules)
         backend = messaging.backend
         self._turn = 0
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
@@ -89,19 +111,20 @@ class Engine:
 
     async def call(self, function: str, args: Args) -> Answer:
         """Call `tasker.FUNCTION_v1`, send the hints that it answers, and have told who waits for what it ended."""
-        answer = await self._called(function, to_json(self._with_rules(args)))
+        text = to_json({**args, **self._rules})
+        if self._joined:
+            answer = await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", text)
+        else:
+            answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", text)
+            if hints := answer.pop("send", None):
+                answer["sent"] = await self._send_committed(hints)
         if waiters := answer.pop("waiters", None):
             self._notices.note(waiters)
             if self._tells:
                 await self._notices.tell()
-        return answer
-
-    async def _called(self, function: str, text: str) -> Answer:
-        if self._joined:
-            return await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", text)
-        answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", text)
-        if hints := answer.pop("send", None):
-            answer["sent"] = await self._send_committed(hints)
+        if self._on_finished is not None:
+            for task_uuid, state in (answer.get("finished") or {}).items():
+                self._on_finished(task_uuid, state)
         return answer
 
     async def submit(self, args: Args) -> SubmitAnswer:
@@ -130,12 +153,6 @@ class Engine:
         except MessagingError as error:
             _log.log(level_of(error), "hints_not_sent count=%s reason=%s", len(hints), error)
             return {}
-
-    def _with_rules(self, args: Args) -> Args:
-        """The arguments with what the SQL functions must know of the rules beyond their defaults."""
-        if self.rules.on_blocked == DEFAULT_RULES.on_blocked:
-            return args
-        return {**args, "on_blocked": self.rules.on_blocked}
 
     async def read(self, function: str, args: Args) -> Answer:
         """Call a function that changes nothing and sends nothing."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
-from tasker.contracts.execution import Outcome, Verdict
+from tasker.contracts.execution import Claim, Failure, Verdict
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.services.engine.claims import Answer, ClaimRow, Inputs
@@ -15,11 +15,24 @@ from tasker.services.engine.claims import Answer, ClaimRow, Inputs
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An outcome that must be reported (B-106), with its plan and its result as it is stored (None for a failure)."""
+    """What an attempt came to, which must be reported (B-106): a value, also as it is stored; or a failure."""
 
-    outcome: Outcome
+    claim: Claim
     plan: Plan
+    duration_ms: int
+    value: Any = None
     encoded: JsonText | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    failure: Failure | None = None
+
+    def failed(self, failure: Failure) -> Result:
+        """The same attempt with this failure in place of its value."""
+        return Result(self.claim, self.plan, self.duration_ms, failure=failure)
+
+    @property
+    def succeeded(self) -> bool:
+        """True when the attempt has a value."""
+        return self.failure is None
 
     @property
     def text(self) -> str | None:

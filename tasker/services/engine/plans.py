@@ -12,7 +12,7 @@ from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan, RetryPolicy
 from tasker.db.connection import Statements
 from tasker.db.queries import query
-from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, UsageError
+from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, TemplateNotFound
 from tasker.services.engine.encoding import to_json
 
 CACHED_PLANS = 256
@@ -24,7 +24,7 @@ FIND = """select {found} from tasker.named_tasks n join tasker.task_namespaces s
   order by n.updated_at desc limit 1"""
 """The registered template of a name, of the newest registration where no version is given."""
 
-_FIND = FIND.format(found="t.template_id, t.plan", namespace="%s", name="%s", version="%s")
+_FIND = FIND.format(found="t.template_id", namespace="%s", name="%s", version="%s")
 
 
 class Registered(NamedTuple):
@@ -46,10 +46,10 @@ def stored_plan(data: Mapping[str, Any]) -> Plan:
         ) from error
 
 
-def not_registered(namespace: str, name: str, version: str | None) -> UsageError:
+def not_registered(namespace: str, name: str, version: str | None) -> TemplateNotFound:
     """No template has that name, or not in that version."""
     suffix = f" version {version}" if version else ""
-    return UsageError(
+    return TemplateNotFound(
         f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
     )
 
@@ -72,6 +72,8 @@ class PlanStore:
         self._plans: OrderedDict[int, Plan] = OrderedDict()
         self._ids: dict[str, int] = {}
         self._unreadable: dict[int, PlanUnreadable] = {}
+        self._submitted: dict[int, Registered] = {}
+        """By the template that was found: what this process submits in its place, with its own defaults."""
 
     async def register(self, plan: Plan, *, force: bool = False) -> Registered:
         """Store the plan with the defaults and make it the current one of its name and version; what is stored.
@@ -120,22 +122,28 @@ class PlanStore:
     async def find(self, namespace: str, name: str, version: str | None = None) -> Registered:
         """The registered template of that name; without a version the one registered last.
 
-        Raises `UsageError` when there is none, and `PlanUnreadable`.
+        Which one that is the database says each time; a plan is read once. Raises `TemplateNotFound` when there is
+        none, and `PlanUnreadable`.
         """
         rows = await self._connection.execute(_FIND, (namespace, name, version or ""))
         if not rows:
             raise not_registered(namespace, name, version)
-        found = Registered(rows[0][0], stored_plan(rows[0][1]))
-        self._keep(*found)
+        found = Registered(rows[0][0], await self.get(rows[0][0]))
         self._ids.setdefault(found.plan.hash, found.template_id)
         return found if self._defaults is None else await self._with_defaults(found)
 
     async def _with_defaults(self, found: Registered) -> Registered:
         """The template as this process submits it."""
+        if (known := self._submitted.get(found.template_id)) is not None:
+            return known
         try:
-            return await self.register(found.plan)
+            submitted = await self.register(found.plan)
         except TemplateError:  # it has other content since a moment ago
             return found
+        if len(self._submitted) == CACHED_PLANS:
+            self._submitted.clear()
+        self._submitted[found.template_id] = submitted
+        return submitted
 
     async def registered(self) -> list[dict[str, Any]]:
         """Every registered template in each version, by namespace and name, the newest version first."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tasker.contracts.settings import Table, flag, table, text, whole
-from tasker.settings.tables.formats import Address, WebUrl
+from tasker.contracts.defaults import HTTP_BODY_BYTES, HTTP_STREAMS
+from tasker.contracts.settings import Table, flag, several, table, text, whole
+from tasker.settings.tables.formats import Address, Origin, RootPath, WebUrl
 
 
 class Auth(Table):
@@ -61,7 +62,7 @@ class WorkerPools(OrchestrationPools):
 class Web(Table):
     """The HTTP server of a process."""
 
-    enabled: bool = flag(True, "Off: messages only.")
+    enabled: bool = flag(True, "Off: `tasker server` refuses to start.")
     request_timeout_ms: int = whole(30_000, 100, 300_000, "Limit of one request; then 408.")
     config_endpoint_enabled: bool = flag(False, "Answer GET /config, with secrets left out.")
 
@@ -69,9 +70,20 @@ class Web(Table):
 class OrchestrationWeb(Web):
     """The HTTP server of an orchestrator."""
 
-    bind_address: Address = text("0.0.0.0:8080", "Address and port.", variable="TASKER_WEB_BIND_ADDRESS")
+    bind_address: Address = text(
+        "0.0.0.0:8080",
+        "Address and port of `tasker server`; not set it is 127.0.0.1:8080. Without authentication only an address of "
+        "this machine is taken.",
+        variable="TASKER_WEB_BIND_ADDRESS",
+    )
     auth: OrchestrationAuth = table(OrchestrationAuth)
     database_pools: OrchestrationPools = table(OrchestrationPools)
+    root_path: RootPath = text("", "The path below which a proxy offers the interface, such as /tasker.", shortest=0)
+    cors_origins: tuple[Origin, ...] = several(
+        (), "Whose pages may send requests from a browser, such as https://ops.example.com; none by default."
+    )
+    max_body_bytes: int = whole(HTTP_BODY_BYTES, 1024, 1_073_741_824, "The body of one request; beyond it 413.")
+    max_streams: int = whole(HTTP_STREAMS, 0, 100_000, "Clients that follow tasks at the same time; beyond it 503.")
 
 
 class WorkerWeb(Web):

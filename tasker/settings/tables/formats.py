@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from tasker.contracts.messaging import check_queue_name
+from tasker.contracts.retention import FORM, RetentionRule
 from tasker.contracts.settings import refused, unclear, url_of
 from tasker.errors import InvalidQueueName
 from tasker.settings.redaction import ENCODE, is_clear
@@ -54,6 +55,14 @@ def _channel(value: str) -> str:
     raise refused(f"Has {size} bytes; a channel's name has 1 to {CHANNEL_MAX_BYTES}", "Use a shorter name")
 
 
+def _retention(value: str) -> str:
+    try:
+        RetentionRule.parse(value)
+    except ValueError as error:
+        raise refused(str(error), f"Use format like {FORM}") from None
+    return value
+
+
 def _pattern(value: str) -> str:
     if value and value.count("{") == value.count("}"):
         return value
@@ -66,6 +75,18 @@ def _callable_pattern(value: str) -> str:
     raise refused("Not a path that a template may import", 'Use format like "my_project.*" or "my_project.pay.Charge"')
 
 
+def _root_path(value: str) -> str:
+    if not value or re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
+        return value
+    raise refused("Not a path below which a proxy offers something", 'Use format like "/tasker"')
+
+
+def _origin(value: str) -> str:
+    if value == "*" or re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", value):
+        return value
+    raise refused("Not the origin of a page", 'Use format like "https://ops.example.com", without a path')
+
+
 Address = Annotated[str, AfterValidator(_address)]
 DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
 OrchestrationQueue = Annotated[str, AfterValidator(_orchestration_queue)]
@@ -74,3 +95,6 @@ Pattern = Annotated[str, AfterValidator(_pattern)]
 RedisUrl = Annotated[str, url_of("redis", "rediss", "unix")]
 CallablePattern = Annotated[str, AfterValidator(_callable_pattern)]
 WebUrl = Annotated[str, url_of("http", "https")]
+RootPath = Annotated[str, AfterValidator(_root_path)]
+Origin = Annotated[str, AfterValidator(_origin)]
+RetentionLine = Annotated[str, AfterValidator(_retention)]

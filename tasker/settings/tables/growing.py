@@ -12,7 +12,12 @@ class BatchProcessing(Table):
 
     enabled: bool = flag(True, "Off: a batchable step fails.")
     max_batches_per_step: int = whole(MOST_BATCHES, 1, 200_000, "Batches that one step may cut its work into.")
-    checkpoint_stall_minutes: int = whole(15, 1, 1440, "A worker without a checkpoint for so long counts as stalled.")
+    checkpoint_stall_minutes: int = whole(
+        15,
+        1,
+        1440,
+        "A running step that has written checkpoints, and none for so long, is recorded as a dead letter; it runs on.",
+    )
 
 
 class DecisionPoints(Table):
@@ -28,12 +33,14 @@ class DecisionPoints(Table):
 
 
 class Thresholds(Table):
-    """How long a task may stay in a state. A template's own `lifecycle` wins."""
+    """How long a task may stay in a state while nothing moves it. A template's own `lifecycle` wins."""
 
     waiting_for_dependencies_minutes: int = whole(60, 1, 1440, "Minutes in `waiting_for_dependencies`.")
     waiting_for_retry_minutes: int = whole(30, 1, 1440, "Minutes in `waiting_for_retry`.")
     steps_in_process_minutes: int = whole(30, 1, 1440, "Minutes in `steps_in_process`.")
-    task_max_lifetime_hours: int = whole(24, 1, 168, "Hours from the creation to the end, active or not.")
+    task_max_lifetime_hours: int = whole(
+        24, 1, 168, "Hours from the creation to the end, active or not; paused tasks wait on."
+    )
 
 
 class Actions(Table):
@@ -42,7 +49,9 @@ class Actions(Table):
     auto_transition_to_error: bool = flag(True, "End it in `error`.")
     auto_move_to_dlq: bool = flag(True, "Put it on the list for a person to look at.")
     emit_events: bool = flag(True, "Announce it.")
-    event_channel: Channel = text("task_staleness_detected", "The channel of the announcement.")
+    event_channel: Channel = text(
+        "task_staleness_detected", "The channel of the announcement (NOTIFY of the database)."
+    )
 
 
 class Staleness(Table):
@@ -50,7 +59,7 @@ class Staleness(Table):
 
     enabled: bool = flag(True, "Search.")
     dry_run: bool = flag(False, "Only log what would be done.")
-    batch_size: int = whole(100, 1, 10_000, "Tasks per search.")
+    batch_size: int = whole(100, 1, 10_000, "Stale tasks per transaction; a search makes as many as it needs.")
     detection_interval_seconds: int = whole(300, 30, 3600, "Period of the search.")
     thresholds: Thresholds = table(Thresholds)
     actions: Actions = table(Actions)

@@ -1,11 +1,11 @@
-"""`common.database`, `common.cache`."""
+"""`common.database`, `common.retention`, `common.cache`."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from tasker.contracts.settings import Table, choice, flag, table, text, whole
-from tasker.settings.tables.formats import DatabaseUrl, RedisUrl
+from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
+from tasker.settings.tables.formats import DatabaseUrl, RedisUrl, RetentionLine
 
 
 class Pool(Table):
@@ -52,6 +52,26 @@ class Database(Table):
         30, 0, 3600, "How long worker and orchestrator processes wait at their start for an absent database or broker."
     )
     pool: Pool = table(Pool)
+
+
+class Retention(Table):
+    """Which finished tasks are deleted, with all that is theirs. Failed: not `complete`. Without a limit nothing is."""
+
+    completed_days: int = whole(0, 0, 36_500, "Delete tasks that completed so many days ago; 0: never for their age.")
+    failed_days: int = whole(0, 0, 36_500, "Delete tasks that failed so many days ago; 0: never for their age.")
+    completed_count: int = whole(
+        0, 0, 100_000_000, "Keep at most so many completed tasks of each version of a template; 0: any number."
+    )
+    failed_count: int = whole(
+        0, 0, 100_000_000, "Keep at most so many failed tasks of each version of a template; 0: any number."
+    )
+    rules: tuple[RetentionLine, ...] = several(
+        (),
+        "Other limits for a namespace, or one of its templates: `payments completed_days=30`, "
+        "`payments/charge completed_count=1000 failed_days=365`. They replace all four; without one everything stays.",
+    )
+    interval_seconds: int = whole(3600, 60, 86_400, "How often one process looks for what is to be deleted.")
+    batch_size: int = whole(1000, 1, 100_000, "Steps per transaction; a task goes as a whole, however many it has.")
 
 
 class LocalCache(Table):

@@ -52,7 +52,7 @@ def test_every_command_about_a_task_says_which_one_and_how_it_stands(registered:
         (("cancel", "42"), 2, "usage_error"),
         (("retry", UNKNOWN), 1, "task_not_found"),
         (("step", "reset", UNKNOWN, "a"), 1, "task_not_found"),
-        (("submit", "linear/nothing"), 2, "usage_error"),
+        (("submit", "linear/nothing"), 2, "template_not_found"),
         (("submit", *TARGET, "--set", "divisor=much"), 2, "input_invalid"),
         (("list", "--since", "2x"), 2, "usage_error"),
         (("list", "--sinc", "2h"), 2, "usage_error"),

@@ -49,7 +49,7 @@ def workflow(tmp_path: Path) -> Path:
         ("click", "run"),
         ("tasker.cli.streams", "run"),
         ("tasker.cli.run.command", "run"),
-        ("tasker.app.runtime", "run"),
+        ("tasker.process.runtime", "run"),
         ("tasker.cli.worker.start", "worker"),
         ("tasker.app.serving", "worker"),
         ("tasker.db.migrate", "worker"),

@@ -12,9 +12,9 @@ import pytest
 import redis
 
 import tasker
-from tasker.app.awaited_broker import open_broker
 from tasker.errors import BackendUnavailable
 from tasker.messaging import MessagingService, load_backend
+from tasker.process.awaited_broker import open_broker
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.servers import brokers

@@ -132,10 +132,10 @@ def test_the_registry_knows_every_process_and_those_that_left(database_url: str,
     rows = with_app(database_url, lambda app: app.workers.list())
     everybody = with_app(database_url, lambda app: app.workers.list(stopped=True))
 
-    assert [(row["kind"], row["state"]) for row in rows] == [("worker", "live"), *[("orchestrator", "live")] * 2]
-    assert {row["pid"] for row in rows} == {fleet.processes[name].pid for name in fleet.processes if name != "worker2"}
-    assert rows[0]["namespaces"] == ["chaos"]
-    assert rows[0]["callables"] == ["chaos.flaky", "chaos.slow", "chaos.slow_sync"]
-    assert rows[0]["concurrency"] == 4
-    assert rows[0]["version"] == tasker.__version__
-    assert [row["state"] for row in everybody] == [*["live"] * 3, "stopped"]
+    assert [(row.kind, row.state) for row in rows] == [("worker", "live"), *[("orchestrator", "live")] * 2]
+    assert {row.pid for row in rows} == {fleet.processes[name].pid for name in fleet.processes if name != "worker2"}
+    assert rows[0].namespaces == ["chaos"]
+    assert rows[0].callables == ["chaos.flaky", "chaos.slow", "chaos.slow_sync"]
+    assert rows[0].concurrency == 4
+    assert rows[0].version == tasker.__version__
+    assert [row.state for row in everybody] == [*["live"] * 3, "stopped"]

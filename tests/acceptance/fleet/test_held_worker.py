@@ -42,5 +42,5 @@ async def test_what_a_worker_with_an_open_breaker_leaves_another_one_does_at_its
         history = [row for task in tasks for row in await other.tasks.history(task)]
 
     assert {step.attempts for report in reports for step in report.steps.values()} == {1}
-    claims = [row for row in history if row["to_state"] == "in_progress"]
-    assert {str(row["worker"]) for row in claims} == {other.runtime.worker.identity}
+    claims = [row for row in history if row.to_state == "in_progress"]
+    assert {str(row.worker) for row in claims} == {other.runtime.worker.identity}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.served import register_served
 from tasker.db.connection import Connection
 from tasker.errors import HandlerNotFound, InvalidQueueName, UsageError
 from tasker.services.authoring.handlers import load_handlers
+from tasker.services.authoring.served import register_served
 from tasker.services.engine.plans import PlanStore
 
 TEMPLATE = """

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,12 +57,7 @@ class Bench:
         return asyncio.run(create())
 
 
-def on(backend: str) -> Any:
-    """A backend as a parameter. `make test-servers` has those for which a server is started."""
-    return pytest.param(backend, marks=pytest.mark.servers if backend in brokers.KIND_OF else ())
-
-
-@pytest.fixture(params=[on(name) for name in brokers.ENGINE_BACKENDS if name != "memory"])
+@pytest.fixture(params=[brokers.on(name) for name in brokers.ENGINE_BACKENDS if name != "memory"])
 def bench(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> Iterator[Bench]:
     kind = brokers.KIND_OF.get(request.param)
     with brokers.private_server(kind) if kind else nullcontext() as server:

@@ -96,7 +96,7 @@ def ready(lab: Lab, width: int) -> Callable[[], Any]:
 
 CASES = (
     Case("report", "steps", 20_000, 2.0, reading("tasks", "report")),
-    Case("client_steps", "steps", 20_000, 2.0, reading("client", "steps", step=None)),
+    Case("client_steps", "steps", 20_000, 2.0, reading("client", "steps", step=None, results=True)),
     Case("parked", "steps", 20_000, 0.1, parked),
     Case("claim", "results", 10_000, 0.2, claim),
     Case("ready", "steps", 20_000, 3.0, ready),

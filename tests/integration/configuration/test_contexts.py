@@ -22,8 +22,9 @@ NOW = datetime(2025, 10, 17, 15, 30, 45, tzinfo=UTC)
 
 
 def of_a_worker(settings: Settings) -> Configured:
-    """What a worker is made with: all but how an orchestrator hears of results."""
-    return replace(configured(settings), orchestrator_events=UNCONFIGURED.orchestrator_events)
+    """What a worker is made with: all but how an orchestrator hears of results, and how a server answers."""
+    made, none = configured(settings), UNCONFIGURED
+    return replace(made, orchestrator_events=none.orchestrator_events, http=none.http)
 
 
 @pytest.mark.parametrize("parameter", READ, ids=path_of)

@@ -12,12 +12,13 @@ import psycopg
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.app.runtime import Runtime
 from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings
 from tasker.process.listening.event_system import EventSystem
+from tasker.process.runtime import Runtime
+from tasker.services.submission import Request, Submitted
 from tasker.template import compile_text
 
 QUICK = EventSettings(
@@ -82,12 +83,11 @@ def events_of(app: tasker.App) -> EventSystem:
 
 
 async def runs(app: tasker.App, tasks: int = 1) -> None:
-    """Submit, and see each task end well."""
-    submitted = [
-        await app.submit(plan(), idempotency_key=f"{id(app)}-{asyncio.get_running_loop().time()}-{number}")
-        for number in range(tasks)
-    ]
+    """Submit as to a fleet, so that steps go through the queue, and see each task end well."""
+    keys = [f"{id(app)}-{asyncio.get_running_loop().time()}-{number}" for number in range(tasks)]
+    submitted = await app.submit_many(plan(), [Request({}, idempotency_key=key) for key in keys])
     for each in submitted:
+        assert isinstance(each, Submitted)
         report = await app.wait(each.task_uuid, timeout=60)
         assert report.status == "complete"
 

@@ -18,6 +18,7 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.submission import Request
 from tests.integration.deployment.programs import eventually, plan, runs, runtime_of, settings
 
 
@@ -161,7 +162,7 @@ async def test_a_stop_waits_for_the_answer_of_a_claim_that_is_under_way(database
             return answer
 
         engine.claim = slow_claim  # type: ignore[method-assign]
-        await app.submit(plan())
+        await app.submit_many(plan(), [Request({})])  # through the queue
         await asyncio.wait_for(claimed.wait(), 60)
         stopping = asyncio.create_task(runtime.stop())
         await asyncio.sleep(0)

@@ -12,13 +12,13 @@ import pytest
 
 from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.bootstrap import prepare
-from tasker.app.orchestrator import Orchestrator
-from tasker.app.runtime import Runtime
 from tasker.errors import BackendUnavailable
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
 from tasker.process import supervisor as supervision
+from tasker.process.orchestrator import Orchestrator
+from tasker.process.runtime import Runtime
 from tasker.process.supervisor import Supervisor
 from tests.integration.deployment.programs import (
     NEVER_MS,

@@ -12,11 +12,11 @@ import pytest
 
 import tasker
 from tasker.app.assembly.worker import worker_process
-from tasker.app.waiting import waiters
-from tasker.app.waiting.end_listeners import OwnListener
 from tasker.contracts.backoff import Backoff
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.services.submission import Request, Submitted
+from tasker.services.waiting import waiters
+from tasker.services.waiting.end_listeners import OwnListener
 from tests.integration.deployment.programs import (
     QUICK,
     cut,

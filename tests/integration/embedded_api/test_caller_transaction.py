@@ -85,7 +85,7 @@ async def test_async_connections_and_sessions_take_part_too(
             dropped = await app.submit_in(session, plan, {"name": "dropped"})
 
         texts = [(await app.wait(s.task_uuid)).results["greet"]["text"] for s in (first, second, third)]
-        known = {task["task_uuid"] for task in await app.tasks.list()}
+        known = {task.task_uuid for task in await app.tasks.list()}
     await asynchronous.dispose()
 
     assert texts == ["Hello, one!", "Hello, two!", "Hello, three!"]
@@ -132,7 +132,7 @@ def test_a_savepoint_of_the_caller_that_is_rolled_back_takes_its_task_along(
             savepoint.rollback()
 
     assert app.wait(kept.task_uuid).succeeded
-    assert dropped.task_uuid not in {task["task_uuid"] for task in app.tasks.list()}
+    assert dropped.task_uuid not in {task.task_uuid for task in app.tasks.list()}
 
 
 def test_an_invalid_input_is_refused_and_the_transaction_goes_on(

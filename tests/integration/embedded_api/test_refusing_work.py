@@ -49,7 +49,7 @@ async def test_urgent_tasks_are_taken_until_the_limit_of_overflow(
     boundless = DepthLimits(critical=2**40, overflow=2**40)
     async with tasker.App(database_url, registry=registry, work=False, depth_limits=boundless) as app:
         assert await app.submit(plan, {"name": "Eve"}), "a limit beyond what a column holds is none"
-        await app.tasks.cancel((await app.tasks.list())[0]["task_uuid"])
+        await app.tasks.cancel((await app.tasks.list())[0].task_uuid)
     async with tasker.App(database_url, registry=registry, work=False, depth_limits=LIMITS) as app:
         with pytest.raises(Overloaded):
             await app.submit_many(plan, [Request({"name": "A"}, priority=1), Request({"name": "B"})])
@@ -70,7 +70,7 @@ async def test_work_above_the_limit_is_done_and_then_there_is_room_again(
         await app.plan(plan)
         tasks = await app.tasks.list()
         for task in tasks:
-            await app.finished(str(task["task_uuid"]), timeout=60)
+            await app.finished(task.task_uuid, timeout=60)
         report = await app.run(plan, {"name": "Ada"}, timeout=60)
 
     assert report.status == "complete"

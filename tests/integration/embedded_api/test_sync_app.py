@@ -16,17 +16,28 @@ import pytest
 
 import tasker
 from tasker.app.embedded.app import App
-from tasker.app.embedded.sync_app import SyncApp, SyncPauses, SyncPlans, SyncSteps, SyncTasks, SyncViews
+from tasker.app.embedded.sync_app import (
+    SyncApp,
+    SyncDeadLetters,
+    SyncPauses,
+    SyncPlans,
+    SyncSteps,
+    SyncTasks,
+    SyncViews,
+    SyncWorkers,
+)
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseError, DuplicateTask, UsageError
 from tasker.handler import HandlerRegistry
 from tasker.process.system import new_task_uuid
 from tasker.services.client_views import ClientViews
+from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.engine.plans import PlanStore
 from tasker.services.pauses import Pauses
 from tasker.services.steps import Steps
 from tasker.services.submission import Request
 from tasker.services.tasks import Tasks
+from tasker.services.workers import Workers
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tests.integration.embedded_api.program import TEMPLATE, value
@@ -37,7 +48,7 @@ def test_a_program_without_a_loop_runs_a_task(app: tasker.SyncApp, plan: Plan) -
 
     assert outcome.results == {"greet": {"text": "Hello, Ada!"}}
     assert app.tasks.report(outcome.task_uuid).succeeded
-    assert [task["status"] for task in app.tasks.list()] == ["complete"]
+    assert [task.status for task in app.tasks.list()] == ["complete"]
 
 
 async def test_it_works_where_a_loop_runs_already(database_url: str, registry: HandlerRegistry, plan: Plan) -> None:
@@ -108,6 +119,8 @@ def test_a_plain_handler_may_submit_through_it(app: tasker.SyncApp, registry: Ha
         (SyncPlans, PlanStore),
         (SyncViews, ClientViews),
         (SyncPauses, Pauses),
+        (SyncWorkers, Workers),
+        (SyncDeadLetters, DeadLetters),
     ],
 )
 def test_the_twin_has_every_method_with_its_parameters(twin: type, original: type) -> None:

@@ -11,7 +11,8 @@ from uuid import uuid4
 import pytest
 
 from tasker.db.queries import query
-from tests.support.engine_fixture import Item, Lab, new_step, ok, retry
+from tasker.services.client_views import MATCHING, TaskFilter
+from tests.support.engine_fixture import Item, Lab, change, fail, new_step, ok, retry
 from tests.support.fleets.work import FACTOR, Work, assert_linear, work_of
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec
 
@@ -35,7 +36,10 @@ def cut_into(lab: Lab, claim: Item, count: int) -> Item:
     return ok(claim, gv=0, x=[*workers, new_step(plan, "sum", *(str(worker["name"]) for worker in workers))])
 
 
-def test_cutting_into_batches_takes_work_for_each_batch(lab: Lab) -> None:
+@pytest.mark.parametrize("work_mem", ["64kB", "64MB"])
+def test_cutting_into_batches_takes_work_for_each_batch(lab: Lab, work_mem: str) -> None:
+    lab.one.execute(f"set work_mem to '{work_mem}'")
+
     def cut(count: int) -> Work:
         _, claims = lab.running(batches(lab))
         item = cut_into(lab, claims["cut"], count)
@@ -101,7 +105,7 @@ def reading(lab: Lab, file: str, name: str, **params: Any) -> Callable[[str], Ca
         ("tasks", "report", {}),
         ("tasks", "progress", {"since": None, "results_queue": "worker_results"}),
         ("tasks", "history", {}),
-        ("client", "steps", {"step": None}),
+        ("client", "steps", {"step": None, "results": True}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -187,17 +191,43 @@ def test_the_results_above_the_end_of_a_chain_are_found_step_by_step(lab: Lab) -
     assert_linear(inputs(SMALL // 4), inputs(SMALL))
 
 
+@pytest.mark.parametrize("wide", [False, True], ids=["tasks", "steps"])
+@pytest.mark.parametrize("kind", ["ok", "fail", "release", "stale", "reset"])
+def test_a_batch_takes_work_for_each_of_its_changes(lone_lab: Lab, kind: str, wide: bool) -> None:
+    """Of many tasks, or of one with many steps; `stale` are results that all are refused."""
+    lab = lone_lab
+
+    def bring(count: int) -> Work:
+        plan = lab.plan(*(Spec(f"s{i}") for i in range(count if wide else 1)), name=f"flow{count}")
+        lab.submit(plan, *({} for _ in range(1 if wide else count)))
+        claims = lab.one.claim(slots=count)
+        assert len(claims) == count
+        if kind == "reset":
+            lab.one.advance(*(fail(claim) for claim in claims))
+        tokens = {"k": claims[0]["token"] + 9} if kind == "stale" else {"k": None} if kind == "reset" else {}
+        items = [{**change("ok" if kind == "stale" else kind, claim, n={}), **tokens} for claim in claims]
+        work = work_of(lab.one, lambda: lab.one.advance(*items))
+        lab.one.claim(slots=count)
+        return work
+
+    bring(SMALL)  # the first write finds empty tables
+    assert_linear(bring(SMALL), bring(LARGE))
+
+
 @pytest.mark.parametrize("status", ["error", "cancelled", "steps_in_process", "waiting_for_retry"])
 @pytest.mark.parametrize(("file", "name"), [("tasks", "list"), ("client", "page"), ("client", "count")])
 def test_tasks_of_a_state_are_found_without_reading_those_that_are_complete(
     lone_lab: Lab, file: str, name: str, status: str
 ) -> None:
     lab = lone_lab
-    wanted = {"namespace": None, "template": None, "status": status, "since": None, "tags": [], "limit": 5, "offset": 0}
+    which = TaskFilter(status=status).params() if file == "client" else {"status": status, "tags": []}
+    wanted = {"namespace": None, "template": None, "since": None, "limit": 5, "offset": 0, "after": None, **which}
 
     def look() -> Work:
         lab.one.execute("vacuum tasker.tasks")  # which takes those that ended from the index of open ones
         found = query(file, name)
+        if file == "client":
+            found = found.format(matching=MATCHING, order="desc", beyond="<")
         params = {**wanted, "most": 100}
         return work_of(lab.one, lambda: lab.one.connection.execute(found, params).fetchall())
 

@@ -8,6 +8,7 @@ The fourth case is the worst: a session whose plans were made and kept when the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -245,12 +246,23 @@ def test_tasks_that_move_together_find_room_on_their_pages(lone_lab: Lab) -> Non
     lab, tasks = lone_lab, 100
     for table in ("tasks", "workflow_steps"):  # nobody else's snapshot keeps old versions
         lab.one.execute(f"alter table tasker.{table} set (autovacuum_enabled = false)")
+    expected = {"tasks": (4 * tasks, 3 * tasks), "workflow_steps": (8 * tasks, 8 * tasks)}
+
+    # an autovacuum worker that looks into the database, or analyzes another table, has a snapshot for a moment as well
+    assert expected in (_updates_of(lab, partial(_run_together, lab, tasks)) for _ in range(3))
+
+
+def _run_together(lab: Lab, tasks: int) -> None:
     lab.submit(lab.chain(4), *({} for _ in range(tasks)))
     held = lab.one.claim(tasks)
     while held:
         held = lab.one.finish(*held, slots=tasks).get("claims") or []
 
-    assert _updates(lab) == {"tasks": (4 * tasks, 3 * tasks), "workflow_steps": (8 * tasks, 8 * tasks)}
+
+def _updates_of(lab: Lab, action: Callable[[], None]) -> dict[str, tuple[int, int]]:
+    before = _updates(lab)
+    action()
+    return {table: (all_ - before[table][0], hot - before[table][1]) for table, (all_, hot) in _updates(lab).items()}
 
 
 def _updates(lab: Lab) -> dict[str, tuple[int, int]]:

@@ -64,9 +64,16 @@ class Model:
     # --- calls -------------------------------------------------------------------------------------------------------
 
     def submit(
-        self, template: int, plan: Plan, tasks: Sequence[tuple[str, int]], sent: Sequence[Key], window: int
+        self,
+        template: int,
+        plan: Plan,
+        tasks: Sequence[tuple[str, int]],
+        sent: Sequence[Key],
+        claims: Mapping[Key, Item],
+        hands: Hands,
     ) -> None:
-        """New tasks (id, priority), and the steps that were enqueued."""
+        """New tasks (id, priority), and the steps that were enqueued, or claimed by who submits (`hands`)."""
+        window = hands.window
         room = self.room(window)
         for task_id, priority in tasks:
             task = self.tasks[task_id] = Task(task_id, template, plan, priority, self.now)
@@ -77,7 +84,14 @@ class Model:
             step.since = self.now
         if any(map(self.is_paused, ready)):
             room = lambda namespace: 0  # noqa: E731
-        self._queue(ready, [self.step(key) for key in sent], room)
+        started = [step for step in ready if step.key in claims]
+        served = plan.namespace in hands.namespaces and all(serves(hands, step) for step in ready)
+        idle = room(plan.namespace) == window and len(ready) <= min(window, hands.slots)
+        assert started == (ready if hands.worker and served and idle else []), (sorted(claims), hands)
+        for step in started:
+            self._start(step, claims[step.key], hands)
+        if not started:
+            self._queue(ready, [self.step(key) for key in sent], room)
 
     def claim(self, hinted: Iterable[Step], claims: Sequence[Item], claimed: list[Step], hands: Hands) -> None:
         """Hints became claims: exactly those of the steps that are enqueued and served. What is paused is put aside."""

@@ -269,6 +269,11 @@ ENGINE_BACKENDS = [name for name in ("pgmq", "memory", "rabbitmq", "redis", "nat
 KIND_OF = {"rabbitmq": RABBITMQ, "redis": REDIS, "nats": NATS}
 
 
+def on(backend: str) -> Any:
+    """A backend as a parameter. `make test-servers` has those that need a server beside the database."""
+    return pytest.param(backend, marks=pytest.mark.servers if backend in KIND_OF else ())
+
+
 def engine_settings(backend: str) -> dict[str, Any]:
     """Settings for one engine: what it sends stays apart from all others on the server. Skips without a server."""
     kind = KIND_OF.get(backend)

@@ -41,7 +41,9 @@ class Observer:
         created = [(task, self.submitted.priorities[task]) for task in answer["created"]]
         assert {task for task, _ in created} == set(self.submitted.priorities)
         if created:
-            self.model.submit(args["template"], self.submitted.plan, created, self._keys(answer), args["window"])
+            claims = {self.names[row["step"]]: row for row in answer.get("claims") or ()}
+            plan, sent = self.submitted.plan, self._keys(answer)
+            self.model.submit(args["template"], plan, created, sent, claims, self._hands(args))
 
     def claim(self, args: dict[str, Any], answer: Answer) -> None:
         hinted = [self.model.step(self.names[step]) for step in args["steps"] if step in self.names]

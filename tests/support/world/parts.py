@@ -8,13 +8,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.execution import Claim, Failure, Outcome
+from tasker.contracts.execution import Claim, Failure
+from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
 from tasker.lifecycle.storable import encode
-from tasker.services.engine.answers import ClaimAnswer
+from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.services.engine.calls import Answer, Args, Engine
+from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.exchange import Result
+from tasker.services.engine.starting import Submission
+from tasker.services.submission import Request, Submitter
 from tests.support.model.parts import Ending, Key, Step
 from tests.support.world.mail import LOOK_SECONDS, PATIENCE, Mailbox
 
@@ -124,6 +128,27 @@ class Worker:
         printer.text(f"<worker {self.number}>")
 
 
+class Handed:
+    """Who submits: a program without a worker, or the process of one, which says this of itself; `claims` are what it
+    is handed, and `answer_lost` says that it never hears of them."""
+
+    def __init__(self, worker: Worker | None = None, caller: Args | None = None, *, answer_lost: bool = False) -> None:
+        self.worker, self._caller, self.answer_lost = worker, caller or {}, answer_lost
+        self.claims: Sequence[ClaimRow] = ()
+
+    async def submit(self, submitter: Submitter, plan: Plan, requests: Sequence[Request]) -> Sequence[Any]:
+        drafts = [submitter.drafts.draft(plan, request) for request in requests]
+        return await submitter.submit_drafts(plan, drafts, force=True, starter=self if self.worker else None)
+
+    async def start(self, submit: Submission, roots: int) -> SubmitAnswer:
+        answer = await submit(self._caller)
+        self.claims = answer.claims
+        return answer
+
+
+NOBODY = Handed()
+
+
 def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
     plan = step.task.plan
     claim = Claim(
@@ -140,5 +165,5 @@ def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
     )
     if ending.failed:
         failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
-        return Result(Outcome(claim, 1, failure=failure), plan)
-    return Result(Outcome(claim, 1, ending.result), plan, encode(ending.result))
+        return Result(claim, plan, 1, failure=failure)
+    return Result(claim, plan, 1, ending.result, encode(ending.result))

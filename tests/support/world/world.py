@@ -34,7 +34,7 @@ from tests.support.model.parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GR
 from tests.support.world.checks import EMPTY, SNAPSHOT, STILL, check_inputs, compare
 from tests.support.world.mail import LOOK_SECONDS, PATIENCE, STRANGE, Entry, mailbox
 from tests.support.world.observer import Observer, Submitted
-from tests.support.world.parts import Attempt, Half, WatchedEngine, Worker, result_of
+from tests.support.world.parts import NOBODY, Attempt, Half, Handed, WatchedEngine, Worker, result_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LEASE_MS = 15_000
@@ -102,14 +102,15 @@ class World:
 
     # --- actions -----------------------------------------------------------------------------------------------------
 
-    def submit(self, plan: Plan, priorities: Sequence[int], keys: Sequence[str]) -> None:
+    def submit(self, plan: Plan, priorities: Sequence[int], keys: Sequence[str], by: Handed = NOBODY) -> None:
         """Tasks of one template; a key that was used before is a duplicate."""
         requests = [Request({"n": n}, p, key) for n, (p, key) in enumerate(zip(priorities, keys, strict=True))]
-        answers = self.run(self.submitter.submit_many(plan, requests, force=True))
+        answers = self.run(by.submit(self.submitter, plan, requests))
         pairs = zip(answers, requests, strict=True)
         created = {answer.task_uuid: r.priority for answer, r in pairs if not isinstance(answer, DuplicateTask)}
         self._observer.submitted = Submitted(plan, created)
         self.check()
+        self._hold(by.worker or self.workers[0], [row._asdict() for row in by.claims], by.answer_lost)
 
     def claim(self, worker: Worker, hints: Sequence[dict[str, Any]], *, answer_lost: bool = False) -> None:
         """The worker takes these hints, as far as it has free slots."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,16 @@ import pytest
 
 from tasker.cli.render.task import history_text
 from tasker.cli.render.task_list import list_text
+from tasker.services.listings import ListedTask, Transition
 from tests.support.command_line import invoke
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def transition(to: str, origin: str | None, at: float, **fields: Any) -> dict[str, Any]:
+def transition(to: str, origin: str | None, at: float, **fields: Any) -> Transition:
     given = {"kind": "step", "step": "pay", "worker": None, "attempt": 1, "metadata": None, "execution_time_ms": None}
-    return given | {"from_state": origin, "to_state": to, "at": NOON + timedelta(seconds=at), "sort_key": 1} | fields
+    told = {"from_state": origin, "to_state": to, "at": NOON + timedelta(seconds=at), "sort_key": 1}
+    return Transition(**given | told | fields)
 
 
 @pytest.mark.parametrize("command", [("task", "list"), ("task", "show", "01a1fad7"), ("template", "list")])
@@ -43,11 +46,10 @@ def test_a_state_that_does_not_exist_is_refused_with_those_that_do() -> None:
 
 
 def test_a_list_says_how_far_each_task_is() -> None:
-    row = {
-        "task_uuid": "01a1fad7", "namespace": "shop", "template": "checkout", "version": "1.0.0", "status": "error",
-        "priority": 0, "total": 4, "done": 2, "failed": 1, "created_at": NOON,
-        "completed_at": NOON + timedelta(seconds=2), "unserved": None, "paused": None,
-    }  # fmt: skip
+    row = ListedTask(
+        "01a1fad7", "shop", "checkout", "1.0.0", "error", 0, total=4, done=2, failed=1, created_at=NOON,
+        completed_at=NOON + timedelta(seconds=2), unserved=None, paused=None,
+    )  # fmt: skip
 
     line = click.unstyle(list_text([row])).splitlines()[1]
 
@@ -56,21 +58,21 @@ def test_a_list_says_how_far_each_task_is() -> None:
     assert list_text([]) == "no tasks"
 
 
-LISTED = {
-    "task_uuid": "019aabcd-1234-7abc-8def-000000000000", "namespace": "fulfillment", "version": "12.10.3",
-    "template": "order_fulfillment_with_returns", "status": "waiting_for_dependencies", "priority": 0, "total": 1200,
-    "done": 1150, "failed": 12, "created_at": NOON, "completed_at": None, "unserved": "shop.charge", "paused": {
+LISTED = ListedTask(
+    "019aabcd-1234-7abc-8def-000000000000", "fulfillment", "order_fulfillment_with_returns", "12.10.3",
+    "waiting_for_dependencies", priority=0, total=1200, done=1150, failed=12, created_at=NOON, completed_at=None,
+    unserved="shop.charge", paused={
         "namespace": "fulfillment", "template": None, "step": None, "task": None, "actor": "ops",
         "reason": "the provider of payments is down until noon", "paused_at": NOON,
     },
-}  # fmt: skip
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_on_a_narrow_screen_a_list_says_the_same_in_rows_that_fit(width: int) -> None:
-    twin = LISTED | {"task_uuid": "019aabcd-1234-7abf-8def-000000000000", "template": "pay", "paused": None}
-    old = LISTED | {"task_uuid": "019a0000-1234-7abf-8def-000000000000", "status": "complete", "unserved": None}
-    rows = [LISTED, twin, old | {"paused": None, "failed": 0}]
+    twin = replace(LISTED, task_uuid="019aabcd-1234-7abf-8def-000000000000", template="pay", paused=None)
+    old = replace(LISTED, task_uuid="019a0000-1234-7abf-8def-000000000000", status="complete", unserved=None)
+    rows = [LISTED, twin, replace(old, paused=None, failed=0)]
     text = click.unstyle(list_text(rows, width, NOON + timedelta(minutes=3, seconds=5)))
     lines = text.splitlines()
 
@@ -86,9 +88,9 @@ def test_on_a_narrow_screen_a_list_says_the_same_in_rows_that_fit(width: int) ->
 
 
 def test_where_a_list_fits_the_screen_nothing_is_left_out_of_it() -> None:
-    row = LISTED | {"paused": None, "unserved": None, "template": "pay"}
+    row = replace(LISTED, paused=None, unserved=None, template="pay")
     assert list_text([row], 140) == list_text([row])
-    assert str(LISTED["task_uuid"]) in list_text([LISTED], None)
+    assert LISTED.task_uuid in list_text([LISTED], None)
 
 
 @pytest.mark.parametrize(

@@ -117,9 +117,9 @@ async def _begun() -> bool:
 def failure_of(end: AttemptEnd) -> Failure:
     """The failure of a finished attempt, which must have one."""
     assert isinstance(end, Result), end
-    assert end.outcome.failure is not None, end
+    assert end.failure is not None, end
     assert end.text is None
-    return end.outcome.failure
+    return end.failure
 
 
 def _step(callable: str, **fields: Any) -> StepPlan:

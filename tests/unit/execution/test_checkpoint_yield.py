@@ -46,7 +46,7 @@ async def test_the_handler_goes_on_from_each_checkpoint_without_using_an_attempt
     end = await bench.run(handler, save=save)
 
     assert isinstance(end, Result)
-    assert end.outcome.result == {"done": list(range(10)), "retry_count": 0}
+    assert end.value == {"done": list(range(10)), "retry_count": 0}
     assert [(saved.cursor, saved.items_processed) for saved in save.saved] == [(4, 4), (8, 8)]
 
 

@@ -42,7 +42,7 @@ class Store:
         await self.opened.wait()
         if self.error:
             raise self.error
-        self.stored += [result.outcome.claim.step_uuid for result in results]
+        self.stored += [result.claim.step_uuid for result in results]
         self.offered.append(caller.slots)
         self.writes.append(len(results))
         return AdvanceResult()
@@ -86,8 +86,8 @@ class Rig:
     def end(self, *steps: str) -> None:
         """These steps have ended; their slots are free."""
         for step in steps:
-            outcome: Any = SimpleNamespace(claim=SimpleNamespace(step_uuid=step))
-            self.buffer.add(Result(outcome, outcome))
+            claim: Any = SimpleNamespace(step_uuid=step)
+            self.buffer.add(Result(claim, claim, 0))
 
     @property
     def free(self) -> int:
@@ -214,8 +214,8 @@ async def test_results_of_many_megabytes_go_in_several_writes(
     rig = rigs()
     monkeypatch.setattr(completion_buffer, "BATCH_BYTES", 100)
     for number, size in enumerate((60, 40, 1, 500, 30)):
-        outcome: Any = SimpleNamespace(claim=SimpleNamespace(step_uuid=str(number)))
-        rig.buffer.add(Result(outcome, outcome, JsonText("x" * size)))
+        claim: Any = SimpleNamespace(step_uuid=str(number))
+        rig.buffer.add(Result(claim, claim, 0, encoded=JsonText("x" * size)))
     await asyncio.wait_for(rig.buffer.flushed(), PATIENCE)
     assert rig.store.stored == ["0", "1", "2", "3", "4"]
     assert rig.store.writes == [2, 1, 1, 1]

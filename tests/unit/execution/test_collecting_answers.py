@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -73,7 +72,7 @@ class Rig:
         self.worker.accept = self._accept  # type: ignore[method-assign]
 
     async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
-        steps = tuple(sorted(result.outcome.claim.step_uuid for result in results))
+        steps = tuple(sorted(result.claim.step_uuid for result in results))
         self.writes.append((steps, wait, caller.slots))
         answer = (self.answers.get(steps) or [AdvanceResult()]).pop(0)
         if isinstance(answer, BaseException):
@@ -101,7 +100,7 @@ class Rig:
         self.worker.slots.finish(len(answer.claims))  # what was handed over has run and ended
 
     def result(self, step: str) -> Result:
-        return Result(SimpleNamespace(claim=claim(step)), NOTHING)  # type: ignore[arg-type]
+        return Result(claim(step), NOTHING, 0)
 
     def hold(self, step: str) -> None:
         self.worker.claims.take(Running(claim(step), "1:0", "handler"))

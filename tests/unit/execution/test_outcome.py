@@ -138,7 +138,7 @@ async def test_a_large_result_is_warned_about(bench: Bench, caplog: pytest.LogCa
     end = await bench.run(returning(StepHandlerResult.success({"data": "x" * 300_000})))
 
     assert isinstance(end, Result)
-    assert end.outcome.succeeded
+    assert end.succeeded
     assert "step_result_large step_uuid=01900000-0000-7000-8000-000000000001" in caplog.text
 
 
@@ -180,7 +180,7 @@ async def test_a_functional_handler_returns_plain_values(bench: Bench) -> None:
     end = await bench.run(double)
 
     assert isinstance(end, Result)
-    assert end.outcome.result == {"total": 10}
+    assert end.value == {"total": 10}
 
 
 async def test_a_step_that_nobody_here_resolves_is_given_back(bench: Bench) -> None:

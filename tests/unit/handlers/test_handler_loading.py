@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -337,10 +338,25 @@ def test_where_no_handler_is_known_the_hint_says_where_they_are_looked_for() -> 
     assert "--handlers MODULE_OR_FOLDER" in caught.value.hint
 
 
-def test_a_module_that_is_used_as_the_decorator_in_it_is_told_with_the_right_import(tmp_path: Path) -> None:
+def test_a_module_that_is_used_as_the_function_in_it_is_told_with_the_right_import(tmp_path: Path) -> None:
+    (tmp_path / "audited.py").write_text("def audited(function):\n    return function\n")
+    (tmp_path / "handlers.py").write_text("from . import audited\n\n\n@audited\ndef a():\n    return {}\n")
+    with pytest.raises(HandlerLoadError, match="'module' object is not callable") as caught:
+        load_handlers([tmp_path])
+    assert "audited is a module here: write `from " in str(caught.value.hint)
+    assert str(caught.value.hint).endswith(".audited import audited`")
+
+
+def test_the_package_of_the_decorators_taken_for_one_of_them_says_what_to_import(tmp_path: Path) -> None:
+    right = "`from tasker.step_handler import step_handler`"
+    package: Any = import_module("tasker.step_handler")
+    with pytest.raises(TypeError, match=right):
+        package("a")
+    with pytest.raises(TypeError, match=right):
+        package(len)
+
     (tmp_path / "handlers.py").write_text(
         'from tasker import step_handler\n\n\n@step_handler("a")\ndef a():\n    return {}\n'
     )
-    with pytest.raises(HandlerLoadError, match="'module' object is not callable") as caught:
+    with pytest.raises(HandlerLoadError, match=rf"handlers\.py:4: TypeError: .*{right}"):
         load_handlers([tmp_path])
-    assert caught.value.hint == "step_handler is a module here: write `from tasker.step_handler import step_handler`"

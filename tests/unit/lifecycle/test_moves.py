@@ -25,6 +25,7 @@ BY_HAND = {
         paths.STEP_FAIL_UNSTARTED,
         paths.STEP_FAIL_UNSERVED,
     ],
+    "expire": [paths.STEP_FAIL_UNSTARTED, paths.STEP_FAIL_UNSERVED, paths.STEP_FAIL, paths.STEP_EXPIRE_RETRY],
     "release": [paths.STEP_RELEASE],
     "defer": [paths.STEP_DEFER],
     "hold": [paths.STEP_PUT_ASIDE],

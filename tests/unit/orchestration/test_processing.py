@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.contracts.execution import Claim, Outcome
+from tasker.contracts.execution import Claim
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
@@ -55,7 +55,7 @@ def engine_on(database: Database, rules: Rules | None = None) -> Engine:
 
 def result_of(plan: Plan, step: str) -> Result:
     claim = Claim(str(uuid4()), str(uuid4()), step, step, plan.hash, "space", 1, 1, 3, "correlation")
-    return Result(Outcome(claim, 1, result={}), plan, JsonText("{}"))
+    return Result(claim, plan, 1, {}, JsonText("{}"))
 
 
 async def test_a_write_that_is_halved_hands_over_no_more_steps_than_there_are_slots() -> None:
@@ -81,7 +81,7 @@ async def test_an_expansion_whose_graph_changes_again_and_again_is_brought_again
 ) -> None:
     plan = build_plan(Spec("pick", DECISION), Spec("b", depends_on=("pick",)))
     result = result_of(plan, "pick")
-    step, task = result.outcome.claim.step_uuid, result.outcome.claim.task_uuid
+    step, task = result.claim.step_uuid, result.claim.task_uuid
 
     async def planned(*_: Any) -> Change:
         return Change(step, "ok", {"s": step, "t": task, "kind": "ok", "k": 1, "r": {}})

@@ -187,6 +187,7 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
+    *(f"orchestration.web.{own}" for own in ("root_path", "cors_origins", "max_body_bytes", "max_streams")),
     "orchestration.batch_processing.max_batches_per_step",
     "common.circuit_breakers.default_config.preset",
     *(
@@ -198,6 +199,8 @@ OWN = {
     "common.database.listen_url",
     "common.database.statement_timeout_ms",
     "common.execution.context_limit_bytes",
+    *(f"common.retention.{kind}_{limit}" for kind in ("completed", "failed") for limit in ("days", "count")),
+    *(f"common.retention.{own}" for own in ("rules", "interval_seconds", "batch_size")),
     "common.log.format",
     "common.execution.enqueue_window",
     "common.execution.on_blocked",

@@ -22,6 +22,8 @@ Leaf = tuple[str, Callable[[Any], Any]]
 BREAKERS, EVENTS = "common.circuit_breakers.component_configs", "event_systems"
 WORKER, ORCHESTRATION = "worker.event_systems.worker", "orchestration.event_systems.orchestration"
 DECISIONS, DISPATCH = "orchestration.decision_points", "worker.mpsc_channels.handler_dispatch"
+STALE = "orchestration.dlq.staleness_detection"
+LIMITS = f"{STALE}.thresholds"
 DEPTHS, QUEUES = "common.queues.pgmq.queue_depth_thresholds", "common.queues.orchestration_queues"
 
 
@@ -55,6 +57,7 @@ def below(prefix: str, leaves: dict[str, Leaf]) -> dict[str, Leaf]:
     return {f"{prefix}.{name}": leaf for name, leaf in leaves.items()}
 
 
+WEB = "orchestration.web"
 LEAVES: dict[str, Leaf] = {
     "database_url": unless_empty("common.database.url"),
     "backend": same("common.queues.backend"),
@@ -63,6 +66,17 @@ LEAVES: dict[str, Leaf] = {
     "importable": ("worker.handlers.allow", tuple),
     "search_paths": ("common.task_templates.search_paths", tuple),
     "log_format": same("common.log.format"),
+    "http.enabled": same(f"{WEB}.enabled"),
+    "http.request_seconds": times(f"{WEB}.request_timeout_ms", 0.001),
+    "http.config_endpoint": same(f"{WEB}.config_endpoint_enabled"),
+    "http.root_path": same(f"{WEB}.root_path"),
+    "http.cors_origins": (f"{WEB}.cors_origins", tuple),
+    "http.body_bytes": same(f"{WEB}.max_body_bytes"),
+    "http.streams": same(f"{WEB}.max_streams"),
+    "http.pool.max_connections": same(f"{WEB}.database_pools.web_api_max_connections"),
+    "http.pool.min_connections": same(f"{WEB}.database_pools.web_api_pool_size"),
+    "http.pool.acquire_timeout": same(f"{WEB}.database_pools.web_api_connection_timeout_seconds"),
+    "http.pool.idle_timeout": same(f"{WEB}.database_pools.web_api_idle_timeout_seconds"),
     "shutdown_seconds": times("orchestration.shutdown_timeout_ms", 0.001),
     "database.statement_timeout_ms": same("common.database.statement_timeout_ms"),
     "database.connect_wait_seconds": same("common.database.connect_wait_seconds"),
@@ -124,6 +138,21 @@ LEAVES: dict[str, Leaf] = {
     ),
     "sweeps.unserved_ms": ("common.sweep.unserved_timeout_seconds", lambda value: value * 1000 or None),
     "sweeps.forget_ms": times("common.sweep.forget_workers_after_seconds", 1000),
+    "sweeps.staleness.enabled": same("orchestration.dlq.staleness_detection.enabled"),
+    "sweeps.staleness.dry_run": same(f"{STALE}.dry_run"),
+    "sweeps.staleness.slice": same(f"{STALE}.batch_size"),
+    "sweeps.staleness.interval_ms": times(f"{STALE}.detection_interval_seconds", 1000),
+    "sweeps.staleness.to_error": same(f"{STALE}.actions.auto_transition_to_error"),
+    "sweeps.staleness.to_dlq": same(f"{STALE}.actions.auto_move_to_dlq"),
+    "sweeps.staleness.channel": same(f"{STALE}.actions.event_channel"),
+    "sweeps.staleness.limits.waiting_for_dependencies_minutes": same(f"{LIMITS}.waiting_for_dependencies_minutes"),
+    "sweeps.staleness.limits.waiting_for_retry_minutes": same(f"{LIMITS}.waiting_for_retry_minutes"),
+    "sweeps.staleness.limits.steps_in_process_minutes": same(f"{LIMITS}.steps_in_process_minutes"),
+    "sweeps.staleness.limits.task_max_lifetime_minutes": times(f"{LIMITS}.task_max_lifetime_hours", 60),
+    "sweeps.staleness.limits.checkpoint_stall_minutes": same("orchestration.batch_processing.checkpoint_stall_minutes"),
+    "sweeps.retention.interval_ms": times("common.retention.interval_seconds", 1000),
+    "sweeps.retention.slice_steps": same("common.retention.batch_size"),
+    "worker.rules.dead_letters": same("orchestration.dlq.enabled"),
     "sweeps.storms.failures": same("common.failure_storm.failures"),
     "sweeps.storms.window_seconds": same("common.failure_storm.window_seconds"),
     "sweeps.storms.pauses": same("common.failure_storm.pauses"),
@@ -139,7 +168,7 @@ LEAVES: dict[str, Leaf] = {
     "breakers.slow_completion_ms": same("worker.circuit_breakers.ffi_completion_send.slow_send_threshold_ms"),
     "breakers.settle_seconds": same("common.circuit_breakers.global_settings.min_state_transition_interval_seconds"),
 }
-BY_TWO = {"retry.jitter", "environment", "worker.name"}
+BY_TWO = {"retry.jitter", "environment", "worker.name", "http.bind_address", "sweeps.retention.rules"}
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
     *("settings", "backend_settings", "worker.batch", "worker.drowse_ms", "sweeps.mend_ms"),

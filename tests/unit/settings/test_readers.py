@@ -23,8 +23,11 @@ from tasker.lifecycle.choices import Limits
 from tasker.lifecycle.deployment import EventSettings
 from tasker.lifecycle.pressure import BufferLimits, DepthLimits
 from tasker.messaging.queues import QueueNames
+from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
+from tasker.orchestration.pruning.retention import RetentionSettings
 from tasker.orchestration.storms import StormSettings
 from tasker.orchestration.sweep import SweepSettings
+from tasker.process.http import HttpPool, HttpSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.engine.calls import Rules
 from tasker.settings.catalogue import Parameter, by_path, parameters
@@ -75,7 +78,12 @@ READERS: dict[Any, set[str]] = {
     BufferLimits: {"limits", "self"},
     DatabaseSettings: {"database", "_database"},
     DepthLimits: {"limits", "_limits", "self"},
+    HttpPool: {"pool"},
+    HttpSettings: {"http"},
     PoolSettings: {"pool", "settings"},
+    RetentionSettings: {"settings", "_settings"},
+    StalenessLimits: {"limits"},
+    StalenessSettings: {"settings", "_settings"},
     StormSettings: {"settings"},
 }
 """What the seam makes, and what it is called where it is read: another thing with a field of that name is no reader."""

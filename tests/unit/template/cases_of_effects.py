@@ -16,8 +16,6 @@ EFFECTS = (
     Case("T027", changed(step(""), "name: a", "«id»: a"), "write `name`", GOOD),
     Case("T085", step("«publishes_events»: [{name: a.b}]"), "publishes no events", GOOD),
     Case("T085", top("«domain_events»: [{name: a.b}]"), "publishes no events", GOOD),
-    Case("T085", top("«lifecycle»: {max_duration_minutes: 5}"), "stale tasks", GOOD),
-    Case("T085", step("lifecycle: {«max_steps_in_process_minutes»: 5}"), "stale tasks", step("lifecycle: {}")),
     Case("T085", top("«system_dependencies»: {primary: shop}"), "circuit_breaker", GOOD),
     Case("T085", step("«system_dependency»: default"), "circuit_breaker", GOOD),
     Case(

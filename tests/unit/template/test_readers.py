@@ -57,6 +57,13 @@ def _attributes() -> frozenset[tuple[str, str]]:
     )
 
 
+@cache
+def in_sql(name: str) -> bool:
+    """Whether the engine's SQL reads a key of `lifecycle`."""
+    files = (SOURCES / "db" / "sql" / "functions").rglob("*.sql")
+    return any(f"lifecycle->>'{name}'" in file.read_text().replace("'lifecycle'", "lifecycle") for file in files)
+
+
 def document() -> dict[str, Any]:
     text = (DATA / "good" / "every_key.yaml").read_text().replace(", NO: norway, on: yes", "")
     found: dict[str, Any] = yaml.safe_load(text)
@@ -121,13 +128,14 @@ FOUND = [
 )
 def test_a_key_acts_or_warns(location: Location, key: Key) -> None:
     changed = differences(compiled(document(), location), without(location))
-    acting = {field for kind, field in changed if read(kind, field)}
+    acting = {field for kind, field in changed if read(kind, field) or (field == "lifecycle" and in_sql(key.name))}
     assert changed, "the key does not even reach the plan"
     assert bool(acting) != bool(key.idle), f"{location} changes {changed}; read are {acting or 'none'}"
 
 
 def test_what_is_only_named_somewhere_is_not_read() -> None:
     assert read("StepPlan", "timeout_seconds")
+    assert not in_sql("max_retries")
     assert not read("StepPlan", "publishes_events"), "the legacy event lists them"
     assert not read("BatchSettings", "batch_size"), "cursors have one, too"
     assert not read("Plan", "lifecycle"), "a package is called so"

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tasker.app.waiting import waiters
-from tasker.app.waiting.waiters import REGISTER, Waiters
 from tasker.contracts.backoff import Backoff
 from tasker.errors import DatabaseError
-from tasker.process import heartbeat
 from tasker.process.engines import Engines
+from tasker.process.presence import heartbeat
 from tasker.services.engine.calls import Rules
 from tasker.services.submission import Submitted
+from tasker.services.waiting import waiters
+from tasker.services.waiting.waiters import REGISTER, Telling, Waiters
 
 PATIENCE = 30
 OFTEN = 0.005
@@ -27,10 +27,11 @@ class Database:
     """Which tasks have ended; it refuses to register who waits if told so."""
 
     def __init__(self, *ended: str, refuses: bool = False) -> None:
-        self.ended, self.refuses = {*ended}, refuses
+        self.ended, self.refuses, self.looked = {*ended}, refuses, asyncio.Event()
 
     async def ask(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         if statement != REGISTER:
+            self.looked.set()
             return [(task, True) for task in params["tasks"] if task in self.ended]
         if self.refuses:
             raise DatabaseError("permission denied for table tasks")
@@ -58,7 +59,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_lost_notice_is_made_up_for_while_others_arrive_all_the_time() -> None:
     database, others = Database(), [f"other {number}" for number in range(1000)]
     waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
-    waiting.submitted("me", [Submitted(name, 1) for name in ["lost", *others]])
+    waiting.submitted(Telling("me"), [Submitted(name, 1) for name in ["lost", *others]])
     lost = asyncio.create_task(waiting.wait("lost"))
     await asyncio.sleep(0)
     async with asyncio.timeout(PATIENCE):
@@ -97,6 +98,24 @@ async def test_a_program_with_a_worker_looks_while_ever_more_tasks_are_waited_fo
 async def test_a_program_that_may_not_register_looks_all_the_same() -> None:
     waiting = Waiters(Database("task", refuses=True).ask, "me", lambda heard: Listener(True), watches=False)
     await asyncio.wait_for(waiting.wait("task"), PATIENCE)
+    await waiting.close()
+
+
+async def test_a_task_whose_end_was_missed_while_it_was_submitted_is_looked_at_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiters, "TOLD", Backoff(PATIENCE * 10, PATIENCE * 10))
+    database = Database("task")
+    waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
+    other = asyncio.create_task(waiting.wait("another"))
+    await asyncio.sleep(0)
+    submission = waiting.telling(awaited=True)
+    waiting.look_again()  # the notifications begin, or begin again: this one's end came before
+    async with asyncio.timeout(PATIENCE):
+        await database.looked.wait()
+        waiting.submitted(submission, [Submitted("task", 1)])
+        await waiting.wait("task")
+    other.cancel()
     await waiting.close()
 
 

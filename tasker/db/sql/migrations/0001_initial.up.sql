@@ -132,6 +132,8 @@ create table tasker.tasks (
 create index tasks_open on tasker.tasks (task_uuid) where not complete;
 -- for lists by state: those that ended otherwise than complete. Not `state` itself, which changes with every write.
 create index tasks_troubled on tasker.tasks (task_uuid) where troubled;
+-- for prunable_v1 and prune_v1: what has ended, by template and time. Its columns change when the task ends, never before.
+create index tasks_ended on tasker.tasks (named_task_uuid, troubled, completed_at) where complete;
 
 create table tasker.task_details (
   task_uuid             uuid primary key,
@@ -387,6 +389,13 @@ create type tasker.judged_change as (         -- what becomes of a change, from 
   step_uuid uuid, task_uuid uuid, kind text, verdict text, from_state text, path text, to_state text, token bigint,
   attempt int, sort_key int, unmet int, template_id int, ordinal int, namespace_id int, name text, worker_uuid uuid,
   priority int, delay_ms bigint, duration_ms bigint, result jsonb, metadata jsonb, error jsonb, note jsonb
+);
+create type tasker.judgement as (             -- all of a write; each flag is true when it holds for one of the changes
+  changes tasker.judged_change[], refused boolean, grows boolean, unserved boolean, fails boolean, drops boolean,
+  waits boolean, runs boolean, unheld boolean, dequeued boolean
+);
+create type tasker.task_change as (           -- what is added to the counters of a task, and how many steps became ready
+  task_uuid uuid, done int, failed int, cancelled int, active int, retrying int, held int, started int
 );
 create type tasker.ready_step as (            -- a step that lost parents or is to run (again)
   step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,

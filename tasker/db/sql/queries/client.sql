@@ -1,27 +1,39 @@
 -- Tasks and steps as clients see them. Each query is named and takes its parameters as %(name)s.
 
 -- name: page
--- The identifiers of one page of tasks, the newest first.
-select t.task_uuid::text
-from tasker.tasks_in(%(status)s::text) t
-join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
-where (%(namespace)s::text is null or ns.name = %(namespace)s)
-  and (%(status)s::text is null or t.state = %(status)s)
-order by t.task_uuid desc limit %(limit)s offset %(offset)s
+-- The identifiers of one page of the tasks that match, the newest first (`{order}` desc), or the oldest; `{beyond}` is
+-- what is true of tasks behind a place.
+select t.task_uuid::text {matching}
+  and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+order by t.task_uuid {order} limit %(limit)s offset %(offset)s
 
 -- name: count
--- How many tasks all pages have; at most %(most)s are counted.
-select count(*) from (select
+-- How many tasks match; at most %(most)s are counted.
+select count(*) from (select {matching} limit %(most)s) q
+
+-- name: matching
+-- The part of the two above that says which tasks are meant. What is in the details is looked up by the task.
 from tasker.tasks_in(%(status)s::text) t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
 where (%(namespace)s::text is null or ns.name = %(namespace)s)
   and (%(status)s::text is null or t.state = %(status)s)
-limit %(most)s) q
+  and (%(template)s::text is null or nt.name = %(template)s)
+  and (%(version)s::text is null or nt.version = %(version)s)
+  and (%(created_after)s::timestamptz is null or t.created_at >= %(created_after)s)
+  and (%(created_before)s::timestamptz is null or t.created_at < %(created_before)s)
+  and ((%(initiator)s::text is null and %(source_system)s::text is null and %(tags)s::text[] is null
+      and %(correlation_id)s::uuid is null) or exists (
+    select from tasker.task_details d where d.task_uuid = t.task_uuid
+      and (%(initiator)s::text is null or d.initiator = %(initiator)s)
+      and (%(source_system)s::text is null or d.source_system = %(source_system)s)
+      and (%(correlation_id)s::uuid is null or d.correlation_id = %(correlation_id)s)
+      and (%(tags)s::text[] is null or d.tags @> %(tags)s::text[])))
 
 -- name: tasks
 -- The tasks of these identifiers as documents, the newest first.
 select to_jsonb(v) from (
-  select t.task_uuid, nt.name, ns.name as namespace, nt.version, t.state as status, t.created_at, t.updated_at,
+  select t.task_uuid, t.named_task_uuid, nt.name, ns.name as namespace, nt.version, t.state as status, t.created_at, t.updated_at,
     t.completed_at, d.context, d.initiator, d.source_system, d.reason, t.priority, d.tags, d.correlation_id,
     d.parent_correlation_id, t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held
   from tasker.tasks t
@@ -31,9 +43,17 @@ select to_jsonb(v) from (
   where t.task_uuid = any (%(tasks)s::uuid[])) v
 order by v.task_uuid desc
 
+-- name: task
+-- One task and its steps, by the two queries beside this one; null when there is no such task.
+select (
+{task}
+), to_jsonb(array(
+{steps}
+))
+
 -- name: steps
--- The steps of a task as documents, in topological order; or one of them. The numbers of parents come from one object
--- (see the query `report` of tasks).
+-- The steps of a task as documents, in topological order, with or without their results; or one of them. The numbers of
+-- parents come from one object (see the query `report` of tasks).
 with parents as materialized (
   select coalesce(jsonb_object_agg(e.step, e.parents), '{}') as of_step from (
     select e.to_step_uuid as step, count(*) as parents from tasker.workflow_step_edges e
@@ -41,7 +61,10 @@ with parents as materialized (
 )
 select to_jsonb(v) from (
   select s.workflow_step_uuid as step_uuid, s.task_uuid, ts.named_step_uuid, s.name, s.state as current_state,
-    s.created_at, s.updated_at, r.created_at as completed_at, r.result as results, s.unmet, s.attempts, s.max_attempts,
+    case when tasker.step_is_failed(s.state) then (select (array_agg(x.error->>'message' order by x.failure_id desc))[1]
+      from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid)
+      end as last_error,
+    s.created_at, s.updated_at, r.created_at as completed_at, case when %(results)s then r.result end as results, s.unmet, s.attempts, s.max_attempts,
     s.retryable, s.started_at as last_attempted_at, s.due_at as next_retry_at,
     s.due_at is null or s.due_at <= tasker.now() as due, ts.ordinal,
     coalesce((select parents.of_step from parents)->s.workflow_step_uuid::text, '0') as total_parents,
@@ -55,7 +78,7 @@ select to_jsonb(v) from (
 order by v.ordinal, v.step_uuid
 
 -- name: audit
--- Who stored which result of a step, as documents, the newest first (B-87).
+-- Who stored which result of a step, or (null) of every step of a task, as documents, the newest first (B-87).
 select to_jsonb(v) from (
   select a.workflow_step_result_audit_uuid as audit_uuid, a.workflow_step_uuid,
     a.workflow_step_transition_uuid as transition_uuid, a.task_uuid, a.recorded_at, a.worker_uuid, a.correlation_id,
@@ -67,7 +90,7 @@ select to_jsonb(v) from (
   join tasker.workflow_steps s on s.workflow_step_uuid = a.workflow_step_uuid
   left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
     and r.workflow_step_uuid = s.workflow_step_uuid
-  where a.task_uuid = %(task)s::uuid and a.workflow_step_uuid = %(step)s::uuid) v
+  where a.task_uuid = %(task)s::uuid and (%(step)s::uuid is null or a.workflow_step_uuid = %(step)s::uuid)) v
 order by v.recorded_at desc, v.audit_uuid desc
 
 -- name: health

@@ -22,7 +22,7 @@ from tests.support.random_plans import Scenario
 from tests.support.servers import brokers
 from tests.support.world.failover import lose_claim
 from tests.support.world.intruders import DEEDS, deciding, deed, moments
-from tests.support.world.parts import Attempt, Worker
+from tests.support.world.parts import NOBODY, Attempt, Handed, Worker
 from tests.support.world.settling import Settling, hold_both, rivals
 from tests.support.world.templates import NAMESPACES, templates
 from tests.support.world.world import World
@@ -84,7 +84,10 @@ class Machine(RuleBasedStateMachine):
         for _ in priorities:
             self.keys += data.draw(st.sampled_from([1, 1, 1, 0])) or self.keys == 0
             keys.append(f"key {self.keys}")
-        self.world.submit(scenario.plan, priorities, keys)
+        worker = data.draw(st.sampled_from([None, *self.world.workers]))
+        lost = data.draw(st.integers(0, 9)) == 9
+        by = Handed(worker, self.world.caller_fields(worker), answer_lost=lost) if worker else NOBODY
+        self.world.submit(scenario.plan, priorities, keys, by)
 
     @precondition(lambda self: self.model.tasks)
     @rule(data=st.data(), lucky=st.integers(0, 3))
@@ -384,7 +387,7 @@ def test_the_engine_does_what_the_model_says(module_database_url: str) -> None:
     assert {name for name, number in counts.items() if number} >= REACHED
 
 
-@pytest.mark.parametrize("backend", brokers.ENGINE_BACKENDS)
+@pytest.mark.parametrize("backend", [brokers.on(name) for name in brokers.ENGINE_BACKENDS])
 def test_the_engine_does_what_the_model_says_whoever_carries_its_hints(module_database_url: str, backend: str) -> None:
     world = World(module_database_url, note, backend)
     try:

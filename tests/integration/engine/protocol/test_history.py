@@ -227,8 +227,8 @@ async def test_the_history_is_in_order_although_the_clock_went_back(orchestra: O
     rows = await Tasks(orchestra.engine).history(task)
 
     for subject in (None, "s0", "s1"):
-        states = [(row["from_state"], row["to_state"]) for row in rows if row["step"] == subject]
+        states = [(row.from_state, row.to_state) for row in rows if row.step == subject]
         assert states[0] == (None, "pending")
         assert all(before[1] == after[0] for before, after in pairwise(states)), states
-    times = [row["at"] for row in rows if row["step"] is None]
+    times = [row.at for row in rows if row.step is None]
     assert times != sorted(times), "the clock did go back"

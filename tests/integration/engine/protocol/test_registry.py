@@ -8,6 +8,7 @@ from typing import Any
 
 from tasker.orchestration.sweep import Sweeper
 from tasker.services.engine.plans import PlanStore
+from tasker.services.listings import RegisteredProcess
 from tasker.services.workers import Workers
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.support.engine_fixture import Item, Lab, Session, change
@@ -32,8 +33,8 @@ async def impatient_sweep(orchestra: Orchestra, unserved_ms: int | None = 0) -> 
     return dict(+(await sweeper.sweep(orchestra.caller()))[0])
 
 
-async def entry(orchestra: Orchestra, worker: str, **which: Any) -> dict[str, Any]:
-    (found,) = [row for row in await Workers(orchestra.engine.connection).list(**which) if row["worker"] == worker]
+async def entry(orchestra: Orchestra, worker: str, **which: Any) -> RegisteredProcess:
+    (found,) = [row for row in await Workers(orchestra.engine.connection).list(**which) if row.worker == worker]
     return found
 
 
@@ -117,30 +118,30 @@ async def test_the_list_tells_how_each_process_is(orchestra: Orchestra) -> None:
     lab.one.core("worker", {"action": "beat", "worker": lab.one.worker, "lease_ms": 10_000, "held": held})
 
     found = await entry(orchestra, lab.one.worker)
-    assert (found["kind"], found["state"], found["in_hand"], found["concurrency"]) == ("worker", "live", 1, 10)
-    assert found["namespaces"] == [lab.namespace]
-    assert 0 < found["lease_left_ms"] <= 10_000
+    assert (found.kind, found.state, found.in_hand, found.concurrency) == ("worker", "live", 1, 10)
+    assert found.namespaces == [lab.namespace]
+    assert 0 < found.lease_left_ms <= 10_000
 
     lab.one.core("worker", {"action": "drain", "worker": lab.one.worker})
-    assert (await entry(orchestra, lab.one.worker))["state"] == "draining"
+    assert (await entry(orchestra, lab.one.worker)).state == "draining"
 
     lab.one.core("worker", {"action": "stop", "worker": lab.one.worker})
-    assert lab.one.worker not in [row["worker"] for row in await Workers(orchestra.engine.connection).list()]
-    assert (await entry(orchestra, lab.one.worker, stopped=True))["state"] == "stopped"
+    assert lab.one.worker not in [row.worker for row in await Workers(orchestra.engine.connection).list()]
+    assert (await entry(orchestra, lab.one.worker, stopped=True)).state == "stopped"
 
 
 async def test_a_process_that_went_silent_is_lost_and_forgotten_after_a_time(orchestra: Orchestra) -> None:
     lab = orchestra.lab
     lab.one.start_worker(lease_ms=0)
-    assert (await entry(orchestra, lab.one.worker))["state"] == "lost"
+    assert (await entry(orchestra, lab.one.worker)).state == "lost"
     await orchestra.sweep()
-    assert (await entry(orchestra, lab.one.worker))["state"] == "lost", "kept for a day"
+    assert (await entry(orchestra, lab.one.worker)).state == "lost", "kept for a day"
 
     patient = replace(AT_ONCE, forget_ms=0)
     plans = PlanStore(orchestra.engine.connection)
     await Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), patient).sweep(orchestra.caller())
 
-    assert lab.one.worker not in [row["worker"] for row in await Workers(orchestra.engine.connection).list()]
+    assert lab.one.worker not in [row.worker for row in await Workers(orchestra.engine.connection).list()]
 
 
 def test_entering_twice_is_entering_once(lone_lab: Lab) -> None:

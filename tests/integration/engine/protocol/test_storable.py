@@ -63,7 +63,7 @@ async def test_a_claim_whose_note_the_database_refuses_is_given_back_without_it(
     claims = lab.one.claim()
     reasons = ("closing", "cannot import \0", "closing")
     given = [
-        GivenBack(result_of(plan, claim).outcome.claim, {"reason": reason})
+        GivenBack(result_of(plan, claim).claim, {"reason": reason})
         for claim, reason in zip(claims, reasons, strict=True)
     ]
     await give_back(orchestra.processor, orchestra.caller(), given)
@@ -94,7 +94,7 @@ async def test_metadata_that_the_database_refuses_fails_its_step_alone(orchestra
     plan = lab.plan(Spec("a"), Spec("b"))
     task, claims = lab.running(plan)
     bad = result_of(plan, claims["a"])
-    bad = replace(bad, outcome=replace(bad.outcome, metadata={"note": "a\0b"}))
+    bad = replace(bad, metadata={"note": "a\0b"})
 
     await orchestra.process(bad, result_of(plan, claims["b"]))
 

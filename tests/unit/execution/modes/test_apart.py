@@ -19,8 +19,8 @@ async def process_of(bench: Bench, handler: Any, **options: Any) -> int:
     """The process in which the handler of a step ran that has lost two workers."""
     end = await bench.run(handler, apart=True, **options)
     assert isinstance(end, Result)
-    assert end.outcome.succeeded, end.outcome.failure
-    pid: int = end.outcome.result["pid"]
+    assert end.succeeded, end.failure
+    pid: int = end.value["pid"]
     return pid
 
 

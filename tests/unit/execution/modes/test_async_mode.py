@@ -41,10 +41,10 @@ async def test_a_result_comes_with_its_json_and_the_duration_by_the_clock(bench:
     end = await bench.run(Handler)
 
     assert isinstance(end, Result)
-    assert end.outcome.result == {"total": 5, "n": 1}
+    assert end.value == {"total": 5, "n": 1}
     assert end.text == '{"total":5,"n":1}'
-    assert end.outcome.metadata == {"source": "test"}
-    assert end.outcome.duration_ms == 250
+    assert end.metadata == {"source": "test"}
+    assert end.duration_ms == 250
 
 
 async def test_an_async_handler_runs_on_the_loop_in_the_task_of_its_attempt(bench: Bench) -> None:

@@ -25,8 +25,8 @@ def attempt(bench: Bench, handler: Any, **options: Any) -> Attempt:
 async def result(bench: Bench, handler: Any, **options: Any) -> Any:
     end = await bench.end(attempt(bench, handler, **options))
     assert isinstance(end, Result)
-    assert end.outcome.succeeded, end.outcome.failure
-    return end.outcome.result
+    assert end.succeeded, end.failure
+    return end.value
 
 
 async def pid_in(folder: Path) -> int:
@@ -49,10 +49,10 @@ async def test_a_handler_runs_in_a_child_with_its_whole_context(bench: Bench) ->
     end = await bench.end(attempt(bench, child_handlers.ShowsItself, inputs={"cursor": 9}))
 
     assert isinstance(end, Result)
-    shown = end.outcome.result
+    shown = end.value
     assert shown.pop("pid") != os.getpid()
     assert shown == {"amount": 5, "above": {"n": 1}}
-    assert end.outcome.metadata == {"inputs": {"cursor": 9}}
+    assert end.metadata == {"inputs": {"cursor": 9}}
     assert end.text is not None
     assert end.text.endswith('"amount":5,"above":{"n":1}}')
 
@@ -109,8 +109,8 @@ async def test_a_yield_is_saved_by_the_parent_and_goes_on_in_the_child(bench: Be
     end = await bench.end(attempt(bench, child_handlers.Counts, save=save))
 
     assert isinstance(end, Result)
-    assert end.outcome.result["done"] == 3
-    assert end.outcome.result["accumulated"]["pid"] != os.getpid()
+    assert end.value["done"] == 3
+    assert end.value["accumulated"]["pid"] != os.getpid()
     assert [saved.cursor for saved in save.saved] == [1, 2, 3]
 
 

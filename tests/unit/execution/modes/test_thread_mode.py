@@ -63,8 +63,8 @@ async def until(true: Callable[[], bool]) -> None:
 async def result_of(bench: Bench, handler: Any, **options: Any) -> Any:
     end = await bench.run(handler, **options)
     assert isinstance(end, Result)
-    assert end.outcome.succeeded, end.outcome.failure
-    return end.outcome.result
+    assert end.succeeded, end.failure
+    return end.value
 
 
 async def test_a_plain_function_runs_in_a_thread_with_the_callers_context_variables(bench: Bench) -> None:
@@ -114,7 +114,7 @@ async def test_a_timed_out_thread_is_reported_as_one_that_cannot_be_stopped(benc
     end = await bench.end(attempt)
 
     assert isinstance(end, Result)
-    failure = end.outcome.failure
+    failure = end.failure
     assert failure is not None
     assert (failure.error_type, failure.retryable) == ("handler_timeout", True)
     assert "its thread cannot be stopped" in failure.message
@@ -248,7 +248,7 @@ async def test_a_step_that_waits_too_long_for_a_thread_is_warned_of_and_runs_all
     ends = [await first, await second]
     await bench.runner.close(0)
 
-    assert all(isinstance(end, Result) and end.outcome.failure is None for end in ends)
+    assert all(isinstance(end, Result) and end.failure is None for end in ends)
     assert "step_waits_for_thread" in caplog.text
     assert "places=1 hint=raise worker.execution.threads" in caplog.text
 

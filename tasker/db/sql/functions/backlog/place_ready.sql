@@ -12,6 +12,20 @@ begin
 if exists (select from tasker.pauses) then
   v_paused := tasker.paused_of(array(select r.step_uuid from unnest(p_ready) r where r.ready));
 end if;
+if cardinality(v_paused) = 0 then   -- most often all that is ready goes to the caller, and no queue is asked for room
+  select case when bool_and(r.path not like '%>enqueued' and (not r.ready or r.namespace_id = any (p_namespaces)
+        and (r.template_id || ':' || r.ordinal) <> all (p_unserved))) and count(*) filter (where r.ready) <= p_slots
+      then array_agg(row(r.step_uuid, r.task_uuid, r.namespace_id, r.template_id, r.ordinal, r.name, r.priority, r.met,
+        w.place, tasker.placed_path(r.path, w.place), r.from_state, r.token, r.attempt, r.sort_key, r.moved,
+        case when r.ready then coalesce((select ts.timeout_ms from tasker.template_steps ts
+          where ts.template_id = r.template_id and ts.ordinal = r.ordinal), p_timeout_ms) end,
+        1, false)::tasker.placed_step) end
+  into v_answer
+  from unnest(p_ready) r cross join lateral (select case when r.ready then 'claim' else 'wait' end) as w (place);
+  if v_answer is not null then
+    return v_answer;
+  end if;
+end if;
 with rooms as materialized (   -- materialized: once for each namespace
   select n.id, tasker.enqueue_room(n.id, p_window) as room, tasker.room_beside_backlog(n.id, p_window) as room_beside_backlog
   from (select distinct r.namespace_id from unnest(p_ready) r) as n (id)

@@ -1,7 +1,7 @@
 -- Cancels a task and every step of it that is not final, in one transaction; tokens grow, so whatever still runs is
 -- refused. Locks the task, then the steps, then those of them that are held, both ORDER BY workflow_step_uuid.
 -- p_args: {task, worker, reason, actor}. Answer: {cancelled, state, running: [{step, token, worker}],
--- waiters: {task: who is to be told of its end}}.
+-- finished: {task: its state}, waiters: {task: who is to be told of its end}}.
 create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -76,6 +76,7 @@ begin
     perform pg_notify('tasker_cancelled', v_task.task_uuid::text);
   end if;
   return jsonb_strip_nulls(jsonb_build_object('cancelled', true, 'state', 'cancelled', 'from', v_task.state,
+    'finished', jsonb_build_object(v_task.task_uuid, 'cancelled'),
     'running', v_running, 'waiters', case when v_task.waiter is not null then jsonb_build_object(v_task.task_uuid, v_task.waiter) end));
 end
 $$;

@@ -4,13 +4,13 @@
 -- their parents were done before (a convergence need not depend on the decision that makes it possible).
 -- p_steps: [{"name", "ordinal", "parents": [name...], "inputs"?}] in topological order.
 -- Linear in steps and edges: what the steps name is fetched once and joined by hash, whatever the caller's settings; of
--- the task only the parents are read, since there may be many decisions in a large one. The memory is for these joins:
--- with less, those of 90,000 steps do not end.
+-- the task only the parents are read, since there may be many decisions in a large one. With less memory the joins use
+-- files, no other plan: 90,000 steps take 5.6 s with a work_mem of 64 MB, 6.1 s with 4 MB, 100,000 take 14 s with 64 kB.
+-- What bounds a larger expansion is that it is one statement, which may take no longer than statement_timeout.
 create or replace function tasker.expand_step(p_task uuid, p_steps jsonb, p_now timestamptz) returns int
 language plpgsql
 set enable_hashjoin to on
 set enable_nestloop to off
-set work_mem to '64MB'
 as $$
 declare
   v_seq int;

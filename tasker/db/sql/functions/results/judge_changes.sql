@@ -3,34 +3,45 @@
 -- joins two arrays later (that would be quadratic in the batch). A token grows when a claim ends without its own result
 -- (release, reset, loss, operator action, cancel), so whatever still runs under it is refused. The worker is compared too:
 -- after a failover that lost a commit two workers may hold the same token.
-create or replace function tasker.judge_changes(p_given tasker.given_change[], p_locked uuid[])
-returns tasker.judged_change[]
+create or replace function tasker.judge_changes(p_args jsonb, p_locked uuid[]) returns tasker.judgement
 language plpgsql as $$
 declare
-  v_answer tasker.judged_change[];
+  v_answer tasker.judgement;
 begin
-select array_agg(q::tasker.judged_change) into v_answer from (
-    select s.workflow_step_uuid, s.task_uuid, g.kind,
+  select array_agg(row(v.step_uuid, v.task_uuid, v.kind, v.verdict, v.state, v.path, tasker.path_end(v.path),
+      tasker.kind_token(v.kind, v.token, coalesce(v.note ? 'lost', false)), tasker.kind_attempts(v.kind, v.attempts),
+      v.sort_key + tasker.path_length(v.path), v.unmet, v.template_id, v.ordinal, v.namespace_id, v.name, v.worker_uuid,
+      v.priority, v.delay_ms, v.duration_ms, v.result, v.metadata, v.error, v.note)::tasker.judged_change),
+    bool_or(v.verdict <> 'accepted'), bool_or(v.given_version is not null), bool_or(v.note ? 'unserved'),
+    bool_or(v.error is not null), bool_or(tasker.kind_drops_result(v.kind)), bool_or(v.unmet > 0),
+    bool_or(tasker.step_is_to_run(tasker.path_end(v.path))), bool_or(v.state = 'pending'), bool_or(v.state = 'enqueued')
+  into v_answer from (
+    select q.*,
       case
-        when g.token <> s.claim_token or g.worker_uuid <> s.worker_uuid then case s.state when 'cancelled' then 'cancelled' else 'stale' end
-        when g.token is not null and tasker.kind_was_accepted(g.kind, s.state) then 'already_accepted'
-        when p.path is null then case s.state when 'cancelled' then 'cancelled' else 'stale' end
-        when t.complete and not (t.state = 'error' and tasker.kind_reopens(g.kind)) then 'cancelled'
-        when tasker.kind_needs_parents(g.kind) and s.unmet > 0 then 'stale'
-        when g.graph_version <> t.graph_version then 'replan'
+        when q.given_token <> q.token or q.given_worker <> q.worker_uuid
+          then case q.state when 'cancelled' then 'cancelled' else 'stale' end
+        when q.given_token is not null and tasker.kind_was_accepted(q.kind, q.state) then 'already_accepted'
+        when q.path is null then case q.state when 'cancelled' then 'cancelled' else 'stale' end
+        when q.complete and not (q.task_state = 'error' and tasker.kind_reopens(q.kind)) then 'cancelled'
+        when tasker.kind_needs_parents(q.kind) and q.unmet > 0 then 'stale'
+        when q.given_version <> q.graph_version then 'replan'
         else 'accepted'
-      end,
-      s.state, p.path, tasker.path_end(p.path),
-      tasker.kind_token(g.kind, s.claim_token, coalesce(g.note ? 'lost', false)),
-      tasker.kind_attempts(g.kind, s.attempts),
-      s.sort_key + tasker.path_length(p.path), s.unmet, s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid,
-      t.priority, g.delay_ms, g.duration_ms, g.result, g.metadata, g.error, g.note
-    from unnest(p_given) g
-    join tasker.tasks t on t.task_uuid = g.task_uuid and t.task_uuid = any (p_locked)
-    join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid and s.task_uuid = g.task_uuid
-    cross join lateral (select tasker.step_path(s.state, g.kind)) as p (path)
-    order by s.workflow_step_uuid
-    for no key update of s) q;
+      end as verdict
+    from (
+      select s.workflow_step_uuid as step_uuid, s.task_uuid, s.state, s.claim_token as token, s.attempts, s.sort_key, s.unmet,
+        s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid, t.priority, t.complete, t.state as task_state,
+        t.graph_version, tasker.step_path(s.state, g.kind) as path, g.kind, g.token as given_token,
+        g.worker_uuid as given_worker, g.graph_version as given_version, g.delay_ms, g.duration_ms, g.result, g.metadata,
+        g.error, g.note
+      from tasker.given_changes(p_args) g
+      cross join lateral (   -- offset: a look-up for each; as a join, all tasks of the batch would be compared with each
+        select t.priority, t.complete, t.state, t.graph_version from tasker.tasks t where t.task_uuid = g.task_uuid offset 0) t
+      join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid   -- by that alone, never by way of all of the task's
+        and s.task_uuid is not distinct from g.task_uuid
+      where (g.task_uuid in (select unnest(p_locked))) is true   -- is true: what is locked is hashed, not joined
+      order by s.workflow_step_uuid
+      for no key update of s) q
+    offset 0) v;   -- offset: a verdict is found once, and no copy of how stands in each place that names it
   return v_answer;
 end
 $$;

@@ -1,25 +1,23 @@
 -- The rest of a write, from its moves: the backlog of held steps, the counters and states of the tasks, the counters of
--- enqueued steps (these last: see count_enqueued). Answers as evaluate_tasks.
+-- enqueued steps (these last: see count_enqueued). `p_backlog`: steps may have left or entered it; `p_queue`: steps have left
+-- or entered the queue. Answers as evaluate_tasks.
 create or replace function tasker.settle_tasks(p_judged tasker.judged_change[], p_placed tasker.placed_step[], p_args jsonb,
-  p_now timestamptz) returns jsonb
+  p_backlog boolean, p_queue boolean, p_now timestamptz) returns jsonb
 language plpgsql as $$
 declare
   v_unheld uuid[];
+  v_changes tasker.task_change[];
   v_ended jsonb;
 begin
-  if exists (select from unnest(p_judged) j where j.from_state = 'pending')
-     or exists (select from unnest(p_placed) p where p.place = 'hold') then
+  if p_backlog then
     v_unheld := tasker.keep_backlog(p_judged, p_placed, coalesce((p_args->>'ageing_s')::float8, 600), p_now);
   end if;
 
   -- a release alone changes no counter and no task
-  select tasker.evaluate_tasks(array_agg(n.task_uuid), array_agg(n.done), array_agg(n.failed), array_agg(n.cancelled),
-    array_agg(n.active), array_agg(n.retrying), array_agg(n.held), array_agg(n.started),
-    coalesce(p_args->>'on_blocked', 'give_up'), (p_args->>'worker')::uuid, p_args->'note', p_now)
-  into v_ended
+  select array_agg(row(n.*)::tasker.task_change) into v_changes
   from (
-    select m.task_uuid, sum(m.done)::int as done, sum(m.failed)::int as failed, sum(m.cancelled)::int as cancelled,
-      sum(m.active)::int as active, sum(m.retrying)::int as retrying, sum(m.held)::int as held, sum(m.started)::int as started
+    select m.task_uuid, sum(m.done)::int, sum(m.failed)::int, sum(m.cancelled)::int, sum(m.active)::int, sum(m.retrying)::int,
+      sum(m.held)::int, sum(m.started)::int
     from (
       select j.task_uuid, tasker.step_is_done(j.to_state)::int as done,
         (j.to_state = 'error')::int - (j.from_state = 'error')::int as failed, (j.to_state = 'cancelled')::int as cancelled,
@@ -34,13 +32,17 @@ begin
       select u, 0, 0, 0, 0, 0, -1, 0 from unnest(v_unheld) u
     ) m group by m.task_uuid
   ) n;
+  v_ended := tasker.evaluate_tasks(v_changes, coalesce(p_args->>'on_blocked', 'give_up'), (p_args->>'worker')::uuid,
+    p_args->'note', coalesce((p_args->>'dead_letters')::boolean, true), p_now);
 
-  perform tasker.count_enqueued(array_agg(m.namespace_id), array_agg(m.delta))
-  from (
-    select j.namespace_id, -1 as delta from unnest(p_judged) j where j.from_state = 'enqueued'
-    union all
-    select p.namespace_id, 1 from unnest(p_placed) p where p.place = 'enqueue'
-  ) m having count(*) > 0;
+  if p_queue then
+    perform tasker.count_enqueued(array_agg(m.namespace_id), array_agg(m.delta))
+    from (
+      select j.namespace_id, -1 as delta from unnest(p_judged) j where j.from_state = 'enqueued'
+      union all
+      select p.namespace_id, 1 from unnest(p_placed) p where p.place = 'enqueue'
+    ) m having count(*) > 0;
+  end if;
   return v_ended;
 end
 $$;

@@ -1,5 +1,5 @@
 -- Evaluates tasks again without any move: the sweep's repair of a task whose steps are all final and which is not.
--- Recounts the counters from the rows under the task's lock. p_args: {tasks: [uuid...], on_blocked, repairs
+-- Recounts the counters from the rows under the task's lock. p_args: {tasks: [uuid...], on_blocked, dead_letters, repairs
 -- (the kind of repair that this is; counted with it)}.
 -- Answer: {settled: how many, finished, waiters}.
 create or replace function tasker.settle_v1(p_args jsonb) returns jsonb
@@ -21,9 +21,8 @@ begin
     perform tasker.repaired_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_tasks)));
   end if;
   return jsonb_build_object('settled', cardinality(v_tasks)) || coalesce((
-    select tasker.evaluate_tasks(array_agg(n.task_uuid), array_agg(n.done), array_agg(n.failed), array_agg(n.cancelled),
-      array_agg(n.active), array_agg(n.retrying), array_agg(n.held), array_agg(0),
-      coalesce(p_args->>'on_blocked', 'give_up'), null, '{"sweep": true}', tasker.now())
+    select tasker.evaluate_tasks(array_agg(row(n.*)::tasker.task_change), coalesce(p_args->>'on_blocked', 'give_up'), null,
+      '{"sweep": true}', coalesce((p_args->>'dead_letters')::boolean, true), tasker.now())
     from (
       select t.task_uuid,
         (count(*) filter (where tasker.step_is_done(s.state)) - t.done)::int as done,
@@ -31,7 +30,7 @@ begin
         (count(*) filter (where s.state = 'cancelled') - t.cancelled)::int as cancelled,
         (count(*) filter (where tasker.step_is_active(s.state)) - t.active)::int as active,
         (count(*) filter (where s.state = 'waiting_for_retry') - t.retrying)::int as retrying,
-        (count(b.workflow_step_uuid) - t.held)::int as held
+        (count(b.workflow_step_uuid) - t.held)::int as held, 0 as started
       from unnest(v_tasks) v (id) join tasker.tasks t on t.task_uuid = v.id
       join tasker.workflow_steps s on s.task_uuid = t.task_uuid
       left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid

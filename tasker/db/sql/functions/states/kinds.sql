@@ -47,7 +47,7 @@ $$;
 -- True for the kinds of change that the table marks as `stores_failure`.
 create or replace function tasker.kind_stores_failure(p_kind text) returns boolean
 language sql immutable parallel safe as $$
-  select p_kind in ('fail', 'retry')
+  select p_kind in ('expire', 'fail', 'retry')
 $$;
 
 -- True for the kinds of change that the table marks as `drops_result`.

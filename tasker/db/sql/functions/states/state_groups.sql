@@ -54,10 +54,22 @@ language sql immutable parallel safe as $$
   select p_state in ('cancelled', 'complete', 'error', 'resolved_manually')
 $$;
 
+-- It has ended well, by itself or by a person.
+create or replace function tasker.task_is_done(p_state text) returns boolean
+language sql immutable parallel safe as $$
+  select p_state in ('complete', 'resolved_manually')
+$$;
+
 -- It has ended otherwise than complete.
 create or replace function tasker.task_is_troubled(p_state text) returns boolean
 language sql immutable parallel safe as $$
   select p_state in ('cancelled', 'error', 'resolved_manually')
+$$;
+
+-- Failed steps keep it from going on: it is for a person (D-31).
+create or replace function tasker.task_is_blocked(p_state text) returns boolean
+language sql immutable parallel safe as $$
+  select p_state in ('blocked_by_failures', 'error')
 $$;
 
 -- No write leaves a task there.

@@ -3,37 +3,32 @@
 -- makes the step ready ends in `pending`; `placed_path` says where it goes from there.
 create or replace function tasker.step_path(p_from text, p_kind text) returns text
 language sql immutable parallel safe as $$
-  select case p_kind
-    when 'ok' then case
-      when p_from = 'in_progress' then 'in_progress>enqueued_for_orchestration>complete'
-      when p_from = 'enqueued_for_orchestration' then 'enqueued_for_orchestration>complete' end
-    when 'retry' then case
-      when p_from = 'in_progress' then 'in_progress>enqueued_as_error_for_orchestration>waiting_for_retry'
-      when p_from = 'enqueued_as_error_for_orchestration' then 'enqueued_as_error_for_orchestration>waiting_for_retry' end
-    when 'fail' then case
-      when p_from = 'in_progress' then 'in_progress>enqueued_as_error_for_orchestration>error'
-      when p_from in ('enqueued', 'enqueued_as_error_for_orchestration', 'enqueued_for_orchestration', 'pending') then p_from
-        || '>error' end
-    when 'release' then case
-      when p_from = 'in_progress' then 'in_progress>enqueued' end
-    when 'defer' then case
-      when p_from = 'in_progress' then 'in_progress>waiting_for_retry' end
-    when 'promote' then case
-      when p_from = 'waiting_for_retry' then 'waiting_for_retry>pending' end
-    when 'unhold' then case
-      when p_from = 'pending' then 'pending' end
-    when 'hold' then case
-      when p_from = 'enqueued' then 'enqueued>pending' end
-    when 'reset' then case
-      when p_from = 'error' then 'error>pending' end
-    when 'resolve' then case
-      when p_from in ('enqueued', 'enqueued_as_error_for_orchestration', 'enqueued_for_orchestration', 'error', 'in_progress',
-        'pending', 'waiting_for_retry') then p_from || '>resolved_manually' end
-    when 'complete' then case
-      when p_from in ('enqueued', 'enqueued_as_error_for_orchestration', 'enqueued_for_orchestration', 'error', 'in_progress',
-        'pending', 'waiting_for_retry') then p_from || '>complete' end
-    when 'cancel' then case
-      when p_from in ('enqueued', 'enqueued_as_error_for_orchestration', 'enqueued_for_orchestration', 'error', 'in_progress',
-        'pending', 'waiting_for_retry') then p_from || '>cancelled' end
-  end
+  select '{
+    "ok": {"in_progress": "in_progress>enqueued_for_orchestration>complete", "enqueued_for_orchestration":
+      "enqueued_for_orchestration>complete"},
+    "retry": {"in_progress": "in_progress>enqueued_as_error_for_orchestration>waiting_for_retry",
+      "enqueued_as_error_for_orchestration": "enqueued_as_error_for_orchestration>waiting_for_retry"},
+    "fail": {"in_progress": "in_progress>enqueued_as_error_for_orchestration>error", "enqueued_as_error_for_orchestration":
+      "enqueued_as_error_for_orchestration>error", "enqueued_for_orchestration": "enqueued_for_orchestration>error", "pending":
+      "pending>error", "enqueued": "enqueued>error"},
+    "expire": {"pending": "pending>error", "enqueued": "enqueued>error", "in_progress":
+      "in_progress>enqueued_as_error_for_orchestration>error", "waiting_for_retry": "waiting_for_retry>pending>error"},
+    "release": {"in_progress": "in_progress>enqueued"},
+    "defer": {"in_progress": "in_progress>waiting_for_retry"},
+    "promote": {"waiting_for_retry": "waiting_for_retry>pending"},
+    "unhold": {"pending": "pending"},
+    "hold": {"enqueued": "enqueued>pending"},
+    "reset": {"error": "error>pending"},
+    "resolve": {"pending": "pending>resolved_manually", "enqueued": "enqueued>resolved_manually", "in_progress":
+      "in_progress>resolved_manually", "enqueued_for_orchestration": "enqueued_for_orchestration>resolved_manually",
+      "enqueued_as_error_for_orchestration": "enqueued_as_error_for_orchestration>resolved_manually", "waiting_for_retry":
+      "waiting_for_retry>resolved_manually", "error": "error>resolved_manually"},
+    "complete": {"pending": "pending>complete", "enqueued": "enqueued>complete", "in_progress": "in_progress>complete",
+      "enqueued_for_orchestration": "enqueued_for_orchestration>complete", "enqueued_as_error_for_orchestration":
+      "enqueued_as_error_for_orchestration>complete", "waiting_for_retry": "waiting_for_retry>complete", "error":
+      "error>complete"},
+    "cancel": {"pending": "pending>cancelled", "enqueued": "enqueued>cancelled", "in_progress": "in_progress>cancelled",
+      "enqueued_for_orchestration": "enqueued_for_orchestration>cancelled", "enqueued_as_error_for_orchestration":
+      "enqueued_as_error_for_orchestration>cancelled", "waiting_for_retry": "waiting_for_retry>cancelled", "error":
+      "error>cancelled"}}'::jsonb->p_kind->>p_from
 $$;

@@ -3,61 +3,46 @@
 -- is no way. From steps_in_process to itself goes through evaluation: that is what a result does that made further steps ready.
 create or replace function tasker.task_path(p_from text, p_to text) returns text
 language sql immutable parallel safe as $$
-  select case p_to
-    when 'steps_in_process' then case
-      when p_from = 'pending' then 'initializing>enqueuing_steps>steps_in_process'
-      when p_from in ('error', 'evaluating_results', 'initializing', 'waiting_for_retry') then
-        'enqueuing_steps>steps_in_process'
-      when p_from = 'enqueuing_steps' then 'steps_in_process'
-      when p_from in ('blocked_by_failures', 'steps_in_process', 'waiting_for_dependencies') then
-        'evaluating_results>enqueuing_steps>steps_in_process' end
-    when 'waiting_for_dependencies' then case
-      when p_from = 'pending' then 'initializing>waiting_for_dependencies'
-      when p_from in ('evaluating_results', 'initializing') then 'waiting_for_dependencies'
-      when p_from = 'enqueuing_steps' then 'steps_in_process>evaluating_results>waiting_for_dependencies'
-      when p_from in ('blocked_by_failures', 'steps_in_process') then 'evaluating_results>waiting_for_dependencies'
-      when p_from = 'waiting_for_dependencies' then ''
-      when p_from in ('error', 'waiting_for_retry') then
-        'enqueuing_steps>steps_in_process>evaluating_results>waiting_for_dependencies' end
-    when 'waiting_for_retry' then case
-      when p_from = 'pending' then 'initializing>enqueuing_steps>steps_in_process>waiting_for_retry'
-      when p_from in ('error', 'evaluating_results', 'initializing') then 'enqueuing_steps>steps_in_process>waiting_for_retry'
-      when p_from = 'enqueuing_steps' then 'steps_in_process>waiting_for_retry'
-      when p_from = 'steps_in_process' then 'waiting_for_retry'
-      when p_from in ('blocked_by_failures', 'waiting_for_dependencies') then
-        'evaluating_results>enqueuing_steps>steps_in_process>waiting_for_retry'
-      when p_from = 'waiting_for_retry' then '' end
-    when 'blocked_by_failures' then case
-      when p_from = 'pending' then 'initializing>waiting_for_dependencies>evaluating_results>blocked_by_failures'
-      when p_from = 'initializing' then 'waiting_for_dependencies>evaluating_results>blocked_by_failures'
-      when p_from = 'enqueuing_steps' then 'steps_in_process>evaluating_results>blocked_by_failures'
-      when p_from in ('steps_in_process', 'waiting_for_dependencies') then 'evaluating_results>blocked_by_failures'
-      when p_from = 'evaluating_results' then 'blocked_by_failures'
-      when p_from in ('error', 'waiting_for_retry') then
-        'enqueuing_steps>steps_in_process>evaluating_results>blocked_by_failures'
-      when p_from = 'blocked_by_failures' then '' end
-    when 'complete' then case
-      when p_from = 'pending' then 'initializing>complete'
-      when p_from in ('evaluating_results', 'initializing') then 'complete'
-      when p_from = 'enqueuing_steps' then 'steps_in_process>evaluating_results>complete'
-      when p_from in ('blocked_by_failures', 'steps_in_process', 'waiting_for_dependencies') then 'evaluating_results>complete'
-      when p_from in ('error', 'waiting_for_retry') then 'enqueuing_steps>steps_in_process>evaluating_results>complete'
-      when p_from = 'complete' then '' end
-    when 'error' then case
-      when p_from = 'pending' then 'initializing>waiting_for_dependencies>evaluating_results>blocked_by_failures>error'
-      when p_from = 'initializing' then 'waiting_for_dependencies>evaluating_results>blocked_by_failures>error'
-      when p_from = 'enqueuing_steps' then 'steps_in_process>evaluating_results>blocked_by_failures>error'
-      when p_from in ('steps_in_process', 'waiting_for_dependencies') then 'evaluating_results>blocked_by_failures>error'
-      when p_from = 'evaluating_results' then 'blocked_by_failures>error'
-      when p_from = 'waiting_for_retry' then 'enqueuing_steps>steps_in_process>evaluating_results>blocked_by_failures>error'
-      when p_from = 'blocked_by_failures' then 'error'
-      when p_from = 'error' then '' end
-    when 'cancelled' then case
-      when p_from in ('blocked_by_failures', 'enqueuing_steps', 'evaluating_results', 'initializing', 'pending',
-        'steps_in_process', 'waiting_for_dependencies', 'waiting_for_retry') then 'cancelled'
-      when p_from = 'cancelled' then '' end
-    when 'resolved_manually' then case
-      when p_from = 'blocked_by_failures' then 'resolved_manually'
-      when p_from = 'resolved_manually' then '' end
-  end
+  select '{
+    "steps_in_process": {"pending": "initializing>enqueuing_steps>steps_in_process", "initializing":
+      "enqueuing_steps>steps_in_process", "enqueuing_steps": "steps_in_process", "steps_in_process":
+      "evaluating_results>enqueuing_steps>steps_in_process", "evaluating_results": "enqueuing_steps>steps_in_process",
+      "waiting_for_dependencies": "evaluating_results>enqueuing_steps>steps_in_process", "waiting_for_retry":
+      "enqueuing_steps>steps_in_process", "blocked_by_failures": "evaluating_results>enqueuing_steps>steps_in_process",
+      "error": "enqueuing_steps>steps_in_process"},
+    "waiting_for_dependencies": {"pending": "initializing>waiting_for_dependencies", "initializing":
+      "waiting_for_dependencies", "enqueuing_steps": "steps_in_process>evaluating_results>waiting_for_dependencies",
+      "steps_in_process": "evaluating_results>waiting_for_dependencies", "evaluating_results": "waiting_for_dependencies",
+      "waiting_for_dependencies": "", "waiting_for_retry":
+      "enqueuing_steps>steps_in_process>evaluating_results>waiting_for_dependencies", "blocked_by_failures":
+      "evaluating_results>waiting_for_dependencies", "error":
+      "enqueuing_steps>steps_in_process>evaluating_results>waiting_for_dependencies"},
+    "waiting_for_retry": {"pending": "initializing>enqueuing_steps>steps_in_process>waiting_for_retry", "initializing":
+      "enqueuing_steps>steps_in_process>waiting_for_retry", "enqueuing_steps": "steps_in_process>waiting_for_retry",
+      "steps_in_process": "waiting_for_retry", "evaluating_results": "enqueuing_steps>steps_in_process>waiting_for_retry",
+      "waiting_for_dependencies": "evaluating_results>enqueuing_steps>steps_in_process>waiting_for_retry", "waiting_for_retry":
+      "", "blocked_by_failures": "evaluating_results>enqueuing_steps>steps_in_process>waiting_for_retry", "error":
+      "enqueuing_steps>steps_in_process>waiting_for_retry"},
+    "blocked_by_failures": {"pending": "initializing>waiting_for_dependencies>evaluating_results>blocked_by_failures",
+      "initializing": "waiting_for_dependencies>evaluating_results>blocked_by_failures", "enqueuing_steps":
+      "steps_in_process>evaluating_results>blocked_by_failures", "steps_in_process": "evaluating_results>blocked_by_failures",
+      "evaluating_results": "blocked_by_failures", "waiting_for_dependencies": "evaluating_results>blocked_by_failures",
+      "waiting_for_retry": "enqueuing_steps>steps_in_process>evaluating_results>blocked_by_failures", "blocked_by_failures":
+      "", "error": "enqueuing_steps>steps_in_process>evaluating_results>blocked_by_failures"},
+    "complete": {"pending": "initializing>complete", "initializing": "complete", "enqueuing_steps":
+      "steps_in_process>evaluating_results>complete", "steps_in_process": "evaluating_results>complete", "evaluating_results":
+      "complete", "waiting_for_dependencies": "evaluating_results>complete", "waiting_for_retry":
+      "enqueuing_steps>steps_in_process>evaluating_results>complete", "blocked_by_failures": "evaluating_results>complete",
+      "complete": "", "error": "enqueuing_steps>steps_in_process>evaluating_results>complete"},
+    "error": {"pending": "initializing>waiting_for_dependencies>evaluating_results>blocked_by_failures>error", "initializing":
+      "waiting_for_dependencies>evaluating_results>blocked_by_failures>error", "enqueuing_steps":
+      "steps_in_process>evaluating_results>blocked_by_failures>error", "steps_in_process":
+      "evaluating_results>blocked_by_failures>error", "evaluating_results": "blocked_by_failures>error",
+      "waiting_for_dependencies": "evaluating_results>blocked_by_failures>error", "waiting_for_retry":
+      "enqueuing_steps>steps_in_process>evaluating_results>blocked_by_failures>error", "blocked_by_failures": "error", "error":
+      ""},
+    "cancelled": {"pending": "cancelled", "initializing": "cancelled", "enqueuing_steps": "cancelled", "steps_in_process":
+      "cancelled", "evaluating_results": "cancelled", "waiting_for_dependencies": "cancelled", "waiting_for_retry":
+      "cancelled", "blocked_by_failures": "cancelled", "cancelled": ""},
+    "resolved_manually": {"blocked_by_failures": "resolved_manually", "resolved_manually": ""}}'::jsonb->p_to->>p_from
 $$;

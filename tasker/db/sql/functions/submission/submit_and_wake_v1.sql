@@ -8,6 +8,9 @@ language plpgsql as $$
 begin
   execute pg_catalog.format('select %s($1, $2)', p_call::pg_catalog.regproc) using 'submit_v1', p_args into answer;
   commit;
+  if answer operator(pg_catalog.->) 'sent' operator(pg_catalog.=) '{}' then
+    return;
+  end if;
   set local synchronous_commit to off;   -- nothing of this must reach the disk
   begin
     perform tasker.wake_v1(array(select pg_catalog.jsonb_object_keys(answer operator(pg_catalog.->) 'sent')));

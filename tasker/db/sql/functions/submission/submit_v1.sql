@@ -1,9 +1,12 @@
--- Creates tasks of one template with their steps, and enqueues the roots (or holds them, beyond the window).
+-- Creates tasks of one template with their steps, and enqueues the roots (or holds them, beyond the window). They are claimed
+-- at once for the worker in the process that submits, if there is one: when it has slots for all of them and serves them,
+-- and nothing of their namespace waits for its turn, in the queue or before it.
 -- Sorted by identity hash, ON CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own.
 -- Its commit notifies whoever serves the namespace, unless the caller wakes who sleeps afterwards (`announce`: false).
 -- p_args: {template, window, announce (true), waiter (who is told of the tasks' ends), tasks: [{id, identity, context, priority, correlation, parent_correlation,
---   initiator, source_system, reason, tags}]}. Task ids end in 24 zero bits (see tasker.step_uuid).
--- Answer: {created: [id...], steps: per task, send: [...]}.
+--   initiator, source_system, reason, tags}], and what a caller of advance_v1 says of itself, where there is a worker: worker,
+--   slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see tasker.step_uuid).
+-- Answer: {created: [id...], steps: per task, send: [...]}; of claimed roots `claims` and `tasks` as of claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -26,7 +29,12 @@ declare
   v_roots int[];
   v_room int;
   v_paused int[] := '{}';
+  v_claimed boolean := false;
+  v_place text;
+  v_path text;
+  v_century constant bigint := 3155760000000;   -- milliseconds: no time-out is longer, so no sum leaves the calendar
   v_send jsonb;
+  v_started jsonb;
 begin
   perform tasker.require_read_committed();
   select t.named_task_uuid, t.namespace_id, ns.name, t.step_count, t.static_count, t.roots
@@ -61,6 +69,16 @@ begin
     end if;
   end if;
 
+  if p_args ? 'worker' then
+    v_claimed := v_room = coalesce((p_args->>'window')::int, 2000)   -- nothing is enqueued, nothing held
+      and cardinality(v_created) * cardinality(v_roots) <= least(v_room, coalesce((p_args->>'slots')::int, 0))
+      and v_namespace = any (array(select jsonb_array_elements_text(p_args->'namespace_ids')::int))
+      and not exists (select from jsonb_array_elements_text(p_args->'unserved') u
+        where u = any (array(select v_template || ':' || r from unnest(v_roots) r)));
+  end if;
+  v_place := case when v_claimed then 'claim' else 'enqueue' end;
+  v_path := tasker.placed_path('pending', v_place);
+
   insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority, sort_key, next_seq,
     total, active, held, created_at, updated_at, waiter)
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
@@ -78,18 +96,25 @@ begin
   from unnest(v_created) c join tasker.tasks t on t.task_uuid = c;
 
   insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state, unmet,
-    max_attempts, retryable, sort_key, hinted_at, hint_count, created_at, updated_at)
+    max_attempts, retryable, sort_key, claim_token, attempts, worker_uuid, started_at, deadline_at, hinted_at, hint_count,
+    created_at, updated_at)
   select tasker.step_uuid(c.id, ts.ordinal + 1), c.id, v_namespace, v_template, ts.ordinal, ts.name,
-    case when e.now then tasker.place_state('enqueue') else 'pending' end, ts.unmet, ts.max_attempts, ts.retryable,
-    case when e.now then 1 + tasker.path_length(tasker.placed_path('pending', 'enqueue')) else 1 end,
-    case when e.now then v_now end, case when e.now then 1 else 0 end, v_now, v_now
+    case when e.now then tasker.place_state(v_place) else 'pending' end, ts.unmet, ts.max_attempts, ts.retryable,
+    case when e.now then 1 + tasker.path_length(v_path) else 1 end,
+    case when e.now then tasker.place_token(v_place, 0) else 0 end,
+    case when e.now then tasker.place_attempts(v_place, 0) else 0 end,
+    case when e.now and v_claimed then (p_args->>'worker')::uuid end, case when e.now and v_claimed then v_now end,
+    case when e.now and v_claimed then v_now
+      + (least(coalesce(ts.timeout_ms, (p_args->>'timeout_ms')::bigint, 30000), v_century)
+      + least(coalesce((p_args->>'grace_ms')::bigint, 10000), v_century)) * interval '1 millisecond' end,
+    case when e.now and not v_claimed then v_now end, case when e.now and not v_claimed then 1 else 0 end, v_now, v_now
   from unnest(v_created) with ordinality as c (id, n)
   join tasker.template_steps ts on ts.template_id = v_template and ts.is_static
   cross join lateral (select ts.unmet = 0 and (c.n - 1) * cardinality(v_roots)
     + coalesce(array_position(v_roots, ts.ordinal), 0) <= v_room) as e (now)
   order by 1;   -- the steps of a task lie side by side, so that a write finds room on their page
 
-  -- the roots: enqueued while there is room, in the order of the tasks; the rest waits in the backlog
+  -- the roots: claimed, or enqueued while there is room, in the order of the tasks; the rest waits in the backlog
   with roots as (
     select c.id, r.ordinal, tasker.step_uuid(c.id, r.ordinal + 1) as step, c.priority,
       (c.n - 1) * cardinality(v_roots) + r.k as nth, r.k
@@ -101,18 +126,28 @@ begin
       tasker.backlog_rank(v_now, r.priority, r.k::int, coalesce((p_args->>'ageing_s')::float8, 600)), r.ordinal = any (v_paused)
     from roots r where r.nth > v_room
   ), logged as (
-    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, created_at)
-    select r.step, tasker.path_code(tasker.placed_path('pending', 'enqueue')),
-      1 + tasker.path_length(tasker.placed_path('pending', 'enqueue')), 0, 0, v_now from roots r where r.nth <= v_room
+    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
+    select r.step, tasker.path_code(v_path), 1 + tasker.path_length(v_path), tasker.place_attempts(v_place, 0),
+      tasker.place_token(v_place, 0), case when v_claimed then (p_args->>'worker')::uuid end, v_now
+    from roots r where r.nth <= v_room
   )
-  select jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id) order by r.nth)
-  into v_send from roots r where r.nth <= v_room;
+  select case when not v_claimed then
+      jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id) order by r.nth) end,
+    case when v_claimed then jsonb_build_object('claims', jsonb_agg(jsonb_build_object('step', r.step, 'task', r.id,
+        'name', (select ts.name from tasker.template_steps ts where ts.template_id = v_template and ts.ordinal = r.ordinal),
+        'template', v_template, 'ordinal', r.ordinal, 'token', tasker.place_token(v_place, 0),
+        'attempt', tasker.place_attempts(v_place, 0)) order by r.nth),
+      'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
+          'correlation', d.correlation_id, 'priority', c.priority))
+        from unnest(v_created, v_priorities) as c (id, priority) join tasker.task_details d on d.task_uuid = c.id)) end
+  into v_send, v_started from roots r where r.nth <= v_room;
 
   perform tasker.count_enqueued(array[v_namespace], array[jsonb_array_length(v_send)]) where v_send is not null;
   if v_send is not null and (p_args->'announce' = 'false') is not true then
     perform pg_notify('tasker_work', '@' || v_namespace_name);   -- delivered by the commit
   end if;
   return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'steps', v_static_count,
-    'send', v_send, 'held', v_send is null or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots)));
+    'send', v_send, 'held', not v_claimed and (v_send is null
+      or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots)))) || coalesce(v_started, '{}');
 end
 $$;

@@ -73,7 +73,7 @@ async def test_a_task_that_somebody_keeps_locked_does_not_hold_up_the_results_of
     with lone_lab.transaction(lone_lab.two):
         lone_lab.two.execute("select from tasker.tasks where task_uuid = %s for update", kept)
         advanced = await processor.process(results, caller)
-        assert {result.outcome.claim.task_uuid for result in advanced.again} == {kept}
+        assert {result.claim.task_uuid for result in advanced.again} == {kept}
         assert lone_lab.states(other) == {"a": "complete", "pick": "complete", "b": "enqueued"}
 
     advanced = await processor.process(advanced.again, caller)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from tasker.db.connection import Connection, SyncConnection
 from tasker.services.engine.process_registry import ProcessRegistry, Registration, Renewal, renew_lease
+from tasker.services.listings import RegisteredProcess
 from tasker.services.workers import Workers
 from tests.support.engine_fixture import Lab
 
@@ -21,8 +21,8 @@ async def connection(lab: Lab) -> AsyncIterator[Connection]:
     await made.close()
 
 
-async def entry_of(connection: Connection, worker: str) -> dict[str, Any]:
-    (row,) = [row for row in await Workers(connection).list(stopped=True) if str(row["worker"]) == worker]
+async def entry_of(connection: Connection, worker: str) -> RegisteredProcess:
+    (row,) = [row for row in await Workers(connection).list(stopped=True) if row.worker == worker]
     return row
 
 
@@ -33,7 +33,9 @@ async def test_a_process_enters_serves_more_drains_and_ends(lab: Lab, connection
 
     (here,) = await registry.start(first)
     entered = await entry_of(connection, worker)
-    assert [entered[field] for field in ("state", "name", "pid", "host", "namespaces", "callables", "concurrency")] == [
+    assert [
+        getattr(entered, field) for field in ("state", "name", "pid", "host", "namespaces", "callables", "concurrency")
+    ] == [
         "live",
         "left",
         first.pid,
@@ -43,11 +45,11 @@ async def test_a_process_enters_serves_more_drains_and_ends(lab: Lab, connection
         3,
     ]
     assert here in await registry.serve(more)
-    assert (await entry_of(connection, worker))["callables"] == ["a.b", "c.d"]
+    assert (await entry_of(connection, worker)).callables == ["a.b", "c.d"]
     await registry.drain(worker)
-    assert (await entry_of(connection, worker))["state"] == "draining"
+    assert (await entry_of(connection, worker)).state == "draining"
     await registry.stop(worker)
-    assert (await entry_of(connection, worker))["state"] == "stopped"
+    assert (await entry_of(connection, worker)).state == "stopped"
 
 
 async def test_only_a_process_that_is_entered_and_has_not_ended_renews_its_lease(connection: Connection) -> None:

@@ -1,0 +1,102 @@
+"""The application: its routes, around them what is true of every request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+
+from tasker.api.description import description_of
+from tasker.api.envelope import Envelope, Limits
+from tasker.api.failures import answer_failures
+from tasker.api.permissions import Gate, open_gate
+from tasker.api.program import Program
+from tasker.api.routes import (
+    analytics,
+    config,
+    dead_letters,
+    documentation,
+    events,
+    explaining,
+    fleet,
+    health,
+    steps,
+    task_reading,
+    tasks,
+    templates,
+)
+from tasker.api.streams import Streams
+from tasker.version import __version__
+
+SUBJECTS = (
+    health,
+    task_reading,
+    tasks,
+    steps,
+    events,
+    explaining,
+    templates,
+    fleet,
+    dead_letters,
+    analytics,
+    documentation,
+)
+"""Each has `routes`."""
+COMPRESSED_BYTES, COMPRESSION = 2048, 4
+CORS: dict[str, Any] = {
+    "allow_methods": ["GET", "POST", "PATCH", "DELETE"],
+    "allow_headers": ["Authorization", "Content-Type", "If-None-Match", "Last-Event-ID", "X-API-Key", "X-Request-ID"],
+    "expose_headers": ["ETag", "Location", "Retry-After", "X-Request-ID"],
+}
+DESCRIPTION = "Durable workflows: tasks, their steps, templates, and the fleet that works on them."
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the interface is offered. `root_path` is the path below which a proxy offers it."""
+
+    limits: Limits = field(default_factory=Limits)
+    streams: int = 1000
+    """So many clients may follow tasks at the same time."""
+    root_path: str = ""
+    cors_origins: Sequence[str] = ()
+    environment: str = "development"
+    configuration: Mapping[str, Any] | None = None
+    """What `/config` answers; None: there is no such path."""
+
+
+def application(program: Program, options: Options | None = None, gate: Gate = open_gate) -> Envelope:
+    """The interface of a server, as an ASGI application."""
+    options = options or Options()
+    app = described()
+    if options.configuration is not None:
+        app.include_router(config.routes)
+    app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES, compresslevel=COMPRESSION)
+    if options.cors_origins:
+        app.add_middleware(CORSMiddleware, allow_origins=options.cors_origins, **CORS)
+    app.root_path = options.root_path
+    app.state.program, app.state.gate, app.state.options = program, gate, options
+    app.state.streams = streams = Streams(options.streams)
+    return Envelope(app, options.limits, streams.close)
+
+
+def described() -> FastAPI:
+    """Routes and shapes, without anything behind them."""
+    app = FastAPI(
+        title="Tasker",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        swagger_ui_oauth2_redirect_url=None,
+    )
+    for module in SUBJECTS:  # not `include_router`, which looks for the route of a request twice, router by router
+        app.router.routes.extend(module.routes.routes)
+    answer_failures(app)
+    app.openapi = lambda: description_of(app)  # type: ignore[method-assign]  # as the framework documents it
+    return app

@@ -1,0 +1,37 @@
+"""The description of the interface (OpenAPI), generated from routes and shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from tasker.api.permissions import REQUIRED
+from tasker.api.shapes.problems import Problem
+
+FRAMEWORKS_OWN = ("HTTPValidationError", "ValidationError")
+
+
+def description_of(app: FastAPI) -> dict[str, Any]:
+    """The document: with our errors in place of the framework's, and the permissions in words (F-282)."""
+    found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    schemas = found.setdefault("components", {}).setdefault("schemas", {})
+    _, ours = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
+    schemas.update(ours["$defs"])
+    for name in FRAMEWORKS_OWN:
+        schemas.pop(name, None)
+    for operations in found["paths"].values():
+        for operation in operations.values():
+            _complete(operation)
+    return found
+
+
+def _complete(operation: dict[str, Any]) -> None:
+    content = operation["responses"].get("422", {}).get("content", {})
+    if "application/json" in content:
+        del operation["responses"]["422"]
+    if permission := operation.get(REQUIRED):
+        words = f"Permission: `{permission}`."
+        operation["description"] = f"{operation.get('description', '')}\n\n{words}".strip()

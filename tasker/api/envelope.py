@@ -1,0 +1,163 @@
+"""What is true of every request: it has an identifier, a size, a time limit; and every answer the same headers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tasker.api.problems import answer, problem
+from tasker.contracts.defaults import HTTP_BODY_BYTES
+
+REQUEST_ID = "X-Request-ID"
+ACCEPTED_ID = re.compile(r"[\w.:-]{1,128}")
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""Of every answer that does not say otherwise."""
+_log = logging.getLogger("tasker.api")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`body_bytes` of one request at most; `seconds` until it is answered with 408; `requests` that wait for an answer
+    at the same time, beyond which one is refused."""
+
+    body_bytes: int = HTTP_BODY_BYTES
+    seconds: float = 30.0
+    requests: int = 2000
+
+
+FAILED = "something went wrong in the server; its log has the request's identifier"
+
+
+class TooLarge(Exception):
+    """The body goes beyond its limit."""
+
+
+class Envelope:
+    """Around the application. Nothing that goes wrong inside reaches a client as anything but a problem.
+
+    `close` ends what would go on for ever.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, close: Callable[[], None]) -> None:
+        self._app, self._limits, self.close = app, limits, close
+        self._unanswered: set[_Exchange] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(self._app, self._limits, scope, receive, send, self._unanswered)
+        self._unanswered.add(exchange)
+        try:
+            await exchange.run()
+        finally:
+            self._unanswered.discard(exchange)
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(
+        self, app: ASGIApp, limits: Limits, scope: Scope, receive: Receive, send: Send, unanswered: set[_Exchange]
+    ) -> None:
+        self._app, self._limits, self._scope, self._unanswered = app, limits, scope, unanswered
+        self._receive, self._send = receive, send
+        self._read, self._started, self._failing = 0, False, False
+        self._ended = False
+        self._limit: asyncio.Timeout | None = None
+        self.request_id = request_id_of(scope)
+
+    async def run(self) -> None:
+        """The answer, whatever happens; an error behind its beginning ends the connection."""
+        try:
+            if "\0" in self._scope["path"] or b"%00" in self._scope["query_string"]:
+                await self._fail(400, "a NUL character cannot be part of any name or value", "malformed_request")
+                return
+            if len(self._unanswered) > self._limits.requests:
+                await self._fail(503, "too many requests wait for an answer", "too_many_requests", retry_after=1)
+                return
+            if self._announced() > self._limits.body_bytes:
+                raise TooLarge
+            async with asyncio.timeout(self._limits.seconds) as self._limit:
+                self._scope["state"]["limit"] = self._limit
+                await self._app(self._scope, self._counted, self._sent)
+        except TooLarge:
+            await self._fail(413, f"the body is larger than {self._limits.body_bytes} bytes", "body_too_large")
+        except TimeoutError:
+            seconds = self._limits.seconds
+            await self._fail(408, f"the request was not answered within {seconds:g} seconds", "request_timeout")
+        except Exception:
+            _log.exception("request=%s %s failed", self.request_id, self._scope["path"])
+            if not self._ended:  # the framework raises again what it has answered
+                await self._fail(500, FAILED)
+
+    def _announced(self) -> int:
+        length = Headers(scope=self._scope).get("content-length", "")
+        return int(length) if length.isdecimal() else 0
+
+    async def _counted(self) -> Message:
+        message = await self._receive()
+        self._read += len(message.get("body", b""))
+        if self._read > self._limits.body_bytes:
+            raise TooLarge
+        return message
+
+    async def _sent(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            if self._read > self._limits.body_bytes and not self._failing:  # the framework found other words for it
+                raise TooLarge
+            self._started = True
+            self._unanswered.discard(self)
+            if self._limit is not None:  # a stream may take as long as it takes
+                self._limit.reschedule(None)
+            self._complete(message)
+        self._ended = message["type"] == "http.response.body" and not message.get("more_body")
+        await self._send(message)
+
+    def _complete(self, message: MutableMapping[str, Any]) -> None:
+        headers = MutableHeaders(scope=message)
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)
+        headers[REQUEST_ID] = self.request_id
+
+    async def _fail(
+        self, status: int, message: str, kind: str | None = None, *, retry_after: float | None = None
+    ) -> None:
+        self._failing, self._limit = True, None
+        if self._started:
+            raise ConnectionAbortedError(message)
+        found = problem(status, message, kind=kind, retry_after=retry_after)
+        await answer(found, self._scope)(self._scope, self._receive, self._sent)
+
+
+def allow_seconds(scope: Scope, seconds: float) -> None:
+    """Let this request take so much longer than others."""
+    limit: asyncio.Timeout = scope["state"]["limit"]
+    due = limit.when()
+    if due is not None:
+        limit.reschedule(due + seconds)
+
+
+def request_id_of(scope: Scope) -> str:
+    """The identifier that the client gave, else a new one; the same for as long as the request lasts."""
+    state = scope.setdefault("state", {})
+    if "request_id" not in state:
+        given = Headers(scope=scope).get(REQUEST_ID, "")
+        state["request_id"] = given if ACCEPTED_ID.fullmatch(given) else str(uuid4())
+    found: str = state["request_id"]
+    return found

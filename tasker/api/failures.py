@@ -1,0 +1,69 @@
+"""How the application answers what its routes raise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from tasker.api.envelope import FAILED
+from tasker.api.problems import answer, problem, problem_of, tell
+from tasker.errors import TaskerError
+
+JSON = re.compile(r"application/([\w.+-]+\+)?json\b", re.IGNORECASE)
+
+
+def answer_failures(app: FastAPI) -> None:
+    """Let it answer errors as problems."""
+    app.add_exception_handler(TaskerError, _of_a_service)
+    app.add_exception_handler(RequestValidationError, _of_a_malformed_request)
+    app.add_exception_handler(HTTPException, _of_the_framework)
+    app.add_exception_handler(Exception, _of_ours)
+
+
+async def _of_a_service(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TaskerError)
+    tell(error, request.scope)
+    return answer(problem_of(error, within=request.method == "POST" and not request.path_params), request.scope)
+
+
+async def _of_a_malformed_request(request: Request, error: Exception) -> Response:
+    """What was sent does not have the shape of a request; a value is never repeated, it may be secret."""
+    assert isinstance(error, RequestValidationError)
+    if error.body and not JSON.match(request.headers.get("content-type", "")):
+        found = problem(415, "the body is not announced as JSON", hint="send Content-Type: application/json")
+        return answer(found, request.scope)
+    errors = [_place(each) for each in error.errors()]
+    first = errors[0]
+    more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+    message = f"{first['pointer'] or 'the request'}: {first['message']}{more}"
+    hint = "the interface is described at /openapi.json"
+    return answer(problem(400, message, kind="malformed_request", hint=hint, errors=errors), request.scope)
+
+
+def _place(found: Mapping[str, Any]) -> dict[str, str]:
+    if found["type"] == "json_invalid":
+        return {"pointer": "", "message": f"not JSON: {found['ctx']['error']} at character {found['loc'][-1]}"}
+    return {"pointer": _pointer(found["loc"]), "message": found["msg"].removeprefix("Value error, ")}
+
+
+def _pointer(loc: tuple[int | str, ...]) -> str:
+    """Into the body; of a parameter its kind and name."""
+    parts = loc[1:] if loc and loc[0] == "body" else loc
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
+
+
+async def _of_the_framework(request: Request, error: Exception) -> Response:
+    """No such path, a method that it does not have, a body that cannot be read."""
+    assert isinstance(error, HTTPException)
+    return answer(problem(error.status_code, str(error.detail)), request.scope, error.headers)
+
+
+async def _of_ours(request: Request, error: Exception) -> Response:
+    """A mistake in the code: what it is stays in the log."""
+    return answer(problem(500, FAILED), request.scope)

@@ -1,0 +1,71 @@
+"""The application behind a listening socket, inside an event loop that serves other things, too."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+
+from tasker.api.envelope import Envelope
+from tasker.api.sockets import BACKLOG, url_of
+
+START_SECONDS = 0.002
+KEEP_ALIVE_SECONDS = 75
+"""An idle connection is kept for so long: longer than proxies keep theirs."""
+
+
+class _Uvicorn(uvicorn.Server):
+    """Signals belong to the process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave them alone."""
+        yield
+
+
+class HttpServer:
+    """Serves from `start` to `stop`. `grace_seconds` is what requests under way get at the end."""
+
+    def __init__(self, app: Envelope, listening: socket.socket, *, grace_seconds: float = 10.0) -> None:
+        self.socket, self._app = listening, app
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            loop="none",
+            proxy_headers=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=max(1, round(grace_seconds)),
+        )
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)  # what is worth a line this process says itself
+        self._server = _Uvicorn(config)
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as a URL."""
+        return url_of(self.socket)
+
+    async def start(self) -> None:
+        """Answer requests from now on."""
+        self._serving = asyncio.create_task(self._server.serve([self.socket]), name="http")
+        while not self._server.started:
+            if self._serving.done():
+                await self._serving
+            await asyncio.sleep(START_SECONDS)
+
+    async def stop(self) -> None:
+        """Take no new connection, and return when the requests under way are answered or their time is over."""
+        if self._serving is not None:
+            self._server.should_exit = True
+            self._app.close()
+            await self._serving
+        self.socket.close()

@@ -1,0 +1,170 @@
+"""Errors as answers: what a client of the published interface reads (`error.code`, `error.message`), and the same as
+problem details of RFC 9457 with a stable `code` and the hint that the command line prints.
+
+Texts of the database and of a broker stay here, in the log: a stranger learns which of them is at fault (RT-48).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+import orjson
+from starlette.responses import Response
+from starlette.types import Scope
+
+from tasker.errors import (
+    CircuitBreakerOpen,
+    ConnectionLost,
+    DatabaseBreakerOpen,
+    DatabaseError,
+    DatabaseUnavailable,
+    DeadLetterNotFound,
+    DuplicateTask,
+    InputInvalid,
+    LockTimeout,
+    MessagingError,
+    Overloaded,
+    PlanUnreadable,
+    PoolExhausted,
+    SchemaOutdated,
+    StatementTimeout,
+    StepNotFound,
+    TaskerError,
+    TaskNotFound,
+    TemplateError,
+    TemplateNotFound,
+)
+from tasker.lifecycle.storable import NotStorable
+
+MEDIA_TYPE = "application/problem+json"
+PART = re.compile(r"\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\.([^.\[]+)")
+_log = logging.getLogger("tasker.api")
+
+
+class Kind(NamedTuple):
+    """How a class of errors is answered; `public` replaces its message where that may quote the database."""
+
+    status: int
+    code: str
+    public: str | None = None
+
+
+AWAY = "the database cannot be reached"
+LOST = "the connection to the database was lost; a change may have been made or not"
+BUSY = "the database is too busy; nothing was changed"
+BROKER = "the messaging provider failed"
+KINDS: Mapping[type[TaskerError], Kind] = {
+    TaskNotFound: Kind(404, "NOT_FOUND"),
+    StepNotFound: Kind(404, "NOT_FOUND"),
+    DeadLetterNotFound: Kind(404, "NOT_FOUND"),
+    TemplateNotFound: Kind(404, "NOT_FOUND"),
+    DuplicateTask: Kind(409, "CONFLICT"),
+    InputInvalid: Kind(422, "BAD_REQUEST"),
+    NotStorable: Kind(422, "BAD_REQUEST"),
+    TemplateError: Kind(422, "BAD_REQUEST"),
+    Overloaded: Kind(503, "BACKPRESSURE"),
+    PlanUnreadable: Kind(503, "SERVICE_UNAVAILABLE"),
+    DatabaseBreakerOpen: Kind(503, "CIRCUIT_BREAKER_OPEN", AWAY),
+    CircuitBreakerOpen: Kind(503, "CIRCUIT_BREAKER_OPEN", BROKER),
+    ConnectionLost: Kind(503, "SERVICE_UNAVAILABLE", LOST),
+    DatabaseUnavailable: Kind(503, "SERVICE_UNAVAILABLE", AWAY),
+    PoolExhausted: Kind(503, "SERVICE_UNAVAILABLE", BUSY),
+    StatementTimeout: Kind(503, "SERVICE_UNAVAILABLE", BUSY),
+    LockTimeout: Kind(503, "SERVICE_UNAVAILABLE", BUSY),
+    SchemaOutdated: Kind(503, "SERVICE_UNAVAILABLE", "the database's schema is of another version"),
+    DatabaseError: Kind(500, "DATABASE_ERROR", "the database refused the request"),
+    MessagingError: Kind(503, "SERVICE_UNAVAILABLE", BROKER),
+    TaskerError: Kind(400, "BAD_REQUEST"),
+}
+CODES = {
+    401: "UNAUTHORIZED",
+    403: "FORBIDDEN",
+    404: "NOT_FOUND",
+    408: "TIMEOUT",
+    500: "INTERNAL",
+    503: "SERVICE_UNAVAILABLE",
+}
+"""Of answers that no error of ours stands behind; the rest of 4xx is `BAD_REQUEST`."""
+
+
+def kind_of(error: TaskerError) -> Kind:
+    """The entry of the nearest class."""
+    return next(KINDS[cls] for cls in type(error).__mro__ if cls in KINDS)
+
+
+def problem(
+    status: int,
+    message: str,
+    *,
+    kind: str | None = None,
+    code: str | None = None,
+    retry_after: float | None = None,
+    **members: Any,
+) -> dict[str, Any]:
+    """An error as plain data. `kind` is the stable name of the problem, `code` the published one of its group."""
+    code = code or CODES.get(status, "BAD_REQUEST")
+    kind = kind or code.lower()
+    error: dict[str, Any] = {"code": code, "message": message}
+    if retry_after is not None:
+        error["retry_after_seconds"] = max(1, round(retry_after))
+    return {
+        "type": f"urn:tasker:problem:{kind}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": message,
+        "code": kind,
+        **{name: value for name, value in members.items() if value is not None},
+        "error": error,
+    }
+
+
+def problem_of(error: TaskerError, *, within: bool = False) -> dict[str, Any]:
+    """An error of a service as plain data. `within`: the body of the request named what does not exist."""
+    kind = kind_of(error)
+    if within and kind.status == 404:
+        kind = Kind(400, "BAD_REQUEST")
+    return problem(
+        kind.status,
+        kind.public or error.message,
+        kind=error.error_type,
+        code=kind.code,
+        retry_after=error.retry_after if kind.status == 503 else None,
+        hint=None if kind.public else error.hint,
+        errors=problems_in(error, "/context" if within else ""),
+    )
+
+
+def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer to the request of this scope."""
+    sent = dict(headers or {})
+    if seconds := found["error"].get("retry_after_seconds"):
+        sent["Retry-After"] = str(seconds)
+    body = {**found, "instance": scope["path"], "request_id": scope["state"]["request_id"]}
+    return Response(orjson.dumps(body, default=str), found["status"], sent, MEDIA_TYPE)
+
+
+def tell(error: TaskerError, scope: Scope) -> None:
+    """Write what a client is not told into the log."""
+    if kind_of(error).status >= 500 and not isinstance(error, Overloaded):
+        _log.error("request=%s %s: %s", scope["state"]["request_id"], error.error_type, error)
+
+
+def problems_in(error: TaskerError, base: str) -> Sequence[Mapping[str, Any]] | None:
+    """The places that are wrong, with JSON pointers; `base` is that of the value in the body of the request."""
+    if isinstance(error, InputInvalid):
+        return [{"pointer": f"{base}{pointer(each.path)}", "message": each.message} for each in error.problems]
+    if isinstance(error, NotStorable):
+        return [{"pointer": f"{base}{pointer(error.path)}", "message": error.reason}]
+    if isinstance(error, TemplateError):
+        return [each.to_dict() for each in error.diagnostics if hasattr(each, "to_dict")] or None
+    return None
+
+
+def pointer(path: str) -> str:
+    """A path (`$.rows[3]['unit price']`) as a JSON pointer (`/rows/3/unit price`)."""
+    parts = (re.sub(r"\\(.)", r"\1", "".join(found)) for found in PART.findall(path.removeprefix("$")))
+    return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)

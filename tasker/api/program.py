@@ -1,0 +1,103 @@
+"""What the routes call: the services of a process, the same that `App` offers to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tasker.contracts.plan import Plan
+from tasker.errors import TaskerError
+from tasker.services.client_views import ClientViews
+from tasker.services.dead_letters.entries import DeadLetters
+from tasker.services.engine.plans import PlanStore
+from tasker.services.fleet.analytics import Analytics
+from tasker.services.pauses import Pauses
+from tasker.services.server.bulk_submission import Order
+from tasker.services.server.health import ServerHealth
+from tasker.services.server.queues import Queues
+from tasker.services.server.task_events import TaskEvents
+from tasker.services.server.template_texts import TemplateTexts
+from tasker.services.steps import Steps
+from tasker.services.submission import OnDuplicate, Request, Submitted
+from tasker.services.tasks import Tasks
+from tasker.services.workers import Workers
+
+
+class Program(Protocol):
+    """The services of this process, and waiting, as `App` has them."""
+
+    @property
+    def tasks(self) -> Tasks:
+        """Reading and steering tasks."""
+        ...
+
+    @property
+    def views(self) -> ClientViews:
+        """Tasks and steps as clients see them."""
+        ...
+
+    @property
+    def steps(self) -> Steps:
+        """What operators do to steps."""
+        ...
+
+    @property
+    def plans(self) -> PlanStore:
+        """Registered templates."""
+        ...
+
+    @property
+    def analytics(self) -> Analytics:
+        """How tasks have gone lately."""
+        ...
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """Tasks that need a person."""
+        ...
+
+    @property
+    def pauses(self) -> Pauses:
+        """What must not start for now."""
+        ...
+
+    @property
+    def workers(self) -> Workers:
+        """The registry of processes."""
+        ...
+
+    @property
+    def health(self) -> ServerHealth:
+        """How the process does."""
+        ...
+
+    @property
+    def events(self) -> TaskEvents:
+        """What happens to a task."""
+        ...
+
+    @property
+    def template_texts(self) -> TemplateTexts:
+        """Templates that come as text."""
+        ...
+
+    @property
+    def queues(self) -> Queues:
+        """The provider's queues."""
+        ...
+
+    async def submit_request(
+        self, plan: Plan, request: Request, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    ) -> Submitted:
+        """As `App.submit_request`."""
+        ...
+
+    async def submit_orders(
+        self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[Submitted | TaskerError]:
+        """As `App.submit_orders`."""
+        ...
+
+    async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
+        """As `App.finished`."""
+        ...

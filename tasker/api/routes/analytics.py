@@ -1,0 +1,87 @@
+"""How tasks have gone lately, and what was slow (F-70)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, needs
+from tasker.api.routes.route import program_of, router
+from tasker.api.shapes.analytics import BottleneckAnalysis, PerformanceMetrics
+from tasker.api.shapes.problems import refusals
+from tasker.services.fleet.analytics import Slow
+
+routes = router("analytics")
+Hours = Annotated[int, Query(ge=1, le=720, description="Of tasks that were submitted within so many hours.")]
+
+
+@routes.get(
+    "/v1/analytics/performance",
+    response_model=PerformanceMetrics,
+    responses=refusals(),
+    **needs(Permission.SYSTEM_ANALYTICS_READ),
+)
+async def get_performance(request: Request, hours: Hours = 1) -> Json:
+    """Rates and averages, of at most the newest 20,000 tasks."""
+    found = await program_of(request).analytics.performance(hours=hours)
+    return Json(
+        {
+            "total_tasks": found.total,
+            "active_tasks": found.active,
+            "completed_tasks": found.completed,
+            "failed_tasks": found.failed,
+            "completion_rate": found.completion_rate,
+            "error_rate": found.error_rate,
+            "average_task_duration_seconds": found.task_seconds,
+            "average_step_duration_seconds": found.step_seconds,
+            "tasks_per_hour": found.tasks_per_hour,
+            "steps_per_hour": found.steps_per_hour,
+            "system_health_score": found.health,
+            "analysis_period_start": found.analysis_period_start,
+            "calculated_at": found.calculated_at,
+        }
+    )
+
+
+@routes.get(
+    "/v1/analytics/bottlenecks",
+    response_model=BottleneckAnalysis,
+    responses=refusals(),
+    **needs(Permission.SYSTEM_ANALYTICS_READ),
+)
+async def get_bottlenecks(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    min_executions: Annotated[int, Query(ge=1, le=1_000_000, description="Leave out what ran less often.")] = 5,
+    hours: Hours = 24,
+) -> Json:
+    """The slowest steps and templates, of at most the newest 20,000 tasks."""
+    analytics = program_of(request).analytics
+    found = await analytics.bottlenecks(hours=hours, limit=limit, min_executions=min_executions)
+    return Json(
+        {
+            "slow_steps": [{**_slow(each), "step_name": each.step} for each in found.steps],
+            "slow_tasks": [{**_slow(each), "average_step_count": each.mean_steps} for each in found.tasks],
+            "resource_utilization": {
+                "database_pool_utilization": found.pool_utilization,
+                "system_health": found.counts,
+            },
+            "recommendations": found.recommendations,
+        }
+    )
+
+
+def _slow(each: Slow) -> dict[str, Any]:
+    return {
+        "namespace_name": each.namespace,
+        "task_name": each.template,
+        "version": each.version,
+        "average_duration_seconds": each.mean_seconds,
+        "max_duration_seconds": each.max_seconds,
+        "execution_count": each.executions,
+        "error_count": each.errors,
+        "error_rate": each.error_rate,
+        "last_executed_at": each.last_at,
+    }

@@ -1,0 +1,36 @@
+"""What this process was configured with, as far as it is no secret. Offered where the configuration says so (F-273)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import Request
+from pydantic import BaseModel
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, needs
+from tasker.api.routes.route import router
+from tasker.api.shapes.problems import refusals
+from tasker.version import __version__
+
+routes = router("configuration")
+
+
+class ConfigResponse(BaseModel):
+    """The configuration without secrets."""
+
+    metadata: dict[str, Any]
+    auth: dict[str, Any]
+    circuit_breakers: dict[str, Any]
+    database_pools: dict[str, Any]
+    deployment_mode: str
+    messaging: dict[str, Any]
+
+
+@routes.get("/config", response_model=ConfigResponse, responses=refusals(), **needs(Permission.SYSTEM_CONFIG_READ))
+async def get_config(request: Request) -> Json:
+    """What is configured: pools, breakers, messaging. Never a secret."""
+    options = request.app.state.options
+    metadata = {"version": __version__, "environment": options.environment, "timestamp": datetime.now(UTC)}
+    return Json({"metadata": metadata, **options.configuration})

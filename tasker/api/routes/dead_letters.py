@@ -1,0 +1,107 @@
+"""Tasks that need a person (D-12 to D-18). Nothing here moves a task."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, caller_of, needs
+from tasker.api.routes.route import program_of, router
+from tasker.api.routes.tasks import TaskUuid
+from tasker.api.shapes.dead_letters import (
+    DlqEntry,
+    DlqInvestigationQueueEntry,
+    DlqStats,
+    StalenessMonitoring,
+    UpdateInvestigationRequest,
+    UpdateInvestigationResponse,
+)
+from tasker.api.shapes.problems import refusals
+
+routes = router("dlq")
+Limit = Annotated[int, Query(ge=1, le=10_000)]
+
+
+@routes.get("/v1/dlq", response_model=list[DlqEntry], responses=refusals(), **needs(Permission.DLQ_READ))
+async def list_entries(
+    request: Request,
+    resolution_status: Annotated[str | None, Query(max_length=64)] = None,
+    limit: Limit = 50,
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+) -> Json:
+    """Entries, the newest first."""
+    service = program_of(request).dead_letters
+    return Json([_entry(each) for each in await service.list(status=resolution_status, limit=limit, offset=offset)])
+
+
+@routes.get("/v1/dlq/stats", response_model=list[DlqStats], responses=refusals(), **needs(Permission.DLQ_STATS))
+async def get_stats(request: Request) -> Json:
+    """Counts for each reason that has entries."""
+    return Json([_named(each) for each in await program_of(request).dead_letters.stats()])
+
+
+@routes.get(
+    "/v1/dlq/investigation-queue",
+    response_model=list[DlqInvestigationQueueEntry],
+    responses=refusals(),
+    **needs(Permission.DLQ_READ),
+)
+async def get_queue(request: Request, limit: Limit = 100) -> Json:
+    """Pending entries, the most urgent first."""
+    return Json([_named(each) for each in await program_of(request).dead_letters.queue(limit=limit)])
+
+
+@routes.get(
+    "/v1/dlq/staleness", response_model=list[StalenessMonitoring], responses=refusals(), **needs(Permission.DLQ_READ)
+)
+async def get_staleness(request: Request, limit: Limit = 100) -> Json:
+    """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones."""
+    return Json([asdict(each) for each in await program_of(request).dead_letters.staleness(limit=limit)])
+
+
+@routes.get("/v1/dlq/task/{task_uuid}", response_model=DlqEntry, responses=refusals(404), **needs(Permission.DLQ_READ))
+async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
+    """The newest entry of a task, with everything that was known of it then."""
+    return Json(_entry(await program_of(request).dead_letters.of_task(task_uuid)))
+
+
+@routes.patch(
+    "/v1/dlq/entry/{dlq_entry_uuid}",
+    response_model=UpdateInvestigationResponse,
+    responses=refusals(404),
+    **needs(Permission.DLQ_UPDATE),
+)
+async def update_entry(
+    request: Request,
+    dlq_entry_uuid: Annotated[str, Path(description="The entry's identifier.")],
+    body: UpdateInvestigationRequest,
+) -> Json:
+    """Keep what was found, and close the entry. Its task stays as it is."""
+    updated = await program_of(request).dead_letters.update(
+        dlq_entry_uuid,
+        status=body.resolution_status,
+        notes=body.resolution_notes,
+        by=body.resolved_by or (caller_of(request).name if body.resolution_status else None),
+        metadata=body.metadata,
+    )
+    message = f"the investigation is {updated.resolution_status}"
+    return Json({"success": True, "message": message, "dlq_entry_uuid": updated.dlq_entry_uuid})
+
+
+def _entry(each: Any) -> dict[str, Any]:
+    found = _named(each)
+    return {**found, "resolution_timestamp": found["resolved_at"]}
+
+
+def _named(each: Any) -> dict[str, Any]:
+    """With reason and status in the published words."""
+    words = ("dlq_reason", "resolution_status")
+    found = asdict(each)
+    return {name: _published(value) if name in words else value for name, value in found.items()}
+
+
+def _published(word: str) -> str:
+    return "".join(part.capitalize() for part in word.split("_"))

@@ -1,0 +1,100 @@
+"""What happens to a task, as server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from typing import Annotated, Any
+
+import orjson
+from fastapi import Header, Query, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from tasker.api.permissions import Permission, needs
+from tasker.api.problems import answer, problem
+from tasker.api.routes.route import program_of, router
+from tasker.api.routes.tasks import TaskUuid
+from tasker.api.shapes.problems import refusals
+from tasker.api.streams import Streams
+from tasker.services.server.task_events import TaskEvent
+
+routes = router("tasks")
+MEDIA_TYPE = "text/event-stream"
+KINDS = "Events of the kinds `transition`, `progress` and `end`."
+AGAIN_MS = 1000
+"""After so long a client that was cut comes back."""
+FULL_SECONDS = 5
+PLACE = "The `id` of the last event that was read: the stream goes on behind it."
+
+
+@routes.get(
+    "/v1/tasks/{uuid}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+            "description": "`transition`, `progress`, `end`.",
+        },
+        204: {"description": "The task has ended, and the client has every event."},
+        **refusals(404),
+    },
+    **needs(Permission.TASKS_READ),
+)
+async def get_events(
+    request: Request,
+    uuid: TaskUuid,
+    last_event_id: Annotated[str | None, Header(max_length=60, description=PLACE)] = None,
+    after: Annotated[str | None, Query(max_length=60, description="The same, for clients without headers.")] = None,
+) -> Response:
+    """Every transition of a task and its steps, from the beginning or behind an event, until the task has ended."""
+    streams: Streams = request.app.state.streams
+    if not streams.enter():
+        message = "too many streams are open"
+        refused = problem(503, message, kind="too_many_streams", code="SERVICE_UNAVAILABLE", retry_after=FULL_SECONDS)
+        return answer(refused, request.scope)
+    with ExitStack() as place:
+        place.callback(streams.leave)
+        found = await program_of(request).events.follow(uuid, last_event_id or after)
+        if found is None:
+            return Response(status_code=204)
+        return _Stream(_written(streams.through(found)), place.pop_all())
+
+
+class _Stream(StreamingResponse):
+    """An answer that keeps its place among the streams until it is sent, or its client is gone."""
+
+    def __init__(self, events: AsyncIterator[bytes], place: ExitStack) -> None:
+        super().__init__(events, media_type=MEDIA_TYPE)
+        self._place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        with self._place:
+            await super().__call__(scope, receive, send)
+
+
+async def _written(events: AsyncIterator[TaskEvent | None]) -> AsyncIterator[bytes]:
+    last: TaskEvent | None = None
+    yield f"retry: {AGAIN_MS}\n\n".encode()
+    async for event in events:
+        if event is None:
+            yield b": nothing new\n\n"
+            continue
+        yield _event("progress" if event.kind == "progress" else "transition", _data(event), event.place)
+        last = event if event.kind == "task" else last
+    if last is not None and last.ends:
+        yield _event("end", {"status": last.to_state})
+
+
+def _event(name: str, data: dict[str, Any], place: str | None = None) -> bytes:
+    number = f"id: {place}\n" if place else ""
+    return f"event: {name}\n{number}data: {orjson.dumps(data).decode()}\n\n".encode()
+
+
+def _data(event: TaskEvent) -> dict[str, Any]:
+    common = {"step": event.step, "step_uuid": event.step_uuid, "at": event.at, "worker_uuid": event.worker}
+    if event.kind == "progress":
+        return {**common, "items_processed": event.items_processed}
+    moved = {"from_state": event.from_state, "to_state": event.to_state, "attempt": event.attempt}
+    return {**common, **moved}

@@ -1,0 +1,33 @@
+"""Why a task does not go on."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Annotated
+
+from fastapi import Query, Request
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, needs
+from tasker.api.routes.route import program_of, router
+from tasker.api.routes.tasks import TaskUuid
+from tasker.api.shapes.explanation import ExplanationResponse
+from tasker.api.shapes.problems import refusals
+
+routes = router("tasks")
+StepName = Annotated[
+    str | None,
+    Query(max_length=255, description="Only this step, ended or not, or the instances of this batch worker."),
+]
+
+
+@routes.get(
+    "/v1/tasks/{uuid}/explain",
+    response_model=ExplanationResponse,
+    responses=refusals(404),
+    **needs(Permission.TASKS_READ),
+)
+async def explain_task(request: Request, uuid: TaskUuid, step: StepName = None) -> Json:
+    """For each step that has not ended why it does not run now, and what would change it."""
+    found = await program_of(request).tasks.explain(uuid, step)
+    return Json(found.to_dict(UTC))

@@ -1,0 +1,126 @@
+"""The fleet: who is at work with which handlers, what lies in the queues, what is paused."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, caller_of, needs
+from tasker.api.routes.route import program_of, router
+from tasker.api.shapes.fleet import (
+    HandlerListResponse,
+    PauseListResponse,
+    PauseRequest,
+    PauseResponse,
+    QueuesResponse,
+    ResumeResponse,
+    WorkerListResponse,
+)
+from tasker.api.shapes.problems import refusals
+from tasker.services.listings import RegisteredProcess
+from tasker.services.pauses import Target
+
+routes = router("fleet")
+Name = Annotated[str | None, Query(max_length=255)]
+READ = needs(Permission.SYSTEM_HANDLERS_READ)
+
+
+@routes.get("/v1/workers", response_model=WorkerListResponse, responses=refusals(), **READ)
+async def list_workers(
+    request: Request, stopped: Annotated[bool, Query(description="Also those that have ended.")] = False
+) -> Json:
+    """Every registered process, as `tasker worker list` shows it."""
+    found = await program_of(request).workers.list(stopped=stopped)
+    return Json({"workers": [asdict(each) for each in found]})
+
+
+@routes.get("/v1/handlers", response_model=HandlerListResponse, responses=refusals(), **READ)
+async def list_handlers(request: Request) -> Json:
+    """The handlers that live workers have loaded."""
+    return Json({"handlers": _handlers(await program_of(request).workers.list())})
+
+
+@routes.get("/v1/handlers/{namespace}", response_model=HandlerListResponse, responses=refusals(), **READ)
+async def list_handlers_of(request: Request, namespace: Annotated[str, Path(max_length=255)]) -> Json:
+    """The handlers of live workers that serve a namespace."""
+    found = await program_of(request).workers.list()
+    return Json({"handlers": _handlers(each for each in found if namespace in each.namespaces)})
+
+
+@routes.get("/v1/handlers/{namespace}/{name}", response_model=HandlerListResponse, responses=refusals(), **READ)
+async def get_handler(
+    request: Request, namespace: Annotated[str, Path(max_length=255)], name: Annotated[str, Path(max_length=500)]
+) -> Json:
+    """One handler: the live workers of a namespace that have it; none where nobody has."""
+    found = _handlers(each for each in await program_of(request).workers.list() if namespace in each.namespaces)
+    return Json({"handlers": [each for each in found if each["name"] == name]})
+
+
+def _handlers(processes: Iterable[RegisteredProcess]) -> list[dict[str, Any]]:
+    by_name: defaultdict[str, list[RegisteredProcess]] = defaultdict(list)
+    for each in processes:
+        for name in each.callables if each.state == "live" else ():
+            by_name[name].append(each)
+    return [
+        {
+            "name": name,
+            "namespaces": sorted({namespace for each in found for namespace in each.namespaces}),
+            "workers": [each.worker for each in found],
+        }
+        for name, found in sorted(by_name.items())
+    ]
+
+
+@routes.get(
+    "/v1/queues", response_model=QueuesResponse, responses=refusals(), **needs(Permission.SYSTEM_ANALYTICS_READ)
+)
+async def list_queues(request: Request) -> Json:
+    """The provider's queues beside what the database says should be in them."""
+    return Json((await program_of(request).queues.report()).to_dict())
+
+
+@routes.get(
+    "/v1/pauses", response_model=PauseListResponse, responses=refusals(), **needs(Permission.SYSTEM_PAUSES_READ)
+)
+async def list_pauses(request: Request, log: Annotated[int, Query(ge=0, le=1000)] = 20) -> Json:
+    """What is paused, with what each pause holds; and who paused and resumed what, the newest first."""
+    return Json(asdict(await program_of(request).pauses.list(log=log)))
+
+
+@routes.post(
+    "/v1/pauses",
+    response_model=PauseResponse,
+    responses=refusals(404),
+    **needs(Permission.SYSTEM_PAUSES_CHANGE),
+)
+async def pause(request: Request, body: PauseRequest) -> Json:
+    """Let nothing more start of one thing. `paused` is false when it is paused already."""
+    target = Target.of(body.namespace, template=body.template, step=body.step, task=body.task, queue=body.queue)
+    actor = body.actor or caller_of(request).name
+    paused = await program_of(request).pauses.pause(target, actor=actor, reason=body.reason)
+    return Json({"target": str(target), "paused": paused})
+
+
+@routes.delete(
+    "/v1/pauses", response_model=ResumeResponse, responses=refusals(404), **needs(Permission.SYSTEM_PAUSES_CHANGE)
+)
+async def resume(
+    request: Request,
+    namespace: Name = None,
+    template: Name = None,
+    step: Name = None,
+    task: Name = None,
+    queue: Name = None,
+    reason: Annotated[str, Query(max_length=1024)] = "",
+    actor: Name = None,
+) -> Json:
+    """End a pause. `held` is how many ready steps, or messages, go on; null when it was not paused."""
+    target = Target.of(namespace, template=template, step=step, task=task, queue=queue)
+    who = actor or caller_of(request).name
+    held = await program_of(request).pauses.resume(target, actor=who, reason=reason)
+    return Json({"target": str(target), "resumed": held is not None, "held": held})

@@ -1,0 +1,117 @@
+"""How this process does. Open to everybody: states and numbers, never texts of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import Response
+
+from tasker.api.json_response import Json
+from tasker.api.problems import answer, problem
+from tasker.api.routes.route import program_of, router
+from tasker.api.shapes.health import DetailedHealthResponse, HealthResponse, ReadinessResponse
+from tasker.services.server.health import DEGRADED, HEALTHY, UNHEALTHY, Check, ServerHealth
+from tasker.version import __version__
+
+routes = router("health")
+READY = ("web_database", "orchestration_database", "circuit_breaker", "orchestration_system", "command_processor")
+NEEDED = ("web_database", "circuit_breaker")
+"""Without these no request can be answered. Where nobody works, tasks are taken all the same, and wait."""
+
+
+@routes.get("/health", response_model=HealthResponse)
+async def health(request: Request) -> Json:
+    """Whether database and messaging answer (A-86)."""
+    found = await program_of(request).health.checks()
+    database, messaging = (found[name].status == HEALTHY for name in ("database", "messaging"))
+    return Json(
+        {
+            "status": HEALTHY if database and messaging else UNHEALTHY,
+            "timestamp": datetime.now(UTC),
+            "database": "connected" if database else "disconnected",
+            "message_queue": "operational" if messaging else "unavailable",
+        }
+    )
+
+
+@routes.get("/live", response_model=HealthResponse, response_model_exclude_none=True)
+@routes.get("/health/live", response_model=HealthResponse, include_in_schema=False)
+async def live() -> Json:
+    """The process answers. It looks at nothing else: a database that is away is no reason to start it again."""
+    return Json({"status": "alive", "timestamp": datetime.now(UTC)})
+
+
+@routes.get("/ready", response_model=ReadinessResponse, responses={503: {"description": "not ready"}})
+@routes.get("/health/ready", response_model=ReadinessResponse, include_in_schema=False)
+async def ready(request: Request) -> Response:
+    """Whether requests may be sent here; 503 while the database cannot be reached."""
+    checks = published(await program_of(request).health.checks())
+    if ill := [name for name in NEEDED if checks[name]["status"] == UNHEALTHY]:
+        found = {name: checks[name] for name in READY}
+        message = f"not ready: {', '.join(ill)}"
+        return answer(problem(503, message, kind="not_ready", code="SERVICE_UNAVAILABLE", checks=found), request.scope)
+    return Json({**_standing(request, checks), "status": "ready", "checks": {name: checks[name] for name in READY}})
+
+
+@routes.get("/health/detailed", response_model=DetailedHealthResponse)
+async def detailed(request: Request) -> Json:
+    """Everything that is known of how the process does (A-87)."""
+    program = program_of(request)
+    checks = published(await program.health.checks())
+    states = {check["status"] for check in checks.values()}
+    status = next((each for each in (UNHEALTHY, DEGRADED) if each in states), HEALTHY)
+    breakers = {"database": program.health.breaker_state}
+    return Json({**_standing(request, checks), "status": status, "checks": checks, "circuit_breakers": breakers})
+
+
+def published(found: Mapping[str, Check]) -> dict[str, dict[str, Any]]:
+    """The checks under their published names. There is one database, and no command processor apart from the server."""
+    database, pool = asdict(found["database"]), asdict(found["pool"])
+    return {
+        "web_database": database,
+        "orchestration_database": database,
+        "circuit_breaker": asdict(found["breaker"]),
+        "orchestration_system": asdict(found["fleet"]),
+        "command_processor": {"status": HEALTHY, "message": "requests are answered by this process", "duration_ms": 0},
+        "pool_utilization": pool,
+        "channel_saturation": pool,
+        "queue_depth": asdict(found["queues"]),
+        "messaging": asdict(found["messaging"]),
+    }
+
+
+def _standing(request: Request, checks: Mapping[str, Any]) -> dict[str, Any]:
+    health = program_of(request).health
+    pool = _pool(health)
+    ill = checks["web_database"]["status"] == UNHEALTHY
+    return {
+        "timestamp": datetime.now(UTC),
+        "info": {
+            "version": __version__,
+            "environment": request.app.state.options.environment,
+            "operational_state": "degraded" if ill else "normal",
+            "web_database_pool_size": health.pool["max"],
+            "orchestration_database_pool_size": health.pool["max"],
+            "circuit_breaker_state": health.breaker_state,
+            "pool_utilization": {"tasker_pool": pool, "pgmq_pool": pool},
+        },
+    }
+
+
+def _pool(health: ServerHealth) -> dict[str, Any]:
+    pool = health.pool
+    return {
+        "active_connections": pool["lent"],
+        "idle_connections": pool["made"] - pool["lent"],
+        "max_connections": pool["max"],
+        "utilization_percent": round(100 * pool["lent"] / pool["max"], 1),
+        "total_acquires": pool["acquires"],
+        "slow_acquires": pool["slow_acquires"],
+        "acquire_errors": pool["exhausted"],
+        "average_acquire_time_ms": 0.0,
+        "max_acquire_time_ms": 0.0,
+    }

@@ -1,0 +1,69 @@
+"""The steps of a task: reading them, and what operators do to them (C-119 to C-126)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Annotated
+
+from fastapi import Path, Request
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, needs
+from tasker.api.program import Program
+from tasker.api.rendering import step_view
+from tasker.api.routes.route import program_of, router
+from tasker.api.routes.tasks import TaskUuid
+from tasker.api.shapes.problems import refusals
+from tasker.api.shapes.steps import (
+    CompleteManually,
+    ResetForRetry,
+    StepAuditResponse,
+    StepManualAction,
+    StepResponse,
+)
+
+routes = router("steps")
+LIST = "/v1/tasks/{uuid}/workflow_steps"
+ONE = LIST + "/{step_uuid}"
+StepUuid = Annotated[str, Path(description="The step's identifier.")]
+
+
+@routes.get(LIST, response_model=list[StepResponse], responses=refusals(404), **needs(Permission.STEPS_READ))
+async def list_steps(request: Request, uuid: TaskUuid) -> Json:
+    """The steps of a task with their results, in topological order."""
+    return Json([step_view(step) for step in await program_of(request).views.steps(uuid)])
+
+
+@routes.get(ONE, response_model=StepResponse, responses=refusals(404), **needs(Permission.STEPS_READ))
+async def get_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
+    """One step with its result."""
+    return Json(step_view(await program_of(request).views.step(uuid, step_uuid)))
+
+
+@routes.patch(ONE, response_model=StepResponse, responses=refusals(404, 422), **needs(Permission.STEPS_RESOLVE))
+async def mend_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid, body: StepManualAction) -> Json:
+    """Let a step run again, or take it as done. 400 where the step's state, or its task's, does not allow it."""
+    program = program_of(request)
+    step = await program.views.step(uuid, step_uuid)
+    await _act(program, uuid, step["name"], body)
+    return Json(step_view(await program.views.step(uuid, step_uuid)))
+
+
+def _act(program: Program, task: str, step: str, body: StepManualAction) -> Awaitable[None]:
+    action = body.root
+    if isinstance(action, ResetForRetry):
+        return program.steps.reset(task, step, actor=action.reset_by, reason=action.reason)
+    if isinstance(action, CompleteManually):
+        given, who = action.completion_data, action.completed_by
+        return program.steps.complete(
+            task, step, given.result, actor=who, reason=action.reason, metadata=given.metadata
+        )
+    return program.steps.resolve(task, step, actor=action.resolved_by, reason=action.reason)
+
+
+@routes.get(
+    ONE + "/audit", response_model=list[StepAuditResponse], responses=refusals(404), **needs(Permission.STEPS_READ)
+)
+async def get_audit(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
+    """Who stored which result of a step, the newest first (B-87)."""
+    return Json(await program_of(request).views.audit(uuid, step_uuid))

@@ -1,0 +1,103 @@
+"""Lists of tasks, and everything that is known of one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import Query, Request
+
+from tasker.api.cursors import cursor_after, place_of
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, needs
+from tasker.api.rendering import task_context, task_details, task_view
+from tasker.api.routes.route import program_of, router
+from tasker.api.routes.tasks import TaskUuid
+from tasker.api.shapes.problems import refusals
+from tasker.api.shapes.tasks import TaskContextResponse, TaskDetailsResponse, TaskListResponse
+from tasker.services.client_views import TaskFilter
+
+routes = router("tasks")
+Filter = Annotated[str | None, Query(max_length=255)]
+Sort = Annotated[Literal["-created_at", "created_at"], Query(description="The newest first, or the oldest.")]
+
+
+@routes.get("/v1/tasks", response_model=TaskListResponse, responses=refusals(), **needs(Permission.TASKS_LIST))
+async def list_tasks(
+    request: Request,
+    namespace: Filter = None,
+    status: Annotated[str | None, Query(max_length=255, description="A task's state, such as `complete`.")] = None,
+    name: Annotated[str | None, Query(max_length=255, description="The template.")] = None,
+    version: Filter = None,
+    initiator: Filter = None,
+    source_system: Filter = None,
+    tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
+    correlation_id: UUID | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    sort: Sort = "-created_at",
+    page: Annotated[int, Query(ge=0, le=100_000, description="Counted from 0.")] = 0,
+    per_page: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[
+        str | None,
+        Query(
+            max_length=200,
+            description="`pagination.next_cursor` of the page before: it costs the same "
+            "however far one goes, and nothing is shown twice; `page` and the counts are left out.",
+        ),
+    ] = None,
+) -> Json:
+    """Tasks by their time of creation, without their steps; counted to 100,000."""
+    which = TaskFilter(
+        namespace=namespace,
+        status=status,
+        template=name,
+        version=version,
+        initiator=initiator,
+        source_system=source_system,
+        tags=tag,
+        correlation_id=str(correlation_id) if correlation_id else None,
+        created_after=created_after,
+        created_before=created_before,
+    )
+    views = program_of(request).views
+    after = place_of(cursor, sort) if cursor else None
+    found = await views.page(
+        which, limit=per_page + 1, offset=0 if after else page * per_page, after=after, oldest_first=sort[0] != "-"
+    )
+    shown = found[:per_page]
+    pagination: dict[str, Any] = {
+        "per_page": per_page,
+        "has_next": len(found) > per_page,
+        "next_cursor": cursor_after(shown[-1]["task_uuid"], sort) if len(found) > per_page else None,
+    }
+    if after is None:
+        count = await views.count(which)
+        pages = {"page": page, "total_count": count, "total_pages": -(-count // per_page), "has_previous": page > 0}
+        pagination |= pages
+    return Json({"tasks": [task_view(task) for task in shown], "pagination": pagination})
+
+
+@routes.get(
+    "/v1/tasks/{uuid}/context",
+    response_model=TaskContextResponse,
+    responses=refusals(404),
+    **needs(Permission.TASKS_CONTEXT_READ),
+)
+async def get_task_context(request: Request, uuid: TaskUuid) -> Json:
+    """What a task was given, and how its execution stands."""
+    return Json(task_context(await program_of(request).views.task(uuid)))
+
+
+@routes.get(
+    "/v1/tasks/{uuid}/details",
+    response_model=TaskDetailsResponse,
+    responses=refusals(404),
+    **needs(Permission.TASKS_READ),
+)
+async def get_task_details(request: Request, uuid: TaskUuid) -> Json:
+    """A task with the results of its steps and its whole history (D-67)."""
+    program = program_of(request)
+    task = await program.views.task(uuid)
+    return Json(task_details(task, await program.tasks.report(uuid), await program.tasks.history(uuid)))

@@ -1,0 +1,108 @@
+"""Creating, reading and cancelling tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+from starlette.responses import Response
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, caller_of, needs, require
+from tasker.api.problems import problem_of
+from tasker.api.rendering import task_created, task_view
+from tasker.api.routes.route import program_of, router
+from tasker.api.shapes.problems import refusals
+from tasker.api.shapes.tasks import (
+    ON_DUPLICATE,
+    BatchResponse,
+    TaskBatch,
+    TaskCreated,
+    TaskRequest,
+    TaskResponse,
+)
+from tasker.api.waiting import Wait, ended_or_late, seconds_of
+from tasker.errors import TaskerError
+from tasker.services.submission import Submitted
+
+routes = router("tasks")
+TaskUuid = Annotated[str, Path(description="The task's identifier.")]
+
+
+@routes.post(
+    "/v1/tasks",
+    status_code=201,
+    response_model=TaskCreated,
+    responses={200: {"model": TaskCreated, "description": "It existed, and was asked for."}, **refusals(409, 422)},
+    **needs(Permission.TASKS_CREATE),
+)
+async def create_task(request: Request, body: TaskRequest, wait: Wait = None) -> Json:
+    """Create a task of a registered template. 503 with `Retry-After` while too much work waits."""
+    program, seconds = program_of(request), seconds_of(wait)
+    if body.on_duplicate != "refuse":
+        await require(request, Permission.TASKS_READ)
+    order = body.order()
+    plan = (await program.plans.find(order.namespace, order.template, order.version)).plan
+    submitted = await program.submit_request(
+        plan, order.request, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds)
+    )
+    await ended_or_late(request, program, submitted.task_uuid, seconds)
+    task = await program.views.task(submitted.task_uuid)
+    headers = {"Location": f"/v1/tasks/{submitted.task_uuid}"}
+    return Json(task_created(task, submitted), 201 if submitted.created else 200, headers)
+
+
+@routes.post("/v1/tasks/batch", response_model=BatchResponse, responses=refusals(), **needs(Permission.TASKS_CREATE))
+async def create_tasks(request: Request, body: TaskBatch) -> Json:
+    """Create many tasks, those of one template in one transaction, with an answer for each."""
+    if body.on_duplicate != "refuse":
+        await require(request, Permission.TASKS_READ)
+    orders = [each.order() for each in body.tasks]
+    answers = await program_of(request).submit_orders(orders, on_duplicate=ON_DUPLICATE[body.on_duplicate])
+    return Json(_batch(answers))
+
+
+def _batch(answers: Sequence[Submitted | TaskerError]) -> dict[str, Any]:
+    results = [{"index": index, **_answer(each)} for index, each in enumerate(answers)]
+    statuses = [result["status"] for result in results]
+    created, existing = statuses.count(201), statuses.count(200)
+    return {
+        "results": results,
+        "created": created,
+        "existing": existing,
+        "refused": len(results) - created - existing,
+    }
+
+
+def _answer(each: Submitted | TaskerError) -> dict[str, Any]:
+    if isinstance(each, Submitted):
+        status = 201 if each.created else 200
+        return {"status": status, "task_uuid": each.task_uuid, "step_count": each.step_count, "created": each.created}
+    found = problem_of(each, within=True)
+    return {"status": found["status"], "problem": found}
+
+
+@routes.get(
+    "/v1/tasks/{uuid}",
+    response_model=TaskResponse,
+    responses=refusals(404),
+    **needs(Permission.TASKS_READ),
+)
+async def get_task(request: Request, uuid: TaskUuid, wait: Wait = None) -> Json:
+    """A task with its steps."""
+    program = program_of(request)
+    await ended_or_late(request, program, uuid, seconds_of(wait))
+    return Json(task_view(await program.views.task(uuid)))
+
+
+@routes.delete(
+    "/v1/tasks/{uuid}", response_model=TaskResponse, responses=refusals(404), **needs(Permission.TASKS_CANCEL)
+)
+async def cancel_task(
+    request: Request, uuid: TaskUuid, reason: Annotated[str, Query(max_length=1024)] = ""
+) -> Response:
+    """Cancel a task and every step of it that has not ended; 400 for one that has ended."""
+    program = program_of(request)
+    await program.tasks.cancel(uuid, reason=reason, actor=caller_of(request).name)
+    return Json(task_view(await program.views.task(uuid)))

@@ -1,0 +1,174 @@
+"""Registered templates: reading, drawing, registering them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import orjson
+from fastapi import Header, Path, Query, Request
+from starlette.responses import PlainTextResponse, Response
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, needs
+from tasker.api.routes.route import program_of, router
+from tasker.api.shapes.problems import refusals
+from tasker.api.shapes.templates import (
+    GraphFormat,
+    RegistrationResponse,
+    TemplateDetail,
+    TemplateGraph,
+    TemplateListResponse,
+    TemplateText,
+    TemplateValidationResponse,
+)
+from tasker.contracts.plan import Plan
+from tasker.services.server.template_texts import Compiled
+
+routes = router("templates")
+ONE = "/v1/templates/{namespace}/{name}/{version}"
+Part = Annotated[str, Path(max_length=255)]
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is what the client has (`If-None-Match`)."}}
+IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
+
+
+@routes.get(
+    "/v1/templates", response_model=TemplateListResponse, responses=refusals(), **needs(Permission.TEMPLATES_READ)
+)
+async def list_templates(request: Request, namespace: Annotated[str | None, Query(max_length=255)] = None) -> Json:
+    """The registered templates in each of their versions."""
+    rows = [row for row in await program_of(request).plans.registered() if namespace in (None, row["namespace"])]
+    count = Counter(row["namespace"] for row in rows)
+    return Json(
+        {
+            "templates": [_summary(row) for row in rows],
+            "namespaces": [{"name": name, "description": None, "template_count": n} for name, n in count.items()],
+            "total_count": len(rows),
+        }
+    )
+
+
+def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("namespace", "name", "version", "description")
+    return {**{name: row[name] for name in names}, "step_count": row["steps"]}
+
+
+@routes.get(
+    ONE, response_model=TemplateDetail, responses={**UNCHANGED, **refusals(404)}, **needs(Permission.TEMPLATES_READ)
+)
+async def get_template(
+    request: Request, namespace: Part, name: Part, version: Part, if_none_match: IfNoneMatch = None
+) -> Response:
+    """One template, with an ETag: it changes when what its author wrote changes."""
+    plan = (await program_of(request).plans.find(namespace, name, version)).plan
+    return _unchanged(plan, if_none_match) or Json(_detail(plan), headers=_tag(plan))
+
+
+@routes.get(
+    ONE + "/graph",
+    response_model=TemplateGraph,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **UNCHANGED, **refusals(404)},
+    **needs(Permission.TEMPLATES_READ),
+)
+async def get_graph(
+    request: Request,
+    namespace: Part,
+    name: Part,
+    version: Part,
+    format: GraphFormat = "json",
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """The graph of a template: as data, or drawn."""
+    from tasker.template.draw import FORMATS
+
+    plan = (await program_of(request).plans.find(namespace, name, version)).plan
+    if unchanged := _unchanged(plan, if_none_match):
+        return unchanged
+    if format == "json":
+        return Json(_graph(plan), headers=_tag(plan))
+    return PlainTextResponse(FORMATS[format](plan), headers=_tag(plan))
+
+
+@routes.post(
+    "/v1/templates",
+    status_code=201,
+    response_model=RegistrationResponse,
+    responses={200: {"model": RegistrationResponse, "description": "Nothing was registered."}, **refusals(422)},
+    **needs(Permission.TEMPLATES_REGISTER),
+)
+async def register_templates(request: Request, body: TemplateText) -> Json:
+    """Register templates from their text, all or none; 422 with every problem of the text."""
+    texts = program_of(request).template_texts
+    if body.validate_only:
+        return Json(_registration(await texts.compiled(body.yaml, body.environment), registered=False))
+    found = await texts.register(body.yaml, body.environment, force=body.force)
+    return Json(_registration(found, registered=True), 201)
+
+
+@routes.post(
+    ONE + "/validate",
+    response_model=TemplateValidationResponse,
+    responses=refusals(404),
+    **needs(Permission.TEMPLATES_VALIDATE),
+)
+async def validate_template(request: Request, namespace: Part, name: Part, version: Part) -> Json:
+    """Whether live workers that serve the namespace have every handler of a registered template."""
+    program = program_of(request)
+    plan = (await program.plans.find(namespace, name, version)).plan
+    processes = [each for each in await program.workers.list() if each.state == "live"]
+    served = {name for each in processes if namespace in each.namespaces for name in each.callables}
+    wanted = sorted({step.handler.callable for step in plan.steps})
+    errors = [f"no live worker of {namespace} has the handler {each}" for each in wanted if each not in served]
+    answer = {"valid": not errors, "errors": errors, "required_capabilities": [namespace], "step_handlers": wanted}
+    return Json(answer)
+
+
+def _tag(plan: Plan) -> dict[str, str]:
+    return {"ETag": f'"{plan.hash}"', "Cache-Control": "private, no-cache"}
+
+
+def _unchanged(plan: Plan, if_none_match: str | None) -> Response | None:
+    tag = _tag(plan)
+    known = {each.strip().removeprefix("W/") for each in (if_none_match or "").split(",")}
+    return Response(status_code=304, headers=tag) if known & {tag["ETag"], "*"} else None
+
+
+def _detail(plan: Plan) -> dict[str, Any]:
+    steps = [
+        {
+            "name": step.name,
+            "description": step.description,
+            "default_retryable": step.retry.max_attempts > 1,
+            "default_max_attempts": step.retry.max_attempts,
+            "type": str(step.type),
+            "handler": step.handler.callable,
+            "depends_on": list(step.depends_on),
+        }
+        for step in plan.steps
+    ]
+    return {
+        "namespace": plan.namespace,
+        "name": plan.name,
+        "version": plan.version,
+        "description": plan.description,
+        "steps": steps,
+        "configuration": orjson.loads(plan.to_json()),
+    }
+
+
+def _graph(plan: Plan) -> dict[str, Any]:
+    nodes = [
+        {"name": step.name, "type": str(step.type), "level": step.level, "static": step.static} for step in plan.steps
+    ]
+    edges = [{"from_step": parent, "to_step": step.name} for step in plan.steps for parent in step.depends_on]
+    return {"nodes": nodes, "edges": edges}
+
+
+def _registration(found: Compiled, *, registered: bool) -> dict[str, Any]:
+    templates = [
+        {"namespace": plan.namespace, "name": plan.name, "version": plan.version, "step_count": len(plan.steps)}
+        for plan in found.plans
+    ]
+    diagnostics = [each.to_dict() for each in found.diagnostics]
+    return {"registered": registered, "templates": templates, "diagnostics": diagnostics}

@@ -1,0 +1,99 @@
+"""Dead letters in requests and answers, in the published names and words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from tasker.api.shapes.texts import storable_text
+
+Reason = Literal["StalenessTimeout", "MaxRetriesExceeded", "DependencyCycleDetected", "WorkerUnavailable", "ManualDlq"]
+Status = Literal["Pending", "ManuallyResolved", "PermanentlyFailed", "Cancelled"]
+
+
+class DlqEntry(BaseModel):
+    """A task that needed a person: when, why, where it stood, who looked and what they found."""
+
+    dlq_entry_uuid: str
+    task_uuid: str
+    original_state: str
+    dlq_reason: Reason
+    dlq_timestamp: datetime
+    resolution_status: Status
+    resolution_timestamp: datetime | None = None
+    resolved_at: datetime | None = None
+    resolution_notes: str | None = None
+    resolved_by: str | None = None
+    task_snapshot: Any
+    metadata: Any = None
+    fingerprints: list[str]
+    current_state: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class DlqStats(BaseModel):
+    """Entries of one reason."""
+
+    dlq_reason: Reason
+    total_entries: int
+    pending: int
+    manually_resolved: int
+    permanent_failures: int
+    cancelled: int
+    oldest_entry: datetime | None = None
+    newest_entry: datetime | None = None
+    avg_resolution_time_minutes: float | None = None
+
+
+class DlqInvestigationQueueEntry(BaseModel):
+    """A pending entry with its urgency."""
+
+    dlq_entry_uuid: str
+    task_uuid: str
+    dlq_reason: Reason
+    original_state: str
+    current_state: str | None = None
+    namespace_name: str | None = None
+    task_name: str | None = None
+    dlq_timestamp: datetime
+    minutes_in_dlq: float
+    priority_score: float
+    time_in_state_minutes: int | None = None
+    fingerprints: list[str]
+
+
+class StalenessMonitoring(BaseModel):
+    """An open task, and how near it is to its limit."""
+
+    task_uuid: str
+    namespace_name: str | None = None
+    task_name: str | None = None
+    current_state: str
+    time_in_state_minutes: int
+    staleness_threshold_minutes: int
+    health_status: Literal["healthy", "warning", "stale"]
+    priority: int
+    task_age_minutes: int
+    excuse: str | None = None
+
+
+class UpdateInvestigationRequest(BaseModel):
+    """What was found; what is left out stays as it was."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    resolution_status: str | None = Field(None, description="`ManuallyResolved` or `manually_resolved`, and so on.")
+    resolution_notes: Annotated[str, Field(max_length=100_000), AfterValidator(storable_text)] | None = None
+    resolved_by: Annotated[str, Field(max_length=255), AfterValidator(storable_text)] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class UpdateInvestigationResponse(BaseModel):
+    """It is kept."""
+
+    success: bool
+    message: str
+    dlq_entry_uuid: str

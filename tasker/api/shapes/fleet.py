@@ -1,0 +1,125 @@
+"""The fleet in requests and answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from tasker.api.shapes.texts import Name, Text
+
+
+class WorkerInfo(BaseModel):
+    """A registered process. `in_hand` is how many steps it held at its last beat."""
+
+    worker: str
+    kind: str
+    name: str | None
+    host: str
+    pid: int
+    version: str
+    state: str
+    namespaces: list[str]
+    callables: list[str]
+    concurrency: int
+    in_hand: int
+    started_at: datetime
+    beat_at: datetime
+    lease_left_ms: int | None
+    beat_age_ms: int
+
+
+class WorkerListResponse(BaseModel):
+    """The processes, those that live first."""
+
+    workers: list[WorkerInfo]
+
+
+class HandlerInfo(BaseModel):
+    """A handler, and the live workers that have it."""
+
+    name: str
+    namespaces: list[str]
+    workers: list[str]
+
+
+class HandlerListResponse(BaseModel):
+    """The handlers by name."""
+
+    handlers: list[HandlerInfo]
+
+
+class QueueInfo(BaseModel):
+    """A queue; numbers that the provider does not know are null."""
+
+    queue: str
+    depth: int
+    in_flight: int | None
+    unseen: int | None
+    oldest_seconds: float | None
+    consumers: int | None
+    readers: int
+    in_database: int | None
+    paused: str | None
+
+
+class QueuesResponse(BaseModel):
+    """The provider and its queues; `remarks` is what a person should know."""
+
+    provider: str
+    healthy: bool
+    capabilities: dict[str, bool]
+    processes: dict[str, int]
+    queues: list[QueueInfo]
+    remarks: list[str]
+
+
+class PauseRequest(BaseModel):
+    """What to pause: one of namespace, template (`NS/NAME`), step (`NS/NAME/STEP`), task and queue."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    namespace: Name | None = None
+    template: Name | None = None
+    step: Name | None = None
+    task: Name | None = None
+    queue: Name | None = None
+    reason: Text = ""
+    actor: Name | None = None
+
+
+class PauseResponse(BaseModel):
+    """What was paused."""
+
+    target: str
+    paused: bool
+
+
+class ResumeResponse(BaseModel):
+    """What goes on."""
+
+    target: str
+    resumed: bool
+    held: int | None
+
+
+class PauseInfo(BaseModel):
+    """A pause, and how much it holds."""
+
+    namespace: str | None
+    template: str | None
+    step: str | None
+    task: str | None
+    queue: str | None
+    actor: str
+    reason: str
+    paused_at: datetime
+    held: int | None
+
+
+class PauseListResponse(BaseModel):
+    """The pauses, the oldest first, and the log of pausing and resuming."""
+
+    pauses: list[PauseInfo]
+    log: list[dict[str, Any]]

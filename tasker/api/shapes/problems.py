@@ -1,0 +1,58 @@
+"""Errors in answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+
+class ErrorBody(BaseModel):
+    """The published form of an error."""
+
+    code: str
+    message: str
+    retry_after_seconds: int | None = None
+
+
+class Place(BaseModel):
+    """Where a request is wrong: a JSON pointer into its body, or the kind and name of a parameter."""
+
+    pointer: str
+    message: str
+
+
+class Problem(BaseModel):
+    """Problem details (RFC 9457), and the published form beside them. `code` is stable; `hint` says what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str
+    request_id: str
+    hint: str | None = None
+    errors: list[Place | dict[str, Any]] | None = None
+    error: ErrorBody
+
+
+MEANINGS = {
+    400: "The request is malformed, or not possible in this state.",
+    401: "Nobody is known by these credentials.",
+    403: "The caller may not do this.",
+    404: "There is no such thing.",
+    408: "It was not answered in time.",
+    409: "A task of this identity exists.",
+    413: "The body is too large.",
+    422: "The input does not fit.",
+    500: "The server or its database failed.",
+    503: "Not now: too much waits, or the database is away; `Retry-After` says when to ask again.",
+}
+ALWAYS = (400, 401, 403, 500, 503)
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The errors of a route: those that every one may answer, and these."""
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": MEANINGS[status], "content": content} for status in sorted({*ALWAYS, *statuses})}

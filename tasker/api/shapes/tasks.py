@@ -1,0 +1,226 @@
+"""Tasks in requests and answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tasker.api.shapes.steps import StepReadinessStatus
+from tasker.api.shapes.texts import Name, Text
+from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
+from tasker.services.server.bulk_submission import Order
+from tasker.services.submission import OnDuplicate, Request
+
+MOST_ORDERS = 1000
+ON_DUPLICATE: dict[str, OnDuplicate] = {"refuse": "refuse", "return_existing": "return"}
+
+
+class TaskRequest(BaseModel):
+    """A task to create. The template is `name` or `template_name`, its input `context` or `configuration`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name | None = Field(None, description="The template.")
+    template_name: Name | None = Field(None, description="The same as `name`.")
+    namespace: Name = "default"
+    version: Name | None = Field(None, description="Without one the version that was registered last.")
+    context: Any = Field(None, description="The input: an object that fits the template's `input_schema`.")
+    configuration: Any = Field(None, description="The same as `context`.")
+    priority: int | None = Field(
+        None, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="A higher one runs sooner; 0 is usual."
+    )
+    idempotency_key: Name | None = Field(None, description="Tasks of one template and key are one task.")
+    correlation_id: UUID | None = None
+    parent_correlation_id: UUID | None = None
+    initiator: Text = "unknown"
+    source_system: Text = "unknown"
+    reason: Text = ""
+    tags: list[Name] = Field([], max_length=100)
+    requested_at: datetime | None = Field(None, description="Taken and not kept: the server's clock counts.")
+    options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
+    on_duplicate: Literal["refuse", "return_existing"] = Field(
+        "refuse", description="Answer with the existing task of that identity, in place of 409."
+    )
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.name is None) == (self.template_name is None):
+            raise ValueError("give the template as `name` or as `template_name`")
+        if self.context is not None and self.configuration is not None:
+            raise ValueError("give the input as `context` or as `configuration`")
+        if not isinstance(self.input, dict):
+            raise ValueError("the input must be an object")
+        return self
+
+    @property
+    def template(self) -> str:
+        """The name of the template."""
+        return self.name or self.template_name or ""
+
+    @property
+    def input(self) -> Any:
+        """The context of the task."""
+        given = self.context if self.context is not None else self.configuration
+        return {} if given is None else given
+
+    def order(self) -> Order:
+        """As the services take it."""
+        request = Request(
+            self.input,
+            priority=self.priority or 0,
+            idempotency_key=self.idempotency_key,
+            correlation_id=_text(self.correlation_id),
+            parent_correlation_id=_text(self.parent_correlation_id),
+            initiator=self.initiator,
+            source_system=self.source_system,
+            reason=self.reason,
+            tags=self.tags,
+        )
+        return Order(self.namespace, self.template, self.version, request)
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
+
+
+class TaskBatch(BaseModel):
+    """Tasks to create, each with an answer of its own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tasks: list[TaskRequest] = Field(min_length=1, max_length=MOST_ORDERS)
+    on_duplicate: Literal["refuse", "return_existing"] = "refuse"
+
+
+class TaskResponse(BaseModel):
+    """A task with its progress; its steps where one task was asked for. Times are ISO 8601 in UTC."""
+
+    task_uuid: str
+    name: str
+    namespace: str
+    version: str
+    status: str
+    current_state: str
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None = None
+    duration_ms: int | None = None
+    context: Any
+    initiator: str
+    source_system: str
+    reason: str
+    priority: int | None = None
+    tags: list[str] | None = None
+    correlation_id: UUID
+    parent_correlation_id: UUID | None = None
+    total_steps: int
+    pending_steps: int
+    in_progress_steps: int
+    completed_steps: int
+    failed_steps: int
+    ready_steps: int
+    execution_status: str
+    recommended_action: str
+    completion_percentage: float
+    health_status: str
+    steps: list[StepReadinessStatus]
+
+
+class TaskCreated(TaskResponse):
+    """A task that was created, or that existed and was asked for (`created` is false)."""
+
+    step_count: int
+    message: str
+    created: bool
+
+
+class BatchAnswer(BaseModel):
+    """What became of one task of a batch: a task, or a problem."""
+
+    index: int
+    status: int
+    task_uuid: str | None = None
+    step_count: int | None = None
+    created: bool | None = None
+    problem: dict[str, Any] | None = None
+
+
+class BatchResponse(BaseModel):
+    """The answers in the order of the request."""
+
+    results: list[BatchAnswer]
+    created: int
+    existing: int
+    refused: int
+
+
+class PaginationInfo(BaseModel):
+    """Where the page is. Pages count from 0; behind a `cursor` nothing is counted."""
+
+    per_page: int
+    has_next: bool
+    page: int | None = None
+    total_count: int | None = None
+    total_pages: int | None = None
+    has_previous: bool | None = None
+    next_cursor: str | None = None
+
+
+class TaskListResponse(BaseModel):
+    """A page of tasks, without their steps."""
+
+    tasks: list[TaskResponse]
+    pagination: PaginationInfo
+
+
+class TaskContextResponse(BaseModel):
+    """What a task was given, and how it stands."""
+
+    task_uuid: str
+    named_task_uuid: str
+    status: str
+    execution_status: str
+    recommended_action: str | None
+    health_status: str
+    completion_percentage: str
+    total_steps: int
+    pending_steps: int
+    in_progress_steps: int
+    completed_steps: int
+    failed_steps: int
+    ready_steps: int
+    enqueued_steps: int
+    context: Any
+
+
+class StepDetails(BaseModel):
+    """A step of a task, with what it brought."""
+
+    step_uuid: str
+    name: str
+    current_state: str
+    attempts: int
+    result: Any
+    error: dict[str, Any] | None
+    duration_ms: int | None
+
+
+class Transition(BaseModel):
+    """A change of state; of the task where `step` is null."""
+
+    step: str | None
+    from_state: str | None
+    to_state: str
+    timestamp: datetime
+
+
+class TaskDetailsResponse(BaseModel):
+    """A task with the results of its steps and everything that happened."""
+
+    task: TaskResponse
+    steps: list[StepDetails]
+    state_transitions: list[Transition]
+    step_transitions: list[Transition]

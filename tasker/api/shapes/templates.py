@@ -1,0 +1,131 @@
+"""Templates in requests and answers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasker.api.shapes.texts import Name
+
+
+class TemplateSummary(BaseModel):
+    """A registered template."""
+
+    namespace: str
+    name: str
+    version: str
+    description: str | None = None
+    step_count: int
+
+
+class NamespaceSummary(BaseModel):
+    """How many templates a namespace has."""
+
+    name: str
+    description: str | None = None
+    template_count: int
+
+
+class TemplateListResponse(BaseModel):
+    """The registered templates, in each version."""
+
+    templates: list[TemplateSummary]
+    namespaces: list[NamespaceSummary]
+    total_count: int
+
+
+class StepDefinition(BaseModel):
+    """A step of a template."""
+
+    name: str
+    description: str | None = None
+    default_retryable: bool
+    default_max_attempts: int
+    type: str
+    handler: str
+    depends_on: list[str]
+
+
+class TemplateDetail(BaseModel):
+    """A template: its steps in topological order, and all of it as it was compiled (`configuration`)."""
+
+    namespace: str
+    name: str
+    version: str
+    description: str | None = None
+    steps: list[StepDefinition]
+    configuration: dict[str, Any]
+
+
+class TemplateText(BaseModel):
+    """Templates to register, as YAML."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    yaml: str = Field(max_length=1_000_000, description="One template, or several documents.")
+    environment: Name | None = Field(None, description="Apply the overrides of this environment.")
+    force: bool = Field(False, description="Replace a version that has other content; tasks in flight keep theirs.")
+    validate_only: bool = Field(False, description="Say what is wrong, and register nothing.")
+
+
+class Diagnosis(BaseModel):
+    """A problem in a template's text."""
+
+    model_config = ConfigDict(extra="allow")
+
+    code: str
+    severity: str
+    message: str
+
+
+class RegisteredTemplate(BaseModel):
+    """A template that was registered, or (`validate_only`) could be."""
+
+    namespace: str
+    name: str
+    version: str
+    step_count: int
+
+
+class RegistrationResponse(BaseModel):
+    """What was registered, and warnings."""
+
+    registered: bool
+    templates: list[RegisteredTemplate]
+    diagnostics: list[Diagnosis]
+
+
+class TemplateValidationResponse(BaseModel):
+    """Whether live workers have every handler of a template."""
+
+    valid: bool
+    errors: list[str]
+    required_capabilities: list[str]
+    step_handlers: list[str]
+
+
+GraphFormat = Literal["json", "mermaid", "dot", "text"]
+
+
+class GraphNode(BaseModel):
+    """A step; `level` is its longest distance from a root, `static` false for one that only an expansion creates."""
+
+    name: str
+    type: str
+    level: int
+    static: bool
+
+
+class GraphEdge(BaseModel):
+    """`to_step` waits for `from_step`."""
+
+    from_step: str
+    to_step: str
+
+
+class TemplateGraph(BaseModel):
+    """The steps of a template and who waits for whom."""
+
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]

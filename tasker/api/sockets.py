@@ -1,0 +1,52 @@
+"""Where a server listens."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+
+from tasker.errors import UsageError
+
+BACKLOG = 2048
+LOOPBACK = "127.0.0.1"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises `UsageError` for an address that cannot be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            made.bind(address)
+            made.listen(BACKLOG)
+        except OSError:
+            made.close()
+            raise
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}",
+            hint="another process may have the port: choose one with --port, 0 for any that is free",
+        ) from None
+    made.setblocking(False)
+    return made
+
+
+def require_loopback(host: str) -> None:
+    """Without authentication only this machine may reach the server. Raises `UsageError`."""
+    if host == "localhost":
+        return
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return
+    raise UsageError(
+        f"{host} can be reached from other machines, and there is no authentication: anybody could run tasks",
+        hint="listen on 127.0.0.1 and let a proxy that knows its users stand in front",
+    )
+
+
+def url_of(listening: socket.socket) -> str:
+    """The URL of a listening socket."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

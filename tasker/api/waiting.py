@@ -1,0 +1,46 @@
+"""`?wait=10s`: answer as soon as the task has ended, at the latest after that time."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import Query, Request
+
+from tasker.api.envelope import allow_seconds
+from tasker.api.program import Program
+from tasker.errors import UsageError
+
+MOST_SECONDS = 300.0
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 1.0}
+WRITTEN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|)")
+Wait = Annotated[
+    str | None,
+    Query(
+        description="Answer when the task has ended, at the latest after so long: `10s`, `500ms`, `2m`; at most `5m`.",
+        examples=["10s"],
+        max_length=20,
+    ),
+]
+
+
+def seconds_of(text: str | None) -> float | None:
+    """The time in seconds. Raises `UsageError` for what is no time, or too long."""
+    if text is None:
+        return None
+    found = WRITTEN.fullmatch(text)
+    seconds = float(found[1]) * UNITS[found[2]] if found else -1.0
+    if 0 <= seconds <= MOST_SECONDS:
+        return seconds
+    raise UsageError(f"wait={text!r} is no time that can be waited", hint="for example 10s, 500ms or 2m; at most 5m")
+
+
+async def ended_or_late(request: Request, program: Program, task_uuid: str, seconds: float | None) -> None:
+    """Return when the task has ended, or after so long. Raises `TaskNotFound`."""
+    if not seconds:
+        return
+    allow_seconds(request.scope, seconds)
+    try:
+        await program.finished(task_uuid, timeout=seconds)
+    except TimeoutError:
+        return

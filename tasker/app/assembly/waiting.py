@@ -1,0 +1,23 @@
+"""How a program's waiting is put together."""
+
+from __future__ import annotations
+
+from tasker.lifecycle.deployment import EventSettings
+from tasker.process.runtime import Runtime
+from tasker.services.engine.guarded_connection import GuardedConnection
+from tasker.services.waiting.end_listeners import OwnListener, WorkerListener
+from tasker.services.waiting.waiters import Waiters
+
+
+def program_waiters(
+    identity: str, connection: GuardedConnection, url: str, events: EventSettings, runtime: Runtime | None
+) -> Waiters:
+    """Who waits in this program, which is told of ends under `identity`; by the worker in it, if there is one."""
+    if runtime is not None:
+        return Waiters(connection.watch, identity, lambda _: WorkerListener(lambda: runtime.is_listening), watches=True)
+    return Waiters(
+        connection.watch,
+        identity,
+        lambda heard: OwnListener(url, identity, events, connection.watch, heard=heard),
+        watches=False,
+    )

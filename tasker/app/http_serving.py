@@ -1,0 +1,129 @@
+"""A process that answers HTTP: the services of an app behind a socket, until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tasker.api.application import Options, application
+from tasker.api.envelope import Limits
+from tasker.api.http_server import HttpServer
+from tasker.api.sockets import listen, require_loopback
+from tasker.app.configured import Configured
+from tasker.app.embedded.app import App
+from tasker.app.serving import Service
+from tasker.db.awaited import with_servers
+from tasker.errors import UsageError
+from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, host_and_port
+from tasker.process.stopping import Stop, grace_of
+
+NO_AUTH: dict[str, Any] = {
+    "enabled": False,
+    "verification_method": "none",
+    "jwt_issuer": "",
+    "jwt_audience": "",
+    "api_key_header": "",
+    "api_key_count": 0,
+    "strict_validation": False,
+    "allowed_algorithms": [],
+}
+_log = logging.getLogger("tasker.process")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpService:
+    """What is served, and where. `listening` belongs to the server from its start on."""
+
+    service: Service
+    listening: socket.socket
+
+
+async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
+    """Answer requests until SIGTERM or SIGINT; a second signal ends the process at once.
+
+    A database that is away is waited for, as it is for workers. `ready` gets a line that says where it listens.
+    """
+    service = given.service
+    stop = Stop(service.stop_limit)
+    configuration = with_own_pool(service.configuration)
+    app = App(configuration=configuration, data_dir=service.data_dir, work=False)
+    wait_seconds = configuration.database.connect_wait_seconds
+    where, hint = "the database and the broker", "see whether they run"
+    try:
+        if await stop.interrupted(with_servers(where, wait_seconds, hint, app.start)):
+            return
+        interface = application(app, options_of(configuration))
+        server = HttpServer(interface, given.listening, grace_seconds=grace_of(service.stop_limit))
+        await server.start()
+        ready(f"server {os.getpid()} listens on {server.address}")
+        await stop.asked()
+        _log.info("stopping the server on %s", server.address)
+        await server.stop()
+    finally:
+        await app.stop()
+
+
+def listening_socket(http: HttpSettings, host: str | None, port: int | None, inherited: int | None) -> socket.socket:
+    """The socket of a server: the one of its parent, else a new one where options and settings say.
+
+    Raises `UsageError` for an address that other machines reach, that is taken, and where HTTP is turned off.
+    """
+    if inherited is not None:
+        return socket.socket(fileno=inherited)
+    if not http.enabled:
+        raise UsageError("HTTP is turned off", hint="set orchestration.web.enabled = true")
+    own_host, own_port = host_and_port(http.bind_address or DEFAULT_ADDRESS)
+    host, port = host or own_host, own_port if port is None else port
+    require_loopback(host)
+    return listen(host, port)
+
+
+def with_own_pool(configuration: Configured) -> Configured:
+    """With the connections of a server in place of a program's."""
+    pool, former = configuration.http.pool, configuration.database.pool
+    own = replace(
+        former,
+        max_connections=pool.max_connections,
+        min_connections=pool.min_connections,
+        acquire_timeout=pool.acquire_timeout,
+        idle_timeout=pool.idle_timeout,
+    )
+    return replace(configuration, database=replace(configuration.database, pool=own))
+
+
+def options_of(configuration: Configured) -> Options:
+    """How the interface is offered."""
+    http = configuration.http
+    return Options(
+        limits=Limits(body_bytes=http.body_bytes, seconds=http.request_seconds),
+        streams=http.streams,
+        root_path=http.root_path,
+        cors_origins=http.cors_origins,
+        environment=configuration.environment or "development",
+        configuration=_shown(configuration) if http.config_endpoint else None,
+    )
+
+
+def _shown(configuration: Configured) -> dict[str, Any]:
+    """What `/config` tells: nothing that is secret is among it."""
+    pool, breaker = configuration.http.pool, configuration.breakers.database
+    names = configuration.queue_names
+    return {
+        "auth": NO_AUTH,
+        "circuit_breakers": {
+            "enabled": True,
+            "failure_threshold": breaker.failure_threshold,
+            "success_threshold": breaker.success_threshold,
+            "timeout_seconds": round(breaker.timeout_seconds),
+        },
+        "database_pools": {
+            "web_api_pool_size": pool.min_connections,
+            "web_api_max_connections": pool.max_connections,
+        },
+        "deployment_mode": str(configuration.orchestrator_events.deployment_mode),
+        "messaging": {"backend": configuration.backend, "queues": list(names.orchestration())},
+    }

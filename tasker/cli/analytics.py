@@ -1,0 +1,79 @@
+"""`tasker analytics`: how tasks have gone lately, and what was slow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import counted, duration
+
+if TYPE_CHECKING:
+    from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow
+
+
+@click.group(cls=GuessingGroup)
+def analytics() -> None:
+    """How tasks have gone lately, and what was slow; of at most the newest 20,000 tasks."""
+
+
+@analytics.command()
+@click.option("--hours", type=click.IntRange(1, 720), default=1, show_default=True, help="Tasks submitted since then.")
+@FORMAT
+@database_options
+def performance(hours: int, form: str, database: Database) -> None:
+    """Show rates and averages."""
+    print_as(form, connected(database, lambda app: app.analytics.performance(hours=hours)), _performance)
+
+
+@analytics.command()
+@click.option("--hours", type=click.IntRange(1, 720), default=24, show_default=True, help="Tasks submitted since then.")
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many of each.")
+@click.option("--min-executions", type=click.IntRange(1), default=1, show_default=True, help="Leave out what ran less.")
+@FORMAT
+@database_options
+def bottlenecks(form: str, database: Database, **which: int) -> None:
+    """Show the slowest steps and templates, and what to do about them."""
+    found = connected(database, lambda app: app.analytics.bottlenecks(**which))
+    print_as(form, found, _bottlenecks)
+
+
+def _performance(found: Performance) -> str:
+    ended = f"{found.completed:,} complete, {found.failed:,} failed"
+    return "\n".join(
+        [
+            f"tasks       {found.total:,}: {ended}, {found.active:,} open",
+            f"rates       {found.completion_rate:.1%} complete, {found.error_rate:.1%} failed",
+            f"throughput  {found.tasks_per_hour:,} tasks and {counted(found.steps_per_hour, 'step')} an hour",
+            f"durations   task {duration(found.task_seconds * 1000)}, step {duration(found.step_seconds * 1000)}",
+            f"health      {found.health:.2f} of 1",
+        ]
+    )
+
+
+def _bottlenecks(found: Bottlenecks) -> str:
+    parts = [_table("slowest steps", found.steps), _table("slowest templates", found.tasks)]
+    return "\n\n".join([*parts, "\n".join(found.recommendations) or "nothing asks to be looked at"])
+
+
+def _table(title: str, slow: Sequence[Slow]) -> str:
+    from tasker.cli.render.table import table
+
+    rows = [
+        (
+            each.name,
+            str(each.executions),
+            f"{each.error_rate:.0%}",
+            *map(_duration, (each.mean_seconds, each.max_seconds)),
+        )
+        for each in slow
+    ]
+    return table((title, "runs", "failed", "mean", "longest"), rows) if rows else f"{title}: none ran"
+
+
+def _duration(seconds: float) -> str:
+    return duration(seconds * 1000)

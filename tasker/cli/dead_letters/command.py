@@ -1,0 +1,176 @@
+"""`tasker dlq`: tasks that need a person."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.dead_letters import text
+from tasker.cli.dead_letters.replay import replay, replays
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.options import Database, database_options
+from tasker.cli.task.lookup import find_task
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.services.dead_letters.records import DeadLetter
+
+STATUSES = click.Choice(["pending", "manually_resolved", "permanently_failed", "cancelled"])
+REASONS = click.Choice(
+    [
+        "staleness_timeout",
+        "max_retries_exceeded",
+        "dependency_cycle_detected",
+        "worker_unavailable",
+        "manual_dlq",
+    ]
+)
+LIMIT = click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many.")
+METADATA = click.option("--metadata", metavar="JSON|@FILE|-", help="Anything worth keeping, an object; it is added.")
+
+
+@click.group(cls=GuessingGroup)
+def dlq() -> None:
+    """Tasks that need a person: they failed, or nothing moves them any more.
+
+    An entry is a record and moves no task: mend its task by `tasker task retry` or
+    `tasker task step`, then close the entry.
+    """
+
+
+@dlq.command("list")
+@click.option("--status", type=STATUSES, help="Only entries that stand so.")
+@click.option("--reason", type=REASONS, help="Only entries for this reason.")
+@click.option("--namespace", metavar="NAME", help="Only tasks of this namespace.")
+@click.option("--template", metavar="NAME", help="Only tasks of this template.")
+@click.option("--fingerprint", metavar="F", help="Only tasks that failed alike; see `tasker dlq groups`.")
+@LIMIT
+@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many of the newest.")
+@FORMAT
+@database_options
+def list_(form: str, database: Database, **which: Any) -> None:
+    """List entries, the newest first.
+
+    \b
+    Examples:
+      tasker dlq list --status pending
+      tasker dlq list --namespace payments --format json
+    """
+    print_as(form, connected(database, lambda app: app.dead_letters.list(**which)), text.list_text)
+
+
+@dlq.command()
+@click.argument("uuid", metavar="TASK_UUID|ENTRY")
+@FORMAT
+@database_options
+def show(uuid: str, form: str, database: Database) -> None:
+    """Show the newest entry of a task, or one entry, with what the task was doing."""
+    print_as(form, connected(database, lambda app: _found(app, uuid)), text.entry_text)
+
+
+async def _found(app: App, uuid: str) -> DeadLetter:
+    from tasker.errors import DeadLetterNotFound, TaskNotFound, UsageError
+
+    try:
+        return await app.dead_letters.entry(uuid)
+    except (DeadLetterNotFound, UsageError) as missing:
+        try:
+            task = await find_task(app.tasks, uuid)
+        except TaskNotFound:
+            raise missing from None
+        return await app.dead_letters.of_task(task)
+
+
+@dlq.command()
+@FORMAT
+@database_options
+def stats(form: str, database: Database) -> None:
+    """Count entries for each reason."""
+    print_as(form, connected(database, lambda app: app.dead_letters.stats()), text.stats_text)
+
+
+@dlq.command()
+@LIMIT
+@FORMAT
+@database_options
+def queue(limit: int, form: str, database: Database) -> None:
+    """Show what to look at next: pending entries, the most urgent first."""
+    print_as(form, connected(database, lambda app: app.dead_letters.queue(limit=limit)), text.queue_text)
+
+
+@dlq.command()
+@LIMIT
+@FORMAT
+@database_options
+def staleness(limit: int, form: str, database: Database) -> None:
+    """Show open tasks that are near the limit after which they are stale, or beyond it."""
+    print_as(form, connected(database, lambda app: app.dead_letters.staleness(limit=limit)), text.staleness_text)
+
+
+@dlq.command()
+@LIMIT
+@FORMAT
+@database_options
+def groups(limit: int, form: str, database: Database) -> None:
+    """Group pending entries by what failed: exception, place, and message without what varies in it."""
+    print_as(form, connected(database, lambda app: app.dead_letters.groups(limit=limit)), text.groups_text)
+
+
+@dlq.command("open")
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--notes", metavar="TEXT", help="What is suspected.")
+@click.option("--reason", type=REASONS, default="manual_dlq", show_default=True, help="Why.")
+@METADATA
+@FORMAT
+@database_options
+def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, form: str, database: Database) -> None:
+    """Put a task on the list by hand. The task itself goes on."""
+
+    async def act(app: App) -> DeadLetter:
+        task = await find_task(app.tasks, task_uuid)
+        more = {"notes": notes, "reason": reason, "metadata": _object(metadata)}
+        return await app.dead_letters.open(task, actor=actor(), **more)
+
+    print_as(form, connected(database, act), text.entry_text)
+
+
+@dlq.command()
+@click.argument("entry", metavar="ENTRY")
+@click.option("--status", type=STATUSES, help="How the investigation stands now.")
+@click.option("--notes", metavar="TEXT", help="What was found.")
+@click.option("--by", metavar="NAME", help="Who closes it; your user name when a status is given.")
+@METADATA
+@FORMAT
+@database_options
+def update(
+    entry: str,
+    status: str | None,
+    notes: str | None,
+    by: str | None,
+    metadata: str | None,
+    form: str,
+    database: Database,
+) -> None:
+    """Keep what was found, and close an entry. Its task stays as it is.
+
+    \b
+    Examples:
+      tasker dlq update ENTRY --notes "waiting for the provider"
+      tasker dlq update ENTRY --status manually_resolved --notes "order corrected, step reset"
+    """
+    who = by or (actor() if status not in (None, "pending") else None)
+    more = {"status": status, "notes": notes, "by": who, "metadata": _object(metadata)}
+    print_as(form, connected(database, lambda app: app.dead_letters.update(entry, **more)), text.entry_text)
+
+
+def _object(metadata: str | None) -> Any:
+    from tasker.cli.run.input import read_object
+
+    return None if metadata is None else read_object(metadata, "--metadata", read_stdin=sys.stdin.read)
+
+
+dlq.add_command(replay)
+dlq.add_command(replays)

@@ -1,0 +1,183 @@
+"""`tasker dlq replay` and `tasker dlq replays`: failed steps of a whole group run again, paced."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import counted, date_time, echo
+from tasker.cli.task.since import since
+from tasker.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tasker.app import App
+    from tasker.services.dead_letters.replays import Replay, ReplayPlan
+
+_RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?:/(?P<unit>s|m|h))?")
+_SECONDS = {"s": 1, None: 1, "m": 60, "h": 3600}
+LONGEST_PAUSE = 1.0
+"""Seconds between two turns of a replay that is followed."""
+
+
+def rate(ctx: click.Context, param: click.Parameter, text: str) -> float:
+    """Tasks per second, from `10/s`, `30/m`, `100/h` or a number."""
+    from tasker.services.dead_letters.replays import RATES
+
+    found = _RATE.fullmatch(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no rate: write 10/s, 30/m or 100/h")
+    per_second = float(found["number"]) / _SECONDS[found["unit"]]
+    if not RATES[0] <= per_second <= RATES[1]:
+        raise click.BadParameter(
+            f"{text} is {per_second:g} tasks per second: {RATES[0]:g} to {RATES[1]:g} are possible"
+        )
+    return per_second
+
+
+@click.command()
+@click.option("--fingerprint", metavar="F", help="Tasks with steps that failed so; only those steps run again.")
+@click.option("--namespace", metavar="NAME", help="Tasks of this namespace.")
+@click.option("--template", metavar="NAME", help="Tasks of this template.")
+@click.option("--reason", metavar="REASON", help="Tasks that are on the list for this reason.")
+@click.option("--since", type=since, metavar="2h|7d|DATE", help="Tasks on the list since then, not those before.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=100_000, help="At most so many tasks, the oldest first."
+)
+@click.option("--all", "everything", is_flag=True, help="All pending entries: without it, say which.")
+@click.option("--rate", callback=rate, default="10/s", show_default=True, metavar="N/s", help="Tasks per second.")
+@click.option("--note", default="", metavar="TEXT", help="Why; kept with the tasks and their entries.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--detach", is_flag=True, help="Begin and leave: workers and orchestrators go on with it.")
+@FORMAT
+@database_options
+def replay(
+    everything: bool, rate: float, note: str, dry_run: bool, detach: bool, form: str, database: Database, **which: Any
+) -> None:
+    """Let the failed steps of many tasks run again, through the ordinary queues, so many tasks per second.
+
+    Says first what it will do. Each task's entry is closed when its steps are reset; one that fails again gets another.
+    Ctrl-C leaves the replay running: whoever sweeps (workers, orchestrators) goes on with it; `tasker dlq replays`
+    pauses, resumes and cancels. A step that was lost and may run only once is left alone.
+
+    \b
+    Examples:
+      tasker dlq groups
+      tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --dry-run
+      tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --rate 5/s --note "the provider is back"
+    """
+    from tasker.services.dead_letters.replays import Group
+
+    if not everything and not any(which[name] for name in ("fingerprint", "namespace", "template", "reason", "since")):
+        raise UsageError("say which entries are meant", hint="--fingerprint, --namespace, --template, ... or --all")
+    group = Group(**which)
+
+    async def act(app: App) -> ReplayPlan | Replay:
+        plan = await app.replays.plan(group)
+        _say(form, _plan_text(plan, rate))
+        if dry_run or not plan.tasks:
+            return plan
+        begun = await app.replays.begin(group, rate=rate, actor=actor(), reason=note)
+        if begun.replay_uuid is None:
+            return begun
+        _say(form, f"replay {begun.replay_uuid}")
+        return await (app.replays.get if detach else _follower(app, form))(begun.replay_uuid)
+
+    print_as(form, connected(database, act), _end_text)
+
+
+def _say(form: str, text: str) -> None:
+    if form == "text":
+        echo(text)
+
+
+def _follower(app: App, form: str) -> Any:
+    async def follow(replay_uuid: str) -> Replay:
+        """Go on with it until it ends or is paused."""
+        told = -1
+        while (found := await app.replays.get(replay_uuid)).state == "running":
+            if found.replayed + found.skipped != told:
+                told = found.replayed + found.skipped
+                _say(form, f"  {told}/{found.total}")
+            if not await app.replays.go_on(replay_uuid):
+                await asyncio.sleep(min(LONGEST_PAUSE, 1 / found.rate_per_second))
+        return found
+
+    return follow
+
+
+def _plan_text(plan: ReplayPlan, rate: float) -> str:
+    if not plan.tasks:
+        return "nothing to replay: no pending entry of this kind has a failed step that may run again"
+    each = ", ".join(f"{name}: {tasks}" for name, tasks in sorted(plan.templates.items()))
+    once = f"; {counted(plan.once, 'step')} left alone, which may run only once" if plan.once else ""
+    seconds = plan.tasks / rate
+    return f"{counted(plan.steps, 'step')} of {counted(plan.tasks, 'task')} ({each}) in about {seconds:.0f} s{once}"
+
+
+def _end_text(done: Any) -> str:
+    from tasker.services.dead_letters.replays import Replay
+
+    if not isinstance(done, Replay):
+        return "nothing was done"
+    return f"{done.state}: {done.replayed} replayed, {done.skipped} skipped, of {done.total}"
+
+
+@click.group(cls=GuessingGroup, invoke_without_command=True)
+@FORMAT
+@database_options
+@click.pass_context
+def replays(ctx: click.Context, form: str, database: Database) -> None:
+    """List replays, the newest first; pause, resume, follow or cancel one."""
+    if ctx.invoked_subcommand is None:
+        print_as(form, connected(database, lambda app: app.replays.list()), _list_text)
+
+
+def _list_text(found: Sequence[Replay]) -> str:
+    from tasker.cli.render.table import table
+
+    if not found:
+        return "no replays"
+    rows = [
+        (
+            each.replay_uuid,
+            each.state,
+            f"{each.replayed + each.skipped}/{each.total}",
+            f"{each.rate_per_second:g}/s",
+            each.fingerprint or "-",
+            each.actor,
+            date_time(each.created_at),
+        )
+        for each in found
+    ]
+    return table(("REPLAY", "STATE", "DONE", "RATE", "FINGERPRINT", "BY", "SINCE"), rows)
+
+
+def _steering(name: str, state: Literal["running", "paused", "cancelled"], help_text: str) -> None:
+    @replays.command(name, help=help_text)
+    @click.argument("replay_uuid", metavar="REPLAY")
+    @FORMAT
+    @database_options
+    def steer(replay_uuid: str, form: str, database: Database) -> None:
+        print_as(form, connected(database, lambda app: app.replays.steer(replay_uuid, state)), _end_text)
+
+
+_steering("pause", "paused", "Let nothing more of it run for now.")
+_steering("resume", "running", "Go on with it.")
+_steering("cancel", "cancelled", "End it; what was replayed stays so.")
+
+
+@replays.command()
+@click.argument("replay_uuid", metavar="REPLAY")
+@FORMAT
+@database_options
+def follow(replay_uuid: str, form: str, database: Database) -> None:
+    """Go on with it here until it has ended or is paused."""
+    print_as(form, connected(database, lambda app: _follower(app, form)(replay_uuid)), _end_text)

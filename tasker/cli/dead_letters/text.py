@@ -1,0 +1,135 @@
+"""Dead letters as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tasker.cli.render.table import table
+from tasker.cli.render.values import date_time, one_line
+
+if TYPE_CHECKING:
+    from tasker.services.dead_letters.records import (
+        DeadLetter,
+        FailureGroup,
+        QueuedInvestigation,
+        ReasonStats,
+        TaskHealth,
+    )
+
+
+def list_text(found: Sequence[DeadLetter]) -> str:
+    """Entries, a line each."""
+    if not found:
+        return "no dead letters"
+    headings = ("ENTRY", "TASK", "TEMPLATE", "REASON", "STATUS", "SINCE", "TASK IS NOW")
+    return table(headings, [(*_names(each), *_standing(each)) for each in found])
+
+
+def _names(each: DeadLetter) -> tuple[str, str, str]:
+    snapshot = each.task_snapshot or {}
+    return each.dlq_entry_uuid, each.task_uuid, f"{snapshot.get('namespace', '?')}/{snapshot.get('task_name', '?')}"
+
+
+def _standing(each: DeadLetter) -> tuple[str, str, str, str]:
+    return each.dlq_reason, each.resolution_status, date_time(each.dlq_timestamp), each.current_state or "deleted"
+
+
+def entry_text(entry: DeadLetter) -> str:
+    """All that is known of one."""
+    lines = [
+        f"entry {entry.dlq_entry_uuid}: {entry.dlq_reason}, {entry.resolution_status}",
+        f"task {entry.task_uuid}, which was {entry.original_state} and is {entry.current_state or 'deleted'}",
+        f"since {date_time(entry.dlq_timestamp)}",
+    ]
+    if entry.resolved_at:
+        lines.append(f"closed {date_time(entry.resolved_at)} by {entry.resolved_by or 'somebody'}")
+    if entry.resolution_notes:
+        lines.append(f"notes: {entry.resolution_notes}")
+    if entry.fingerprints:
+        lines.append(f"fingerprints: {', '.join(entry.fingerprints)}")
+    for name, value in (("metadata", entry.metadata), ("snapshot", entry.task_snapshot)):
+        if value:
+            lines.append(f"{name}: {json.dumps(value, indent=2, ensure_ascii=False, default=str)}")
+    return "\n".join(lines)
+
+
+def stats_text(found: Sequence[ReasonStats]) -> str:
+    """Counts, a line for each reason."""
+    if not found:
+        return "no dead letters"
+    headings = (
+        "REASON",
+        "ENTRIES",
+        "PENDING",
+        "RESOLVED",
+        "FAILED FOR GOOD",
+        "CANCELLED",
+        "OLDEST",
+        "MINUTES TO CLOSE",
+    )
+    return table(headings, [_stats_row(each) for each in found])
+
+
+def _stats_row(each: ReasonStats) -> tuple[str, ...]:
+    minutes = each.avg_resolution_time_minutes
+    counts = (each.total_entries, each.pending, each.manually_resolved, each.permanent_failures, each.cancelled)
+    closing = "-" if minutes is None else f"{minutes:.1f}"
+    return each.dlq_reason, *map(str, counts), date_time(each.oldest_entry), closing
+
+
+def queue_text(found: Sequence[QueuedInvestigation]) -> str:
+    """Pending entries, a line each."""
+    if not found:
+        return "nothing to investigate"
+    rows = [
+        (
+            f"{each.priority_score:.1f}",
+            each.dlq_entry_uuid,
+            each.task_uuid,
+            f"{each.namespace_name}/{each.task_name}",
+            each.dlq_reason,
+            f"{each.minutes_in_dlq:.0f}",
+            each.current_state or "deleted",
+        )
+        for each in found
+    ]
+    return table(("SCORE", "ENTRY", "TASK", "TEMPLATE", "REASON", "MINUTES", "TASK IS NOW"), rows)
+
+
+def staleness_text(found: Sequence[TaskHealth]) -> str:
+    """Open tasks, a line each."""
+    if not found:
+        return "no task is open"
+    rows = [
+        (
+            each.health_status,
+            each.task_uuid,
+            f"{each.namespace_name}/{each.task_name}",
+            each.current_state,
+            f"{each.time_in_state_minutes}/{each.staleness_threshold_minutes}",
+            str(each.task_age_minutes),
+            each.excuse or "-",
+        )
+        for each in found
+    ]
+    return table(("HEALTH", "TASK", "TEMPLATE", "STATE", "MINUTES/LIMIT", "AGE", "EXCUSED"), rows)
+
+
+def groups_text(found: Sequence[FailureGroup]) -> str:
+    """Groups of failures, a line each."""
+    if not found:
+        return "no pending entry has a failure"
+    rows = [
+        (
+            each.fingerprint,
+            str(each.entries),
+            ", ".join(each.namespaces),
+            each.step or "-",
+            date_time(each.newest),
+            one_line(f"{each.error_type}: {each.message}", 80),
+        )
+        for each in found
+    ]
+    return table(("FINGERPRINT", "ENTRIES", "NAMESPACES", "STEP", "NEWEST", "FAILURE"), rows)

@@ -1,0 +1,57 @@
+"""`tasker doctor`: what is wrong with a fleet and its database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import screen_width, wrapped
+
+if TYPE_CHECKING:
+    from tasker.services.fleet.doctor import Diagnosis
+
+SOUND = {
+    "versions": "every process is of this release",
+    "connections": "the server has room for those of the fleet",
+    "settings": "what processes are set to goes together",
+    "clocks": "they agree with the database's",
+    "rows": "all open tasks and a sample of the finished ones keep the engine's promises",
+    "queues": "messages and workers fit the rows",
+}
+
+
+@click.command()
+@FORMAT
+@database_options
+def doctor(form: str, database: Database) -> None:
+    """Look for what is wrong: releases, connections, settings, clocks, rows, queues. Changes nothing.
+
+    Every finding has its fix. A `!` mends by itself or is only to be known. All open tasks are read, of the finished
+    ones a sample; `tasker db check` reads everything.
+
+    \b
+    Exit codes:
+      0  nothing is wrong
+      1  something is, or the database cannot be reached
+    """
+    from tasker.services.fleet.doctor import to_dict
+
+    found = connected(database, lambda app: app.doctor.findings())
+    print_as(form, to_dict(found), lambda _: "\n".join(_lines(found, screen_width())))
+    raise SystemExit(1 if any(each.wrong for each in found) else 0)
+
+
+def _lines(found: Sequence[Diagnosis], width: int | None) -> Iterator[str]:
+    for check, sound in SOUND.items():
+        mine = [each for each in found if each.check == check]
+        if not mine:
+            yield f"{click.style('✔', fg='green')} {check:<12} {sound}"
+        for each in mine:
+            mark, colour = ("✖", "red") if each.wrong else ("!", "yellow")
+            yield f"{click.style(mark, fg=colour)} {check:<12} {wrapped(each.what, 15, width).lstrip()}"
+            yield from (click.style(f"{'':15}{example}", dim=True) for example in each.examples)
+            yield wrapped(f"→ {each.fix}", 15, width)

@@ -1,0 +1,76 @@
+"""Why steps of a task wait for long: what `tasker task explain` says of them, in a live view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from tasker.services.progress import StepProgress
+
+if TYPE_CHECKING:
+    from tasker.services.explain.explanation import Explained
+    from tasker.services.tasks import Tasks
+
+PATIENCE = timedelta(seconds=3)
+"""A step that has waited for so long is explained."""
+NAMED = 100
+"""So many steps with one reason are known by name; the others by that of their template's step."""
+OPEN: Final = frozenset(
+    {
+        "pending",
+        "enqueued",
+        "in_progress",
+        "waiting_for_retry",
+        "enqueued_for_orchestration",
+        "enqueued_as_error_for_orchestration",
+    }
+)
+SEEN: Final = frozenset({"waits", "running", "failed", "not_created", "unevaluated"})
+"""Reasons that a view shows without a sentence: the tree says what waits for what."""
+
+
+class Waits:
+    """What is known of the steps that wait, and which of it was told."""
+
+    def __init__(self, reasons: Sequence[Explained] = ()) -> None:
+        self.reasons = reasons
+        self._by_step = {name: each for each in reversed(reasons) for name in each.steps}
+        self._by_template = {name: each for each in reversed(reasons) for name in each.of}
+
+    @classmethod
+    async def of(cls, tasks: Tasks, task_uuid: str, steps: Sequence[StepProgress], now: datetime) -> Waits:
+        """Ask why, if one of the steps has waited for long. Raises as `Tasks.explain`."""
+        if not any(_has_waited(step, now) for step in steps):
+            return cls()
+        found = await tasks.explain(task_uuid, names=NAMED)
+        return cls([each for each in found.reasons if each.reason not in SEEN and _is_old(each.since, now)])
+
+    def why(self, step: StepProgress, now: datetime) -> str:
+        """The sentence about a step that has waited for long, else ''."""
+        if not _has_waited(step, now):
+            return ""
+        each = self._by_step.get(step.name) or self._by_template.get(step.template_step)
+        return each.sentence() if each else ""
+
+
+class News:
+    """Which reasons are new to who reads line by line: each once for a step of the template."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def among(self, reasons: Sequence[Explained]) -> list[Explained]:
+        """Those that have not been told of one of their steps; what is no reason any more may be told again."""
+        now = {name: each.reason for each in reversed(reasons) for name in each.of}
+        found = [each for each in reasons if any(self._told.get(name) != each.reason == now[name] for name in each.of)]
+        self._told = now
+        return found
+
+
+def _has_waited(step: StepProgress, now: datetime) -> bool:
+    return step.state in OPEN and _is_old(step.at, now)
+
+
+def _is_old(since: datetime | None, now: datetime) -> bool:
+    return since is not None and now - since >= PATIENCE

@@ -1,0 +1,75 @@
+"""`tasker db prune`: delete what has ended long ago."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.connection import FORMAT, configured_for, connected, print_as
+from tasker.cli.options import Database, database_options
+from tasker.errors import UsageError
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.contracts.retention import RetentionRule
+    from tasker.services.database.retention import Pruned
+
+_DAYS = click.FloatRange(0, 36_500)
+_COUNT = click.IntRange(1)
+
+
+@click.command()
+@click.option("--completed-days", type=_DAYS, help="Delete tasks that completed longer ago.")
+@click.option("--failed-days", type=_DAYS, help="Delete tasks that ended otherwise longer ago.")
+@click.option("--completed-count", type=_COUNT, help="Of each template keep at most so many that completed.")
+@click.option("--failed-count", type=_COUNT, help="Of each template keep at most so many that ended otherwise.")
+@click.option("--namespace", help="Only tasks of this namespace.")
+@click.option("--template", help="Only tasks of this template, every version.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@FORMAT
+@database_options
+def prune(database: Database, form: str, dry_run: bool, **limits: float | str | None) -> None:
+    """Delete finished tasks with all that is theirs: steps, results, history, closed dead letters.
+
+    What ended within the last hour stays, and so does what a pending dead letter or a replay is about. Templates stay.
+    Without a limit and a name those of [common.retention] count. Deletes in small transactions: what was cut off is
+    repeated.
+    """
+    rules = _rules(database, limits)
+
+    async def act(app: App) -> Sequence[Pruned]:
+        return await (app.retention.prunable(rules) if dry_run else app.retention.prune(rules))
+
+    print_as(form, connected(database, act), lambda found: _text(found, dry_run))
+
+
+def _rules(database: Database, limits: Mapping[str, float | str | None]) -> Sequence[RetentionRule]:
+    """What the options say; without any, what is configured."""
+    from tasker.contracts.retention import RetentionRule
+
+    rule = RetentionRule(**limits)  # type: ignore[arg-type]  # the options are named as its fields
+    rules = [rule] if rule != RetentionRule() else configured_for(database).sweeps.retention.rules
+    if not any(each.limits for each in rules):
+        hint = "give --completed-days, --failed-days or a count, or configure [common.retention]"
+        raise UsageError("nothing says which tasks are to go", hint=hint)
+    return rules
+
+
+def _text(found: Sequence[Pruned], dry_run: bool) -> str:
+    from tasker.cli.render.table import table
+
+    if not found:
+        return "nothing is old enough"
+    rows = [
+        (
+            f"{each.namespace}/{each.template} {each.version}",
+            "otherwise" if each.failed else "complete",
+            each.before[:19],
+            *(f"{number:,}" for number in (each.tasks, each.steps, each.kept)),
+        )
+        for each in found
+    ]
+    total = f"{sum(each.tasks for each in found):,} tasks {'would be' if dry_run else 'were'} deleted"
+    return "\n".join((table(("template", "ended", "before", "tasks", "steps", "kept"), rows), "", total))

@@ -1,0 +1,102 @@
+"""`tasker server`: a process that answers HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+
+import click
+
+from tasker.cli.connection import configured_for
+from tasker.cli.loading import nothing_is_garbage
+from tasker.cli.options import Database, database_options
+from tasker.cli.worker.children import TASKER, TIED, end_with_parent, start_child
+from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_to_stderr, no_config_option
+from tasker.cli.worker.supervising import supervise, without
+from tasker.errors import UsageError
+from tasker.version import DISTRIBUTION
+
+LIBRARIES = ("fastapi", "httptools", "uvicorn")
+"""What the extra `api` installs."""
+SOCKET = "--socket"
+"""Option of a child process: the number of the listening socket that it inherits."""
+HANDLED_HERE = ("--workers", "--database-url", "--host", "--port")
+"""Options that the children of `--workers` do not get."""
+
+
+def require_libraries() -> None:
+    """Raises `UsageError` where the extra `api` is not installed."""
+    missing = [library for library in LIBRARIES if find_spec(library) is None]
+    if missing:
+        raise UsageError(
+            f"answering HTTP needs {' and '.join(missing)}, which this environment does not have",
+            hint=f"pip install '{DISTRIBUTION}[api]'",
+        )
+
+
+@click.command()
+@click.option("--host", metavar="ADDRESS", help="Where to listen (default: orchestration.web.bind_address, 127.0.0.1).")
+@click.option("--port", type=click.IntRange(0, 65535), help="The same (default: 8080); 0: any that is free.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes that answer side by side; one that dies is started again.",
+)
+@click.option(
+    "--shutdown-timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Limit of an orderly stop (default: orchestration.shutdown_timeout_ms, 30 seconds).",
+)
+@click.option(TIED, "tied", is_flag=True, hidden=True)
+@click.option(SOCKET, "inherited", type=int, hidden=True)
+@LOG_FORMAT
+@no_config_option
+@database_options
+def server(
+    host: str | None,
+    port: int | None,
+    workers: int,
+    shutdown_timeout: float | None,
+    tied: bool,
+    inherited: int | None,
+    no_config: bool,
+    database: Database,
+) -> None:
+    """Answer HTTP until stopped: create, watch and steer tasks; see docs/rest-api.md.
+
+    It runs no steps: start workers beside it. Without authentication it listens on this machine only.
+
+    Stops gracefully on SIGTERM or Ctrl-C: takes no new connection, and answers what is under way.
+
+    \b
+    Example:
+      tasker server --port 8080
+      curl localhost:8080/health
+    """
+    require_libraries()
+    with nothing_is_garbage():
+        from tasker.app.http_serving import HttpService, listening_socket, serve_http
+        from tasker.app.serving import Service
+
+    if tied and (url := end_with_parent()):
+        database = replace(database, url=url, url_given=True)
+    log_to_stderr()
+    log_as_configured(chosen := configured_for(database, no_config=no_config))
+    service = Service(configuration=chosen, data_dir=database.data_dir, shutdown_seconds=shutdown_timeout)
+    socket = listening_socket(chosen.http, host, port, inherited)
+    if workers > 1:
+        url = database.url if database.url_given else None
+        raise SystemExit(_side_by_side(socket.fileno(), workers, url, service.stop_limit))
+    asyncio.run(serve_http(HttpService(service, socket), lambda line: click.echo(line, err=True)))
+
+
+def _side_by_side(socket: int, workers: int, database_url: str | None, stop_limit: float) -> int:
+    """Processes that accept connections from one socket, which stays open while one of them is started again."""
+    command = [*TASKER, *without(sys.argv[1:], HANDLED_HERE), SOCKET, str(socket)]
+    return supervise(partial(start_child, command, database_url, [socket]), workers, stop_limit, "server")

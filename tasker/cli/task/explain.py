@@ -1,0 +1,53 @@
+"""`tasker task explain`: why the steps of a task do not run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import screen_width
+from tasker.cli.task.lookup import find_task
+from tasker.errors import StepNotFound, UsageError
+
+if TYPE_CHECKING:
+    from tasker.app import App
+    from tasker.services.explain.explanation import Explanation
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--step", "name", metavar="NAME", help="Only this step, ended or not; of a batch worker all instances.")
+@FORMAT
+@database_options
+def explain(task_uuid: str, name: str | None, form: str, database: Database) -> None:
+    """Say why each step of a task that has not ended does not run now, and what would change it.
+
+    Steps with the same reason are told together, what needs somebody first.
+
+    \b
+    Examples:
+      tasker task explain 0199c1f4-8a52
+      tasker task explain 0199c1f4-8a52 --step process_payment
+
+    \b
+    Exit codes:
+      0  nothing is left to run, or it goes on by itself
+      1  something needs somebody: a pause, a worker that is missing, a failure;
+         or there is no such task, no database
+      2  a mistake in the command
+    """
+    from tasker.cli.render.explanation import explanation_text
+
+    async def read(app: App) -> Explanation:
+        try:
+            return await app.tasks.explain(await find_task(app.tasks, task_uuid), name)
+        except StepNotFound as error:
+            raise UsageError(error.message, hint=error.hint) from error
+
+    found = connected(database, read)
+    text = explanation_text(found, screen_width(), database.arguments()) if form == "text" else ""
+    print_as(form, found.to_dict(), lambda _: text)
+    raise SystemExit(1 if found.needs_somebody else 0)

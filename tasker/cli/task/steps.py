@@ -1,0 +1,206 @@
+"""`tasker task steps` and its kin: single steps are shown, and mended under their published names (C-121, D-23)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.options import Database, database_options
+from tasker.cli.task.lookup import find_task, looks_like_a_task
+from tasker.errors import StepNotFound
+from tasker.lifecycle.machines.step import StepState
+
+if TYPE_CHECKING:
+    from tasker.app import App
+
+View = Mapping[str, Any]
+
+
+class StepGroup(GuessingGroup):
+    """`tasker task step TASK STEP` shows a step; with the name of a command first it is that command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As of any group; the beginning of a task's identifier in place of a command is that of `show`."""
+        names_task = len(args) > 1 and looks_like_a_task(args[0]) and self.get_command(ctx, args[0]) is None
+        return super().resolve_command(ctx, ["show", *args] if names_task else args)
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@FORMAT
+@database_options
+def steps(task_uuid: str, form: str, database: Database) -> None:
+    """Show where each step of a task stands, and whether it can run."""
+
+    async def read(app: App) -> list[View]:
+        return [*await app.views.steps(await find_task(app.tasks, task_uuid))]
+
+    print_as(form, connected(database, read), _steps_text)
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.argument("step", metavar="STEP")
+@FORMAT
+@database_options
+def show(task_uuid: str, step: str, form: str, database: Database) -> None:
+    """Show one step: STEP is its name or its UUID."""
+
+    async def read(app: App) -> View:
+        return await _step(app, await find_task(app.tasks, task_uuid), step)
+
+    print_as(form, connected(database, read), _step_text)
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.argument("step", metavar="STEP", required=False)
+@FORMAT
+@database_options
+def audit(task_uuid: str, step: str | None, form: str, database: Database) -> None:
+    """Show who stored which result or failure, and when, the newest first: of a whole task or of one step."""
+
+    async def read(app: App) -> list[View]:
+        task = await find_task(app.tasks, task_uuid)
+        one = (await _step(app, task, step))["step_uuid"] if step else None
+        return [*await app.views.audit(task, one)]
+
+    print_as(form, connected(database, read), _audit_text)
+
+
+def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
+    """TASK_UUID, STEP, --reason and --format, which every repair has."""
+    for decorate in (
+        database_options,
+        FORMAT,
+        click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history."),
+        click.argument("step", metavar="STEP"),
+        click.argument("task_uuid", metavar="TASK_UUID"),
+    ):
+        command = decorate(command)
+    return command
+
+
+@click.command("reset-step")
+@click.option("--reset-by", default=actor, metavar="NAME", help="Who; your user name.")
+@_repair
+def reset_step(reset_by: str, reason: str, **which: Any) -> None:
+    """Let a step in error run again, its attempts counted from zero (`tasker task step reset`)."""
+    said = ("Step reset successfully!", reason, "Reset by", reset_by)
+    _mend(said, lambda app, task, step: app.steps.reset(task, step, actor=reset_by, reason=reason), **which)
+
+
+@click.command("resolve-step")
+@click.option("--resolved-by", default=actor, metavar="NAME", help="Who; your user name.")
+@_repair
+def resolve_step(resolved_by: str, reason: str, **which: Any) -> None:
+    """Take a step as done, without a result (`tasker task step resolve`)."""
+    said = ("Step resolved manually!", reason, "Resolved by", resolved_by)
+    _mend(said, lambda app, task, step: app.steps.resolve(task, step, actor=resolved_by, reason=reason), **which)
+
+
+@click.command("complete-step")
+@click.option("--result", required=True, metavar="JSON|@FILE|-", help="The result, an object; - is standard input.")
+@click.option("--metadata", metavar="JSON|@FILE|-", help="Kept with the result, an object.")
+@click.option("--completed-by", default=actor, metavar="NAME", help="Who; your user name.")
+@_repair
+def complete_step(result: str, metadata: str | None, completed_by: str, reason: str, **which: Any) -> None:
+    """Take a step as done with a result of your own (`tasker task step complete`)."""
+    from tasker.cli.run.input import read_object
+
+    given = read_object(result, "--result", read_stdin=sys.stdin.read)
+    more = read_object(metadata, "--metadata", read_stdin=sys.stdin.read) if metadata else None
+    said = ("Step completed manually with results!", reason, "Completed by", completed_by)
+    who = {"actor": completed_by, "reason": reason}
+    _mend(said, lambda app, task, step: app.steps.complete(task, step, given, metadata=more, **who), **which)
+
+
+def _mend(
+    said: tuple[str, str, str, str],
+    act: Callable[[App, str, str], Awaitable[None]],
+    *,
+    task_uuid: str,
+    step: str,
+    form: str,
+    database: Database,
+) -> None:
+    async def find_and_act(app: App) -> View:
+        task = await find_task(app.tasks, task_uuid)
+        found = await _step(app, task, step)
+        await act(app, task, found["name"])
+        return await app.views.step(task, found["step_uuid"])
+
+    title, reason, by, who = said
+    lines = ("New state: {current_state}", *([f"Reason: {reason}"] if reason else []), f"{by}: {who}")
+    text = "\n".join((f"✓ {title}", *(f"  {line}" for line in lines)))
+    print_as(
+        form, connected(database, find_and_act), lambda done: text.replace("{current_state}", done["current_state"])
+    )
+
+
+async def _step(app: App, task: str, step: str) -> View:
+    """The step by its name or UUID. Raises `StepNotFound`."""
+    found: Sequence[View] = await app.views.steps(task)
+    for each in found:
+        if step in (each["name"], each["step_uuid"]):
+            return each
+    names = ", ".join(each["name"] for each in found[:20])
+    raise StepNotFound(f"task {task} has no step {step!r}", hint=f"it has: {names}")
+
+
+def _steps_text(found: Sequence[View]) -> str:
+    lines = [f"✓ Found {len(found)} workflow steps:"]
+    for each in found:
+        lines += [f"  Step: {each['name']} ({each['step_uuid']})", *(f"    {line}" for line in _facts(each))]
+        if each["retry_eligible"] and each["current_state"] == StepState.WAITING_FOR_RETRY:
+            lines.append("    ⚠ Retry eligible")
+    return "\n".join(lines)
+
+
+def _step_text(each: View) -> str:
+    more = [f"UUID: {each['step_uuid']}", f"Name: {each['name']}", *_facts(each)]
+    more.append(f"Retry eligible: {_word(each['retry_eligible'])}")
+    if each.get("last_failure_at"):
+        more.append(f"Last failure: {each['last_failure_at']}")
+    if each.get("last_error"):
+        more.append(f"Last error: {each['last_error']}")
+    return "\n".join(("✓ Step Details:", *(f"  {line}" for line in more)))
+
+
+def _facts(each: View) -> tuple[str, ...]:
+    return (
+        f"State: {each['current_state']}",
+        f"Dependencies satisfied: {_word(each['dependencies_satisfied'])}",
+        f"Ready for execution: {_word(each['ready_for_execution'])}",
+        f"Attempts: {each['attempts']}/{each['max_attempts']}",
+    )
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _audit_text(found: Sequence[View]) -> str:
+    from tasker.cli.render.table import table
+    from tasker.cli.render.values import date_time
+
+    if not found:
+        return "no worker has brought anything"
+    rows = [
+        (
+            date_time(each["recorded_at"]),
+            each["step_name"],
+            "result" if each["success"] else "failure",
+            "-" if each["execution_time_ms"] is None else f"{each['execution_time_ms']} ms",
+            each["worker_uuid"] or "-",
+        )
+        for each in found
+    ]
+    return table(("WHEN", "STEP", "BROUGHT", "TOOK", "WORKER"), rows)

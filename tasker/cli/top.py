@@ -1,0 +1,87 @@
+"""`tasker top`: how the fleet does, live."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.connection import FORMAT, connected, plain
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import echo, screen_width
+
+if TYPE_CHECKING:
+    from tasker.app import App
+
+NO_ANSWER = "the database does not answer, waiting for it"
+
+
+@click.command()
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.2, 3600),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two looks.",
+)
+@click.option("--once", is_flag=True, help="Show it once and leave; so it is where there is no terminal.")
+@FORMAT
+@database_options
+def top(interval: float, once: bool, form: str, database: Database) -> None:
+    """Show queues, workers, open breakers and the slowest templates, until Ctrl-C.
+
+    Queues: what waits in them, what is held because they are full or paused, how many steps leave them each second.
+    Templates: tasks of the last hour, from submission to the end. With --format json it is one object on each line.
+
+    \b
+    Examples:
+      tasker top
+      tasker top --once --format json
+    """
+    connected(database, lambda app: _follow(app, interval, once, form))
+
+
+async def _follow(app: App, interval: float, once: bool, form: str) -> None:
+    import sys
+
+    if form == "text" and not once and sys.stdout.isatty():
+        await _live(app, interval)
+        return
+    from tasker.cli.render.overview import overview_text
+
+    before = None
+    while True:
+        found = await app.fleet.overview()
+        if form == "json":
+            echo(json.dumps(found.to_dict(), default=plain, ensure_ascii=False))
+        else:
+            echo(overview_text(found, before, screen_width(), None))
+        if once or form == "text":
+            return
+        before = found
+        await asyncio.sleep(interval)
+
+
+async def _live(app: App, interval: float) -> None:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from tasker.cli.render.overview import overview_text
+    from tasker.errors import DatabaseError
+
+    console = Console(highlight=False)
+    before = None
+    with Live(console=console, screen=True, auto_refresh=False) as screen:
+        while True:
+            try:
+                found = await app.fleet.overview()
+                text = overview_text(found, before, console.width, console.height)
+                before = found
+            except DatabaseError:
+                text = f"{text if before else ''}\n{NO_ANSWER}"
+            screen.update(Text.from_ansi(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+            await asyncio.sleep(interval)

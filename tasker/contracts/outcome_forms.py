@@ -1,0 +1,63 @@
+"""How a step that creates others says what it decided: handlers write these forms, the planner reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+DECISION_KEY = "decision_point_outcome"
+"""Where the result of a decision step holds its outcome (C-21)."""
+
+BATCH_KEY = "batch_processing_outcome"
+"""The same of a batchable step (C-51)."""
+
+
+class DecisionType(StrEnum):
+    """The two outcomes of a decision."""
+
+    CREATE_STEPS = "create_steps"
+    NO_BRANCHES = "no_branches"
+
+
+class BatchType(StrEnum):
+    """The two outcomes of a batchable step."""
+
+    CREATE_BATCHES = "create_batches"
+    NO_BATCHES = "no_batches"
+
+
+class DecisionForm(NamedTuple):
+    """The keys of one form of decision: of its type, of the steps it names, and all of them."""
+
+    type_key: str
+    names_key: str
+    known: tuple[str, ...]
+
+
+_NOTES = ("reason", "routing_context")
+WIRE = DecisionForm("type", "step_names", ("type", "step_names", *_NOTES))
+PUBLISHED = DecisionForm(
+    "decision_type", "next_step_names", ("decision_type", "next_step_names", "dynamic_steps", *_NOTES)
+)
+"""As the fields of `DecisionPointOutcome`."""
+
+BATCH_FIELDS = ("type", "worker_template_name", "worker_count", "cursor_configs", "total_items")
+CURSOR_FIELDS = ("batch_id", "start_cursor", "end_cursor", "batch_size", "step_size", "metadata")
+
+
+def decision_form(outcome: Mapping[str, Any]) -> DecisionForm:
+    """The form that the outcome has."""
+    return PUBLISHED if PUBLISHED.type_key in outcome else WIRE
+
+
+def batch_id(index: int) -> str:
+    """The id of the batch at `index` (from 0): `001`, `002`, ...; beyond 999 it grows a digit (C-66, D-139)."""
+    return f"{index + 1:03}"
+
+
+def range_length(start: Any, end: Any, step_size: int) -> int | None:
+    """How many items a range of whole numbers holds, end exclusive; None for other cursors."""
+    if type(start) is not int or type(end) is not int:
+        return None
+    return len(range(start, end, step_size))

@@ -1,0 +1,54 @@
+"""How long finished tasks stay: a rule, and the line of a configuration that says one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+LIMITS = {"completed_days": 36_500, "failed_days": 36_500, "completed_count": 100_000_000, "failed_count": 100_000_000}
+"""What a rule may limit, and the largest number of each."""
+FORM = '"NAMESPACE completed_days=30" or "NAMESPACE/TEMPLATE completed_count=1000 failed_days=365"'
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRule:
+    """How long finished tasks stay. None: no limit; of two limits the one that deletes more counts.
+
+    Without a `namespace` and `template` it is for all; the rule that names the template counts above the one that names
+    its namespace. Counts are per version of a template.
+    """
+
+    completed_days: float | None = None
+    failed_days: float | None = None
+    """Of tasks that ended in any other state than `complete`."""
+    completed_count: int | None = None
+    failed_count: int | None = None
+    namespace: str | None = None
+    template: str | None = None
+
+    @property
+    def limits(self) -> bool:
+        """Whether it lets anything be deleted."""
+        return (self.completed_days, self.failed_days, self.completed_count, self.failed_count) != (None,) * 4
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """The rule of a line like `payments/charge completed_days=30`; without a limit everything of it stays.
+
+        Raises `ValueError` that says what is wrong with the line.
+        """
+        target, *limits = line.split() or [""]
+        namespace, slash, template = target.partition("/")
+        if not namespace or "=" in target or (slash and not template):
+            raise ValueError("Names no namespace")
+        return cls(namespace=namespace, template=template or None, **dict(map(_limit, limits)))
+
+
+def _limit(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    if name not in LIMITS:
+        raise ValueError(f"Has a limit that there is not: {name}")
+    if not re.fullmatch(r"[0-9]{1,9}", value, re.ASCII) or not 1 <= int(value) <= LIMITS[name]:
+        raise ValueError(f"{name} is not a number from 1 to {LIMITS[name]}")
+    return name, int(value)

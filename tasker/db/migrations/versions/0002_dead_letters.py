@@ -1,0 +1,18 @@
+"""Dead letters: tasks that need a person."""
+
+from __future__ import annotations
+
+from tasker.db.migrations.run_sql import run_sql
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Create the tables, and the columns that the search for stale tasks reads."""
+    run_sql("0002_dead_letters.up.sql")
+
+
+def downgrade() -> None:
+    """Drop them; what was recorded is gone."""
+    run_sql("0002_dead_letters.down.sql")

@@ -1,0 +1,18 @@
+"""Replays of dead letters."""
+
+from __future__ import annotations
+
+from tasker.db.migrations.run_sql import run_sql
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Create the tables."""
+    run_sql("0003_replays.up.sql")
+
+
+def downgrade() -> None:
+    """Drop them; which tasks were replayed stays with their entries."""
+    run_sql("0003_replays.down.sql")

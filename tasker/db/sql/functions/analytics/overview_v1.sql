@@ -1,0 +1,72 @@
+-- How a fleet does, at one moment: queues, processes, breakers, templates. Reads only. What it reads is bounded: counters and
+-- the registry whole, of held and due steps 100,000 and 10,000, of the tasks the newest ones within a span of time.
+-- A breaker is known by the steps that it puts off: it stands in the memory of its worker.
+-- p_args: {window_seconds (3600), tasks (2000): so much of the past, so many tasks}
+-- Answer: {at, queues: [{namespace, enqueued, held, paused, taken: steps that ever left the queue, processes}],
+--   processes: [{worker, name, kind, host, pid, state, namespaces, slots, in_hand, asleep, beat_age_ms}],
+--   breakers: [{breaker, steps, until}], pauses: how many, open: tasks that have not ended,
+--   dead_letters: those that wait for somebody (of both at most 100,000 are counted), submitted, failed_attempts: in the last minute,
+--   templates: [{namespace, template, tasks, running, failed, mean_ms, p95_ms}], the slowest first}
+create or replace function tasker.overview_v1(p_args jsonb) returns jsonb
+language sql stable
+set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set jit to off
+as $$
+  with moment as materialized (
+    select tasker.now() as at, coalesce((p_args->>'window_seconds')::numeric, 3600) as seconds, coalesce((p_args->>'tasks')::int, 2000) as tasks
+  ), process as materialized (
+    select w.*, case when w.lease_until <= tasker.now() then 'lost' when w.draining_at is not null then 'draining' else 'live' end as state
+    from tasker.workers w where w.stopped_at is null
+  ), counter as materialized (
+    select c.namespace_id, sum(c.enqueued) as enqueued, sum(c.taken) as taken from tasker.enqueue_counters c group by c.namespace_id
+  ), held as materialized (
+    select b.namespace_id, count(*) filter (where not b.paused) as held, count(*) filter (where b.paused) as paused
+    from (select x.namespace_id, x.paused from tasker.ready_backlog x limit 100000) b group by b.namespace_id
+  ), deferred as materialized (
+    select m.metadata->>'reason' as reason, s.due_at
+    from (select x.* from tasker.workflow_steps x where x.due_at > tasker.now() order by x.due_at limit 10000) s
+    join lateral (   -- the limit: one look by the step's index for each, never the whole history
+      select x.metadata from tasker.step_moves x where x.workflow_step_uuid = s.workflow_step_uuid
+      and x.sort_key = s.sort_key and x.path = tasker.path_code(tasker.step_path('in_progress', 'defer')) limit 1) m on m.metadata ? 'reason'
+  ), recent as materialized (
+    select t.* from tasker.tasks t   -- a bound that is known before: the index is read from there on
+    where t.task_uuid >= (select tasker.task_uuid_at(n.at - tasker.ms(n.seconds * 1000)) from moment n)
+    order by t.task_uuid desc limit (select moment.tasks from moment)
+  ), pace as (
+    select r.named_task_uuid, count(*) as tasks, count(*) filter (where not r.complete) as running,
+      count(*) filter (where r.troubled) as failed,
+      round(avg(extract(epoch from r.completed_at - r.created_at) * 1000) filter (where r.complete)) as mean_ms,
+      round((percentile_cont(0.95) within group (order by extract(epoch from r.completed_at - r.created_at) * 1000)
+        filter (where r.complete))::numeric) as p95_ms
+    from recent r group by r.named_task_uuid
+  )
+  select jsonb_build_object('at', n.at,
+    'queues', (select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'enqueued', coalesce(c.enqueued, 0),
+        'taken', coalesce(c.taken, 0), 'held', coalesce(h.held, 0), 'paused', coalesce(h.paused, 0), 'processes', (
+          select count(*) from process w where w.kind = 'worker' and w.state = 'live' and ns.name = any (w.namespaces)))
+        order by coalesce(c.enqueued, 0) + coalesce(h.held, 0) desc, ns.name), '[]')
+      from tasker.task_namespaces ns left join counter c using (namespace_id) left join held h using (namespace_id)),
+    'processes', (select coalesce(jsonb_agg(jsonb_build_object('worker', p.worker_uuid, 'name', tasker.worker_label(p.worker_uuid, p.name),
+        'kind', p.kind, 'host', p.host, 'pid', p.pid, 'state', p.state, 'namespaces', to_jsonb(p.namespaces), 'slots', p.concurrency,
+        'in_hand', p.in_hand, 'asleep', p.asleep, 'beat_age_ms', round(extract(epoch from n.at - p.beat_at) * 1000))
+        order by array_position(array['live', 'draining', 'lost'], p.state), p.kind desc, p.started_at, p.worker_uuid), '[]')
+      from process p),
+    'breakers', (select coalesce(jsonb_agg(jsonb_build_object('breaker', d.breaker, 'steps', d.steps, 'until', d.until)
+        order by d.steps desc, d.breaker), '[]')
+      from (select regexp_replace(x.reason, '^the circuit breaker of (.*) is open$', '\1') as breaker, count(*) as steps,
+        max(x.due_at) as until from deferred x group by 1) d),
+    'pauses', (select count(*) from tasker.pauses),
+    'open', (select count(*) from (select from tasker.tasks t where not t.complete limit 100000) o),
+    'dead_letters', (select count(*) from (select from tasker.tasks_dlq d where d.resolution_status = 'pending' limit 100000) d),
+    'submitted', (select count(*) from (select from tasker.tasks t
+      where t.task_uuid >= tasker.task_uuid_at(n.at - interval '1 minute') limit 1000000) s),
+    'failed_attempts', (select count(*) from (select from tasker.step_failures f where f.created_at > n.at - interval '1 minute'
+      limit 1000000) f),
+    'templates', (select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'template', nt.name || ':' || nt.version,
+        'tasks', p.tasks, 'running', p.running, 'failed', p.failed, 'mean_ms', p.mean_ms, 'p95_ms', p.p95_ms)
+        order by p.p95_ms desc nulls last, ns.name, nt.name, nt.version), '[]')
+      from pace p join tasker.named_tasks nt on nt.named_task_uuid = p.named_task_uuid
+      join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id))
+  from moment n
+$$;

@@ -1,0 +1,66 @@
+-- One slice of the search for tasks that nothing moves any more (D-29): each becomes a dead letter, and ends in `error`
+-- where it would not go on by itself, with those of its steps that were to move; all in this transaction. Passes over
+-- tasks that others hold, and judges again under the lock, so a task that moves meanwhile stays as it is. One that has a
+-- pending entry gets no second one. Locks the tasks ORDER BY task_uuid, then as advance_v1.
+-- p_args: {every_ms: only when nobody has searched for so long (a slice that follows one leaves it out), after: task uuid,
+--   limit, dry_run, to_error, to_dlq, channel (who listens there is told; null: nobody), worker,
+--   settings: {column of staleness_settings: value}}
+-- Answer: {searched: false}, or {searched: true, last: task uuid|null, stale: [{task_uuid, namespace_name, task_name,
+--   current_state, time_in_state_minutes, threshold_minutes, reason, signal, action_taken, moved_to_dlq,
+--   transition_success}]} and what advance_v1 answers.
+create or replace function tasker.stale_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_dry constant boolean := coalesce((p_args->>'dry_run')::boolean, false);
+  v_to_error constant boolean := coalesce((p_args->>'to_error')::boolean, true);
+  v_to_dlq constant boolean := coalesce((p_args->>'to_dlq')::boolean, true);
+  v_found uuid[];
+  v_locked uuid[];
+  v_limit constant int := coalesce((p_args->>'limit')::int, 100);
+  v_stale jsonb;
+  v_items jsonb;
+  v_answer jsonb := '{}';
+begin
+  perform tasker.require_read_committed();
+  if p_args ? 'every_ms' and not tasker.staleness_turn(tasker.ms((p_args->>'every_ms')::numeric), p_args->'settings', v_now) then
+    return '{"searched": false}';
+  end if;
+
+  v_found := array(select s.task_uuid from tasker.stale_tasks(null, (p_args->>'after')::uuid, v_limit) s);
+  if v_found = '{}' then
+    return '{"searched": true}';
+  end if;
+  v_locked := case when v_dry then v_found else array(select q.task_uuid from (select t.task_uuid from tasker.tasks t
+    where t.task_uuid = any (v_found) and not t.complete order by t.task_uuid for no key update skip locked) q) end;
+  v_stale := tasker.staleness_actions(v_locked, v_to_error, v_to_dlq);   -- in a later statement: judged under the locks
+
+  if not v_dry then
+    insert into tasker.tasks_dlq (task_uuid, original_state, dlq_reason, dlq_timestamp, task_snapshot, created_at, updated_at)
+    select (x->>'task_uuid')::uuid, x->>'current_state', (x->>'reason')::tasker.dlq_reason, v_now,
+      tasker.dlq_snapshot((x->>'task_uuid')::uuid) || jsonb_strip_nulls(jsonb_build_object(
+        'time_in_state_minutes', x->'time_in_state_minutes', 'threshold_minutes', x->'threshold_minutes',
+        'signal', x->'signal', 'step', x->'step')), v_now, v_now
+    from jsonb_array_elements(v_stale) x where (x->>'moved_to_dlq')::boolean
+    order by 1 on conflict (task_uuid) where resolution_status = 'pending' do nothing;
+
+    v_items := tasker.expiries(array(select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x
+      where (x->>'transition_success')::boolean), v_stale);
+    if v_items is not null then
+      v_answer := tasker.advance_v1(jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false,
+        'worker', p_args->'worker', 'note', '{"reason": "staleness_timeout"}'::jsonb));
+      perform pg_notify('tasker_cancelled', q.task) from (select distinct i->>'t' as task
+        from jsonb_array_elements(v_items) i where (i->>'running')::boolean) q;   -- the workers stop them
+      update tasker.tasks_dlq e set fingerprints = (tasker.dlq_fingerprints(e.task_uuid)).fingerprints
+      where e.resolution_status = 'pending' and e.task_uuid = any (array(
+        select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x where (x->>'transition_success')::boolean));
+    end if;
+    perform pg_notify(p_args->>'channel', x::text) from jsonb_array_elements(v_stale) x
+    where p_args->>'channel' is not null;
+  end if;
+  return v_answer - 'verdicts' || jsonb_build_object('searched', true, 'stale', v_stale,
+    'last', case when cardinality(v_found) = v_limit then v_found[v_limit] end);
+end
+$$;

@@ -1,0 +1,86 @@
+-- Every open task with how long nothing has moved it, how long it may rest, and what excuses it. The clock of a task is
+-- its last write, so a task that moves never ages, whatever its state is called; that of a retry begins when it is due.
+-- A limit of the template's own is taken at its word. The fleet's excuses who is about to move by itself: what runs
+-- within its time limit on a living worker, a result that is parked, and what waits in the queue for workers that are
+-- there. A pause stops every clock. Steps are looked at only of tasks that are near a limit.
+create or replace view tasker.v_task_state_analysis as
+select a.*,
+  case when a.paused then 'paused' when a.own_limit then null when a.runs_in_time then 'running'
+    when a.parked then 'result parked' when a.queued and a.served then 'queued' end as excuse,
+  coalesce(a.minutes >= a.threshold_minutes, false) as rests_too_long, a.age_minutes >= a.max_age_minutes as is_too_old
+from (
+  select t.task_uuid, t.namespace_id, t.template_id, ns.name as namespace_name, nt.name as task_name,
+    nt.version as task_version, t.state as current_state, t.priority, t.created_at, t.updated_at, t.active, m.lifecycle,
+    extract(epoch from tasker.now() - t.created_at)::double precision / 60 as age_minutes,
+    l.threshold_minutes, l.own is not null as own_limit, l.max_age_minutes, l.own_age is not null as own_age_limit,
+    greatest(0, extract(epoch from tasker.now() - coalesce(k.due_at, t.updated_at))::double precision / 60) as minutes,
+    coalesce(k.runs_in_time, false) as runs_in_time, coalesce(k.parked, false) as parked,
+    coalesce(k.queued, false) as queued, coalesce(k.paused, false) as paused,
+    exists (select from tasker.workers w where w.kind = 'worker' and w.stopped_at is null
+      and w.lease_until > tasker.now() and ns.name = any (w.namespaces)) as served
+  from tasker.tasks t
+  join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+  join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
+  join tasker.templates m on m.template_id = t.template_id
+  cross join tasker.staleness_settings g
+  cross join lateral (
+    select c.own, c.own_age,
+      coalesce(c.own, case t.state when 'waiting_for_dependencies' then g.waiting_for_dependencies_minutes
+        when 'waiting_for_retry' then g.waiting_for_retry_minutes
+        when 'steps_in_process' then g.steps_in_process_minutes end) as threshold_minutes,
+      coalesce(c.own_age, g.task_max_lifetime_minutes) as max_age_minutes
+    from (select (case t.state
+        when 'waiting_for_dependencies' then m.lifecycle->>'max_waiting_for_dependencies_minutes'
+        when 'waiting_for_retry' then m.lifecycle->>'max_waiting_for_retry_minutes'
+        when 'steps_in_process' then m.lifecycle->>'max_steps_in_process_minutes' end)::double precision as own,
+      (m.lifecycle->>'max_duration_minutes')::double precision as own_age) c) l
+  left join lateral (
+    select max(s.due_at) filter (where s.state = 'waiting_for_retry' and s.due_at > t.updated_at
+        and t.state = 'waiting_for_retry') as due_at,
+      bool_or(s.state = 'in_progress' and s.deadline_at >= tasker.now() and exists (select from tasker.workers w
+        where w.worker_uuid = s.worker_uuid and w.lease_until > tasker.now())) as runs_in_time,
+      bool_or(tasker.step_is_parked(s.state)) as parked,
+      bool_or(s.state = 'enqueued' or b.workflow_step_uuid is not null) as queued, bool_or(b.paused) as paused
+    from tasker.workflow_steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
+    where (tasker.now() - t.updated_at >= 0.8 * l.threshold_minutes * interval '1 minute'
+        or tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute')
+      and s.task_uuid = t.task_uuid and not tasker.step_is_ended(s.state) and (s.state <> 'pending' or s.unmet = 0)
+    ) k on true
+  where not t.complete) a;
+
+-- Open tasks with their health before they are dead letters (D-11): `warning` from 80 % of a limit on, `stale` from 100 %.
+create or replace view tasker.v_task_staleness_monitoring as
+select h.task_uuid, h.namespace_name, h.task_name, h.current_state, floor(h.minutes)::int as time_in_state_minutes,
+  ceil(coalesce(h.threshold_minutes, h.max_age_minutes))::int as staleness_threshold_minutes,
+  case when h.share >= 1 then 'stale' when h.share >= 0.8 then 'warning' else 'healthy' end as health_status,
+  h.priority, floor(h.age_minutes)::int as task_age_minutes, h.excuse, h.share
+from (
+  select a.*, greatest(case when a.excuse is null then coalesce(a.minutes / a.threshold_minutes, 0) else 0 end,
+    case when a.paused then 0 else a.age_minutes / a.max_age_minutes end) as share
+  from tasker.v_task_state_analysis a) h;
+
+-- Per reason, how many entries there are and how long they took (D-9).
+create or replace view tasker.v_dlq_dashboard as
+select e.dlq_reason, count(*) as total_entries,
+  count(*) filter (where e.resolution_status = 'pending') as pending,
+  count(*) filter (where e.resolution_status = 'manually_resolved') as manually_resolved,
+  count(*) filter (where e.resolution_status = 'permanently_failed') as permanent_failures,
+  count(*) filter (where e.resolution_status = 'cancelled') as cancelled,
+  min(e.dlq_timestamp) as oldest_entry, max(e.dlq_timestamp) as newest_entry,
+  (avg(extract(epoch from e.resolved_at - e.dlq_timestamp)) / 60)::double precision as avg_resolution_time_minutes
+from tasker.tasks_dlq e group by e.dlq_reason;
+
+-- What to look at next (D-10): a base for the reason, one point for each hour that the entry waits, at most 100 of them.
+create or replace view tasker.v_dlq_investigation_queue as
+select q.dlq_entry_uuid, q.task_uuid, q.dlq_reason, q.original_state, q.dlq_timestamp, q.minutes_in_dlq,
+  (q.base + least(q.minutes_in_dlq / 60, 100))::double precision as priority_score,
+  ns.name as namespace_name, nt.name as task_name, nt.version as task_version, t.state as current_state, t.priority,
+  floor(extract(epoch from tasker.now() - t.updated_at) / 60)::int as time_in_state_minutes, q.fingerprints
+from (
+  select e.*, case e.dlq_reason when 'dependency_cycle_detected' then 40 when 'worker_unavailable' then 30
+      when 'max_retries_exceeded' then 20 when 'staleness_timeout' then 10 else 5 end as base,
+    (extract(epoch from tasker.now() - e.dlq_timestamp) / 60)::double precision as minutes_in_dlq
+  from tasker.tasks_dlq e where e.resolution_status = 'pending') q
+left join tasker.tasks t on t.task_uuid = q.task_uuid
+left join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+left join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid;

@@ -1,0 +1,181 @@
+-- Why each step of a task that has not ended does not run now, as values; the sentences are in Python
+-- (tasker/services/explain). Reads only, in one statement, so everything it says was true at one moment.
+-- Steps with the same reason and the same values are one group, told by the first of them to move. The work grows with the
+-- steps that have not ended and the edges of the task, whatever else is in the database: of each step one row, and of one
+-- that failed its last failure; what belongs to a template's step, to a worker or to a group is read once for it. A `limit 1`
+-- keeps a look by an index from becoming a join with a whole table, whatever the planner believes.
+-- p_args: {task, step: only this one, or the instances of this batch worker, ended or not; results_queue,
+--   groups (200) and names of steps in each (5): at most so many}
+-- Answer: {} when there is no such task; else {task_uuid, namespace, template, status, finished, at, alive: how many
+--   processes are at work anywhere, groups: [{reason, count, steps: [names], of: [their names in the template], values}],
+--   known: with `step`, the first names of the template's steps, more: how many groups are left out}
+create or replace function tasker.explain_v1(p_args jsonb) returns jsonb
+language sql stable
+set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
+  with task as materialized (
+    select t.*, ns.name as namespace, nt.name as template, p_args->>'step' as step,
+      (select ts.ordinal from tasker.template_steps ts where ts.template_id = t.template_id and ts.name = p_args->>'step') as wanted,
+      coalesce((p_args->>'names')::int, 5) as names
+    from tasker.tasks t
+    join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+    join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
+    where t.task_uuid = (p_args->>'task')::uuid
+  ), alive as materialized (
+    select w.*, tasker.worker_label(w.worker_uuid, w.name) as label, greatest(w.concurrency - w.in_hand, 0) as free,
+      w.kind = 'worker' and t.namespace = any (w.namespaces) as serves
+    from task t cross join tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now()
+  ), fact as materialized (   -- once for the task
+    select count(*) as alive, count(*) filter (where w.kind = 'orchestrator') as orchestrators,
+      (select coalesce(sum(c.enqueued), 0) from tasker.enqueue_counters c join task t using (namespace_id)) as enqueued,
+      (select jsonb_build_object('queue', p.queue, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
+        from tasker.pauses p where p.queue = p_args->>'results_queue') as results_pause,
+      (select tasker.takers_of(t.namespace, t.template_id, null) from task t) as takers
+    from alive w
+  ), takers as materialized (   -- who would take it, where somebody has refused it: by ordinal
+    select coalesce(jsonb_object_agg(r.ordinal, tasker.takers_of(r.namespace, r.template_id, r.ordinal)), '{}') as of_ordinal from (
+      select distinct t.namespace, t.template_id, split_part(k.key, ':', 2)::int as ordinal
+      from task t cross join alive w cross join unnest(w.unserved) as k (key)
+      where w.serves and split_part(k.key, ':', 1) = t.template_id::text) r
+  ), pause as materialized (   -- the oldest that holds what is ready: by ordinal
+    select coalesce(jsonb_object_agg(o.ordinal, p.pause), '{}') as of_ordinal from (
+      select distinct t.namespace, s.namespace_id, s.template_id, s.ordinal, s.task_uuid
+      from task t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
+      where tasker.step_is_to_run(s.state) and s.unmet = 0
+        and exists (select from tasker.pauses p where p.namespace_id = t.namespace_id)) o
+    cross join lateral (select jsonb_build_object('namespace', o.namespace, 'template', p.template, 'step', p.step, 'task', p.task_uuid,
+        'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at) as pause
+      from tasker.pauses_of(o.namespace_id, o.template_id, o.ordinal, o.task_uuid) p order by p.pause_id limit 1) p
+  ), edge as materialized (
+    select e.from_step_uuid as parent, e.to_step_uuid as child from task t join tasker.dynamic_edges e on e.task_uuid = t.task_uuid
+    union all
+    select tasker.step_uuid(t.task_uuid, te.from_ordinal + 1), tasker.step_uuid(t.task_uuid, te.to_ordinal + 1)
+    from task t join tasker.template_edges te on te.template_id = t.template_id
+  ), parent as materialized (   -- whom each step waits for, by step
+    select coalesce(jsonb_object_agg(e.step, e.parents), '{}') as of_step from (
+      select e.child as step, jsonb_build_object('left', count(*),
+        'parents', to_jsonb((array_agg(p.name order by p.ordinal, p.workflow_step_uuid))[1:5]),
+        'failed', to_jsonb((array_agg(p.name order by p.ordinal, p.workflow_step_uuid)
+          filter (where tasker.step_is_ended(p.state)))[1:5]),
+        'key', md5(string_agg(p.workflow_step_uuid::text, ',' order by p.workflow_step_uuid))) as parents
+      from edge e
+      cross join lateral (select from tasker.workflow_steps x where x.workflow_step_uuid = e.child and x.state = 'pending' limit 1) c
+      cross join lateral (select x.* from tasker.workflow_steps x where x.workflow_step_uuid = e.parent
+        and not tasker.step_is_done(x.state) limit 1) p
+      group by e.child) e
+  ), open as materialized (
+    select s.*, b.rank, b.paused, f.error, m.metadata->>'reason' as deferred, w.lease_until > tasker.now() as held,
+      (select pause.of_ordinal from pause)->s.ordinal::text as pause,
+      coalesce((select takers.of_ordinal from takers)->s.ordinal::text, (select fact.takers from fact)) as takers,
+      (select takers.of_ordinal from takers) ? s.ordinal::text as refused,
+      case when s.state = 'pending' then (select parent.of_step from parent)->s.workflow_step_uuid::text end as parents
+    from task t
+    join tasker.workflow_steps s on s.task_uuid = t.task_uuid
+    left join lateral (select x.rank, x.paused from tasker.ready_backlog x
+      where s.state = 'pending' and x.workflow_step_uuid = s.workflow_step_uuid limit 1) b on true
+    left join lateral (select x.lease_until from tasker.workers x
+      where s.state = 'in_progress' and x.worker_uuid = s.worker_uuid limit 1) w on true
+    left join lateral (select x.error from tasker.step_failures x where tasker.step_is_failed(s.state)
+      and x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid order by x.failure_id desc limit 1) f on true
+    left join lateral (select x.metadata from tasker.step_moves x where s.state = 'waiting_for_retry'
+      and x.workflow_step_uuid = s.workflow_step_uuid and x.sort_key = s.sort_key
+      and x.path = tasker.path_code(tasker.step_path('in_progress', 'defer')) limit 1) m on true
+    where case when t.step is not null then s.name = t.step or s.ordinal = t.wanted
+      else not tasker.step_is_done(s.state) and s.state <> 'cancelled' end
+  ), judged as materialized (
+    select o.*, case
+      when tasker.step_is_done(o.state) or o.state = 'cancelled' then 'ended'
+      when o.state = 'error' then 'failed'
+      when o.parents->'failed' <> 'null' then 'blocked'
+      when o.unmet > 0 then 'waits'
+      when tasker.step_is_parked(o.state) then case
+        when (select results_pause from fact) is not null then 'result_paused'
+        when (select orchestrators from fact) = 0 then 'parked_alone' else 'parked' end
+      when o.state = 'in_progress' then case when o.held is not true then 'lost'
+        when o.deadline_at < tasker.now() then 'overrun' else 'running' end
+      when o.state = 'waiting_for_retry' then case when o.due_at is null or o.due_at <= tasker.now() then 'overdue'
+        when o.deferred is not null then 'deferred' else 'retry' end
+      when o.pause is not null then 'paused'
+      when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody' else 'unserved' end
+      when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over' else 'held' end
+      when (o.takers->>'free')::int = 0 then 'no_slots' when (o.takers->>'awake')::int = 0 then 'asleep' else 'queued' end as reason
+    from open o
+  ), told as (   -- what tells a group from another one, and what is to say of it beyond its first step
+    select j.*, case
+      when j.reason in ('waits', 'blocked') then coalesce(j.parents, jsonb_build_object('left', j.unmet))
+      when j.reason in ('retry', 'failed', 'overdue') then jsonb_build_object('error_type', j.error->>'error_type',
+        'message', j.error->>'message', 'final', j.error->>'final', 'attempt', j.attempts, 'max_attempts', j.max_attempts)
+      when j.reason in ('running', 'overrun', 'lost') then jsonb_build_object('worker_uuid', j.worker_uuid, 'attempt', j.attempts)
+      when j.reason = 'deferred' then jsonb_build_object('why', j.deferred)
+      when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
+      when j.reason = 'ended' then jsonb_build_object('state', j.state)
+      when j.reason = 'unserved' or j.refused then jsonb_build_object('ordinal', j.ordinal) else '{}' end as extra
+    from judged j
+  ), grouped as (
+    select j.reason, count(*) as count, min(j.updated_at) as since, (array_agg(j.extra))[1] as extra,
+      (array_agg(j.workflow_step_uuid order by coalesce(j.due_at, j.started_at, j.updated_at), j.rank, j.workflow_step_uuid))[1] as first,
+      (array_agg(j.name order by j.ordinal, j.workflow_step_uuid))[1:(select t.names from task t)] as steps,
+      (array_agg(j.ordinal order by j.ordinal, j.workflow_step_uuid))[1:(select t.names from task t)] as ordinals
+    from told j group by j.reason, coalesce(j.extra->>'key', j.extra::text)
+  ), refused as (   -- what came for a step that has not ended, and counts for nothing
+    select 'refused' as reason, 1 as count, r.created_at as since, array[s.name] as steps, array[s.ordinal] as ordinals,
+      jsonb_build_object('verdict', r.verdict, 'at', r.created_at, 'worker', tasker.worker_label(r.worker_uuid, w.name)) as extra
+    from task t
+    cross join lateral (select distinct on (r.workflow_step_uuid) r.* from (
+      select x.* from tasker.refused_results x where x.task_uuid = t.task_uuid order by x.id desc limit 100) r
+      order by r.workflow_step_uuid, r.id desc) r
+    join tasker.workflow_steps s on s.workflow_step_uuid = r.workflow_step_uuid
+    left join tasker.workers w on w.worker_uuid = r.worker_uuid
+    where not tasker.step_is_ended(s.state) and (t.step is null or s.name = t.step or s.ordinal = t.wanted)
+  ), absent as (   -- the template has it, the task has not, or not yet
+    select case when t.complete or x.decided then 'not_chosen' else 'not_created' end as reason, ts.name, ts.ordinal, x.parents
+    from task t
+    join lateral (select e.ordinal from tasker.template_steps e where e.template_id = t.template_id and not e.is_static
+      except select s.ordinal from tasker.workflow_steps s where s.task_uuid = t.task_uuid) a on true
+    join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = a.ordinal
+    cross join lateral (
+      select jsonb_agg(p.name order by p.ordinal) as parents,
+        bool_or(p.step_type in ('decision', 'batchable') and tasker.step_is_done(s.state)) as decided,
+        bool_or(s.state is not null) as reached
+      from unnest(ts.parents) as o (ordinal)
+      join tasker.template_steps p on p.template_id = t.template_id and p.ordinal = o.ordinal
+      left join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.name = p.name) x
+    where case when t.step is not null then ts.ordinal = t.wanted
+      else not t.complete and x.reached and x.decided is not true end
+  ), every as (
+    select g.reason, g.count, g.since, g.steps, g.ordinals, g.extra - '{key,ordinal}'::text[] || case
+      when g.reason = 'result_paused' then jsonb_build_object('pause', f.results_pause)
+      when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'held') then
+        coalesce((select takers.of_ordinal from takers)->(g.ordinals[1])::text, f.takers)
+        || jsonb_build_object('enqueued', f.enqueued, 'namespace', t.namespace, 'handlers', case when g.reason in ('nobody', 'unserved') then (
+          select jsonb_agg(distinct ts.handler) from unnest(g.ordinals) as o (ordinal)
+          join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal) end) else '{}' end as extra, g.first
+    from grouped g cross join fact f cross join task t
+    union all
+    select r.reason, r.count, r.since, r.steps, r.ordinals, r.extra, null from refused r
+    union all
+    select a.reason, 1, null, array[a.name], array[a.ordinal], jsonb_build_object('parents', a.parents), null from absent a
+    union all
+    select 'unevaluated', 0, t.updated_at, '{}', '{}', '{}', null from task t
+    where not t.complete and t.step is null and not exists (select from open)
+  ), numbered as (
+    select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun', 'unserved', 'nobody',
+        'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'overdue'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
+    from every e
+  )
+  select coalesce((select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', t.namespace, 'template', t.template,
+    'status', t.state, 'finished', t.complete, 'at', tasker.now(), 'alive', (select alive from fact), 'groups', (
+      select coalesce(jsonb_agg(jsonb_build_object('reason', n.reason, 'count', n.count, 'since', n.since, 'steps', n.steps,
+        'of', (select jsonb_agg(ts.name order by o.nth) from unnest(n.ordinals) with ordinality as o (ordinal, nth)
+          join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal),
+        'values', jsonb_strip_nulls(coalesce(tasker.explained_values(n.first, n.reason), '{}') || n.extra)) order by n.nth), '[]')
+      from numbered n where n.nth <= coalesce((p_args->>'groups')::int, 200)),
+    'known', case when t.step is not null then (select jsonb_agg(ts.name order by ts.ordinal) from (
+      select ts.name, ts.ordinal from tasker.template_steps ts where ts.template_id = t.template_id order by ts.ordinal limit 50) ts) end,
+    'more', greatest(0, (select count(*) from numbered) - coalesce((p_args->>'groups')::int, 200)))
+  from task t), '{}')
+$$;

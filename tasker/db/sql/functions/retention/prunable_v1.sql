@@ -1,0 +1,43 @@
+-- Which finished tasks are older than a rule allows, by template: where prune_v1 may begin. The rule that names the template
+-- counts above the one that names its namespace, and that above the one that names neither. Tasks that ended otherwise than
+-- `complete` have limits of their own. Whoever waited for a task must be able to read it, so none that ended within
+-- `least_ms` is named. Reads one row of each template, with a count so many of its newest, with `counted` every task.
+-- p_args: {rules: [{namespace, template, completed_days, failed_days, completed_count, failed_count}] (null or missing: every
+-- one; no limit), least_ms, counted: true to answer how many tasks and steps that are}
+-- Answer: {targets: [{named_task_uuid, namespace, template, version, failed, before, tasks, steps}]}
+create or replace function tasker.prunable_v1(p_args jsonb) returns jsonb
+language sql stable
+set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set enable_bitmapscan to off
+set jit to off
+as $$
+  with kinds as (
+    select nt.named_task_uuid, ns.name as namespace, nt.name as template, nt.version, k.failed, k.days, k.count
+    from tasker.named_tasks nt join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
+    cross join lateral (select j.rule from jsonb_array_elements(p_args->'rules') with ordinality j (rule, n)
+      where coalesce(j.rule->>'namespace', ns.name) = ns.name and coalesce(j.rule->>'template', nt.name) = nt.name
+      order by j.rule->>'template' is null, j.rule->>'namespace' is null, j.n limit 1) r
+    cross join lateral (values
+      (false, (r.rule->>'completed_days')::double precision, (r.rule->>'completed_count')::int),
+      (true, (r.rule->>'failed_days')::double precision, (r.rule->>'failed_count')::int)) k (failed, days, count)
+  ), limits as (
+    select k.*, least(o.before, tasker.now() - tasker.ms((p_args->>'least_ms')::numeric)) as before
+    from kinds k cross join lateral (select greatest(
+      tasker.now() - k.days * interval '1 day',
+      (select t.completed_at from tasker.tasks t
+        where k.count is not null and t.complete and t.named_task_uuid = k.named_task_uuid and t.troubled = k.failed
+        order by t.completed_at desc limit 1 offset k.count - 1)) as before) o
+    where o.before is not null
+  )
+  select jsonb_build_object('targets', coalesce(jsonb_agg(jsonb_build_object('named_task_uuid', l.named_task_uuid,
+    'namespace', l.namespace, 'template', l.template, 'version', l.version, 'failed', l.failed, 'before', l.before,
+    'tasks', f.tasks, 'steps', f.steps) order by l.namespace, l.template, l.version, l.failed), '[]'))
+  from limits l cross join lateral (
+    select count(*) as tasks, sum(t.total) as steps
+    from (select t.total from tasker.tasks t
+      where t.complete and t.named_task_uuid = l.named_task_uuid and t.troubled = l.failed and t.completed_at < l.before
+        and ((p_args->>'counted')::boolean is not true or not tasker.is_kept(t.task_uuid))
+      limit case when (p_args->>'counted')::boolean then null else 1 end) t) f
+  where f.tasks > 0
+$$;

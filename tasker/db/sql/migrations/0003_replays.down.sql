@@ -1,0 +1,2 @@
+drop table tasker.dlq_replay_items cascade;
+drop table tasker.dlq_replays cascade;

@@ -1,0 +1,85 @@
+-- Reading and updating dead letters. Each query is named and takes its parameters as %(name)s.
+
+-- name: list
+-- Entries, the newest first.
+select e.dlq_entry_uuid::text, e.task_uuid::text, e.original_state, e.dlq_reason::text, e.dlq_timestamp, e.task_snapshot,
+  e.fingerprints, e.resolution_status::text, e.resolution_notes, e.resolved_at, e.resolved_by, e.metadata, e.created_at,
+  e.updated_at, t.state
+from tasker.tasks_dlq e left join tasker.tasks t on t.task_uuid = e.task_uuid
+where (%(status)s::text is null or e.resolution_status = %(status)s::tasker.dlq_resolution_status)
+  and (%(reason)s::text is null or e.dlq_reason = %(reason)s::tasker.dlq_reason)
+  and (%(fingerprint)s::text is null or %(fingerprint)s = any (e.fingerprints))
+  and (%(namespace)s::text is null or e.task_snapshot->>'namespace' = %(namespace)s)
+  and (%(template)s::text is null or e.task_snapshot->>'task_name' = %(template)s)
+  and (%(entry)s::uuid is null or e.dlq_entry_uuid = %(entry)s)
+  and (%(task)s::uuid is null or e.task_uuid = %(task)s)
+order by e.dlq_timestamp desc, e.dlq_entry_uuid desc limit %(limit)s offset %(offset)s
+
+-- name: stats
+-- One row for each reason that has entries.
+select d.dlq_reason::text, d.total_entries, d.pending, d.manually_resolved, d.permanent_failures, d.cancelled, d.oldest_entry,
+  d.newest_entry, d.avg_resolution_time_minutes
+from tasker.v_dlq_dashboard d order by d.pending desc, d.dlq_reason
+
+-- name: queue
+-- Pending entries, the most urgent first.
+select q.dlq_entry_uuid::text, q.task_uuid::text, q.dlq_reason::text, q.original_state, q.current_state, q.namespace_name,
+  q.task_name, q.dlq_timestamp, q.minutes_in_dlq, q.priority_score, q.time_in_state_minutes, q.fingerprints
+from tasker.v_dlq_investigation_queue q
+order by q.priority_score desc, q.dlq_timestamp, q.dlq_entry_uuid limit %(limit)s
+
+-- name: staleness
+-- Open tasks, those nearest to their limit first.
+select m.task_uuid::text, m.namespace_name, m.task_name, m.current_state, m.time_in_state_minutes,
+  m.staleness_threshold_minutes, m.health_status, m.priority, m.task_age_minutes, m.excuse
+from tasker.v_task_staleness_monitoring m order by m.share desc, m.task_uuid limit %(limit)s
+
+-- name: groups
+-- Pending entries by what failed, the largest group first; an entry may be in several. Newest and oldest by their time.
+select g.fingerprint, g.entries, g.oldest, g.newest, g.namespaces, l.error->>'error_type', l.error->>'message', l.name
+from (
+  select f.fingerprint, count(*) as entries, min(e.dlq_timestamp) as oldest, max(e.dlq_timestamp) as newest,
+    array_agg(distinct e.task_snapshot->>'namespace') as namespaces,
+    (array_agg(e.task_snapshot->'workflow_steps' order by e.dlq_timestamp desc))[1] as steps
+  from tasker.tasks_dlq e cross join lateral unnest(e.fingerprints) as f (fingerprint)
+  where e.resolution_status = 'pending' group by f.fingerprint
+  order by 2 desc, 4 desc limit %(limit)s) g
+left join lateral (select s->'last_error' as error, s->>'name' as name from jsonb_array_elements(g.steps) s
+  where s->'last_error'->>'fingerprint' = g.fingerprint limit 1) l on true
+order by g.entries desc, g.newest desc
+
+-- name: open
+-- A person puts a task on the list. No row when there is no such task, or when it has a pending entry.
+insert into tasker.tasks_dlq (task_uuid, original_state, dlq_reason, task_snapshot, fingerprints, resolution_notes, metadata)
+select t.task_uuid, t.state, %(reason)s::tasker.dlq_reason, tasker.dlq_snapshot(t.task_uuid),
+  (tasker.dlq_fingerprints(t.task_uuid)).fingerprints, %(notes)s,
+  coalesce(%(metadata)s::jsonb, '{}') || jsonb_build_object('opened_by', %(actor)s::text)
+from tasker.tasks t where t.task_uuid = %(task)s::uuid for key share
+on conflict (task_uuid) where resolution_status = 'pending' do nothing
+returning dlq_entry_uuid::text
+
+-- name: update
+-- What was found, and how it ended; what is null stays. Metadata are merged. No row when there is no such entry.
+update tasker.tasks_dlq e set
+  resolution_status = coalesce(%(status)s::tasker.dlq_resolution_status, e.resolution_status),
+  resolution_notes = coalesce(%(notes)s, e.resolution_notes), resolved_by = coalesce(%(by)s, e.resolved_by),
+  metadata = case when %(metadata)s::jsonb is null then e.metadata else coalesce(e.metadata, '{}') || %(metadata)s::jsonb end,
+  resolved_at = case coalesce(%(status)s::tasker.dlq_resolution_status, e.resolution_status) when 'pending' then null
+    else coalesce(e.resolved_at, tasker.now()) end,
+  updated_at = tasker.now()
+where e.dlq_entry_uuid = %(entry)s::uuid returning e.dlq_entry_uuid::text
+
+-- name: replays
+-- Replays, the newest first.
+select r.replay_uuid::text, r.state, r.fingerprint, r.filter, r.rate_per_second, r.actor, r.reason, r.total, r.replayed,
+  r.skipped, r.created_at, r.finished_at
+from tasker.dlq_replays r where %(replay)s::uuid is null or r.replay_uuid = %(replay)s
+order by r.created_at desc, r.replay_uuid desc limit %(limit)s
+
+-- name: steer_replay
+-- Pauses, resumes or cancels a replay that has not ended. Time in which it was paused is not made up for.
+update tasker.dlq_replays r set state = %(state)s,
+  finished_at = case when %(state)s = 'cancelled' then tasker.now() end,
+  paced_at = case when %(state)s = 'running' then greatest(r.paced_at, tasker.now() - interval '1 second' / r.rate_per_second)
+    else r.paced_at end
+where r.replay_uuid = %(replay)s::uuid and r.state in ('running', 'paused') returning r.replay_uuid::text

@@ -1,0 +1,45 @@
+"""The first steps of tasks that are submitted in a worker's process: started at once, past the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tasker.execution.worker import Worker
+from tasker.services.engine.answers import SubmitAnswer
+from tasker.services.engine.starting import Submission
+
+
+class RootStarter:
+    """Hands a submission the free slots of `worker`; `wake` makes it look into the queue where nothing was claimed.
+
+    What was claimed and is not known here, since the answer was lost or its steps could not be started, is found and
+    released by reconciling (rule 4): `on_lost` is called then.
+    """
+
+    def __init__(self, worker: Worker, wake: Callable[[], None], *, on_lost: Callable[[], None]) -> None:
+        self._worker, self._wake, self._on_lost = worker, wake, on_lost
+
+    async def start(self, submit: Submission, roots: int) -> SubmitAnswer:
+        """As `Starter.start`. The tasks exist once there is an answer, whatever becomes of their first steps."""
+        answers: list[SubmitAnswer] = []
+
+        async def ask(slots: int) -> SubmitAnswer:
+            caller = self._worker.caller(slots).args()
+            answers.append(await submit(caller))
+            return self._still_ours(answers[0], caller)
+
+        try:
+            await self._worker.offer(ask, roots)
+        except BaseException as error:
+            self._on_lost()
+            if not answers or not isinstance(error, Exception):
+                raise
+        if not answers[0].claims:
+            self._wake()
+        return answers[0]
+
+    def _still_ours(self, answer: SubmitAnswer, caller: Mapping[str, Any]) -> SubmitAnswer:
+        """Without the claims of an incarnation that has been given up meanwhile: sweeps take them over."""
+        return answer if self._worker.identity == caller["worker"] else replace(answer, claims=())

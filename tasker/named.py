@@ -1,0 +1,23 @@
+"""Packages that offer names of their modules without importing all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """The `__getattr__` of a package (PEP 562): a name is imported from its home when it is first asked for.
+
+    `homes` has the names, with spaces between them, by the module of the package that has them.
+    """
+    found = {name: f"{package}.{home}" for home, names in homes.items() for name in names.split()}
+
+    def get(name: str) -> object:
+        if name not in found:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(found[name]), name)
+        setattr(import_module(package), name, value)
+        return value
+
+    return get

@@ -1,0 +1,111 @@
+"""The search for tasks that nothing moves any more (D-26 to D-30): one process searches in each interval."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasker.errors import LockTimeout, StatementTimeout
+from tasker.services.engine.answers import StaleAnswer
+from tasker.services.engine.calls import Engine
+
+_log = logging.getLogger("tasker.orchestration")
+
+
+@dataclass(frozen=True, slots=True)
+class StalenessLimits:
+    """After how many minutes a task counts as stale; templates may say otherwise of theirs."""
+
+    waiting_for_dependencies_minutes: int = 60
+    waiting_for_retry_minutes: int = 30
+    steps_in_process_minutes: int = 30
+    task_max_lifetime_minutes: int = 1440
+    """From its creation, active or not."""
+    checkpoint_stall_minutes: int = 15
+    """Between two checkpoints of a running step that writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StalenessSettings:
+    """Whether and how often stale tasks are looked for, and what is done with each."""
+
+    enabled: bool = True
+    dry_run: bool = False
+    """Only say what would be done."""
+    slice: int = 100
+    """Tasks per transaction."""
+    interval_ms: int = 300_000
+    to_error: bool = True
+    to_dlq: bool = True
+    channel: str | None = "task_staleness_detected"
+    """The channel on which each is announced; None: none is."""
+    limits: StalenessLimits = field(default_factory=StalenessLimits)
+
+
+class StalenessSearch:
+    """Finds stale tasks, records them as dead letters, and ends those that would not go on by themselves."""
+
+    def __init__(self, engine: Engine, settings: StalenessSettings) -> None:
+        self._engine, self._settings = engine, settings
+        self.counts: Counter[str] = Counter()
+        """Of this process: `detection_runs`, `tasks_detected`, `entries_created`, `tasks_transitioned_to_error`."""
+
+    async def look(self, worker: str) -> list[StaleAnswer]:
+        """Search if it is time to; what each slice came to. Tasks that others hold are found by the next search."""
+        if not self._settings.enabled:
+            return []
+        try:
+            return await self._search(worker)
+        except (LockTimeout, StatementTimeout) as error:
+            _log.warning("staleness_search_passed_over reason=%s", error)
+            return []
+
+    async def _search(self, worker: str) -> list[StaleAnswer]:
+        first = {"every_ms": self._settings.interval_ms, "settings": _columns(self._settings.limits)}
+        found = [await self._slice(worker, first)]
+        while found[-1].last is not None:
+            found.append(await self._slice(worker, {"after": found[-1].last}))
+        return found
+
+    async def _slice(self, worker: str, more: Mapping[str, Any]) -> StaleAnswer:
+        settings = self._settings
+        args = {
+            "worker": worker,
+            "limit": settings.slice,
+            "dry_run": settings.dry_run,
+            "to_error": settings.to_error,
+            "to_dlq": settings.to_dlq,
+            "channel": settings.channel,
+            **more,
+        }
+        answer = await self._engine.move("stale", args, StaleAnswer)
+        self.counts["detection_runs"] += answer.searched and "every_ms" in more
+        for task in answer.stale:
+            self._tell(task)
+        return answer
+
+    def _tell(self, task: Mapping[str, Any]) -> None:
+        self.counts["tasks_detected"] += 1
+        if not self._settings.dry_run:
+            self.counts["entries_created"] += task["moved_to_dlq"]
+            self.counts["tasks_transitioned_to_error"] += task["transition_success"]
+        _log.warning(
+            "stale_task task=%s template=%s/%s state=%s minutes=%s limit=%s signal=%s reason=%s action=%s%s",
+            *(task[name] for name in ("task_uuid", "namespace_name", "task_name", "current_state")),
+            *(task[name] for name in ("time_in_state_minutes", "threshold_minutes", "signal", "reason")),
+            task["action_taken"],
+            " dry_run=true" if self._settings.dry_run else "",
+        )
+
+
+def _columns(limits: StalenessLimits) -> dict[str, int]:
+    return {
+        "waiting_for_dependencies_minutes": limits.waiting_for_dependencies_minutes,
+        "waiting_for_retry_minutes": limits.waiting_for_retry_minutes,
+        "steps_in_process_minutes": limits.steps_in_process_minutes,
+        "task_max_lifetime_minutes": limits.task_max_lifetime_minutes,
+        "checkpoint_stall_minutes": limits.checkpoint_stall_minutes,
+    }

@@ -1,0 +1,1 @@
+"""Finished tasks that are older than their rule allows go."""

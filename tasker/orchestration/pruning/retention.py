@@ -1,0 +1,74 @@
+"""The sweep that deletes finished tasks: one process begins in each interval, a few slices with every sweep of its."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tasker.contracts.retention import RetentionRule
+from tasker.errors import LockTimeout, StatementTimeout
+from tasker.services.database.retention import SLICE_STEPS, Pruned, Retention, Target
+from tasker.services.engine.calls import Engine
+
+TURN = "retention"
+"""What the sweeps of a fleet take turns for (`tasker.turn_v1`)."""
+
+SLICES = 20
+"""So many transactions at most in one sweep: lost workers and retries do not wait until all is deleted."""
+_log = logging.getLogger("tasker.orchestration")
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """What is deleted, and how often it is looked for. Without rules nobody looks."""
+
+    rules: Sequence[RetentionRule] = ()
+    interval_ms: int = 3_600_000
+    slice_steps: int = SLICE_STEPS
+
+
+class RetentionSweep:
+    """Deletes what is too old. What it has not come to when its process ends, the next interval's process does."""
+
+    def __init__(self, engine: Engine, settings: RetentionSettings) -> None:
+        self._engine, self._settings = engine, settings
+        self._retention = Retention(engine.connection, slice_steps=settings.slice_steps)
+        self._left: list[Target] = []
+
+    async def look(self) -> list[Pruned]:
+        """Go on with what is left, or begin anew if it is time to; what was finished. Others' tasks come next time."""
+        if not self._settings.rules:
+            return []
+        try:
+            if not self._left and await self._is_my_turn():
+                self._left = await self._retention.targets(self._settings.rules)
+            return await self._delete()
+        except (LockTimeout, StatementTimeout) as error:
+            _log.warning("pruning_passed_over reason=%s", error)
+            self._left = self._left[1:]
+            return []
+
+    async def _delete(self) -> list[Pruned]:
+        done: list[Pruned] = []
+        for _ in range(SLICES):
+            if not self._left:
+                break
+            await self._retention.delete_slice(self._left[0])
+            if self._left[0].over:
+                done.append(self._left.pop(0).pruned)
+                _tell(done[-1])
+        return done
+
+    async def _is_my_turn(self) -> bool:
+        answer = await self._engine.read("turn", {"kind": TURN, "after_ms": self._settings.interval_ms})
+        return bool(answer["mine"])
+
+
+def _tell(pruned: Pruned) -> None:
+    if pruned.tasks:
+        _log.info(
+            "pruned template=%s/%s version=%s failed=%s before=%s tasks=%s steps=%s",
+            *(pruned.namespace, pruned.template, pruned.version, pruned.failed, pruned.before),
+            *(pruned.tasks, pruned.steps),
+        )

@@ -1,0 +1,37 @@
+"""What the objects of one process share: where they work, by which settings, clock and breakers, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tasker.execution.settings import WorkerSettings
+from tasker.messaging.service import MessagingService
+from tasker.orchestration.schedule import Schedule
+from tasker.orchestration.sweep import SweepSettings
+from tasker.plugins import Plugins
+from tasker.process.engines import Engines
+from tasker.process.listening.event_system import EventSystem
+from tasker.process.system import SystemClock
+from tasker.resilience.registry import Breakers
+from tasker.services.engine.calls import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessContext:
+    """Shared by all objects of a process. `url` is its database, `events` says when it looks for work.
+
+    `engines` makes an engine for each purpose; `engine` is the one for what is neither a claim nor a result. `plugins`
+    hear of what happens.
+    """
+
+    url: str
+    messaging: MessagingService
+    settings: WorkerSettings
+    sweeps: SweepSettings
+    clock: SystemClock
+    breakers: Breakers
+    engines: Engines
+    engine: Engine
+    events: EventSystem
+    schedule: Schedule
+    plugins: Plugins

@@ -1,0 +1,64 @@
+"""An orchestrator: no handlers; it works on the three orchestration queues, promotes retries, sweeps, wakes workers."""
+
+from __future__ import annotations
+
+from tasker.contracts.hook_arguments import ProcessInfo
+from tasker.db.listening import Notification
+from tasker.lifecycle.deployment import Health
+from tasker.orchestration.queue_actors import QueueActors
+from tasker.orchestration.upkeep import Upkeep
+from tasker.process.context import ProcessContext
+from tasker.process.health import process_health
+from tasker.process.listening.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
+from tasker.process.listening.listener import Source
+from tasker.process.presence.heartbeat import Heartbeat
+from tasker.process.supervisor import Supervisor
+
+
+class Orchestrator:
+    """One orchestrator process: `start`, then it works until `stop`. Any number may run side by side."""
+
+    def __init__(
+        self, context: ProcessContext, identity: str, heartbeat: Heartbeat, actors: QueueActors, upkeep: Upkeep
+    ) -> None:
+        self.identity = identity
+        self.breakers, self.events, self.actors, self.upkeep = context.breakers, context.events, actors, upkeep
+        self.supervisor = Supervisor()
+        self._context, self._heartbeat = context, heartbeat
+        self._info = ProcessInfo("orchestrator", identity, ())
+
+    async def start(self) -> None:
+        """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
+        if not self.supervisor.running:
+            await self._context.messaging.ensure_orchestration_queues()
+            listeners = self.events.follow(self._sources(), self.actors.look_again)
+            actors = self.actors.services()
+            parts = [self._heartbeat.run, *actors, self.upkeep.run, self._context.engines.notices.run, self._watch]
+            self.supervisor.start([*parts, *listeners])
+            self._context.plugins.tell("tasker_process_started", self._info)
+
+    def _sources(self) -> list[Source]:
+        messaging, connection, url = self._context.messaging, self._context.engine.connection, self._context.url
+        notified = notifications(messaging, connection, url, ORCHESTRATOR_CHANNELS, self._on_notification)
+        return [notified, *orchestration_news(messaging, self.actors.wake)]
+
+    async def stop(self) -> None:
+        """End after what is under way: no message stays hidden. May be called twice."""
+        if self.supervisor.running:
+            self._context.plugins.tell("tasker_process_stopping", self._info)
+        await self.actors.drain()
+        await self.supervisor.stop()
+        await self._heartbeat.leave()
+        await self._context.engines.close()
+        self._context.plugins.tell_failures()
+
+    def health(self) -> Health:
+        """How the process does: how it learns of work, its breakers, and what crashed (B-7)."""
+        return process_health(self.events.health(), self.breakers.health(), self.supervisor.recent_crashes())
+
+    async def _watch(self) -> None:
+        await self.events.watch(self.health)
+
+    def _on_notification(self, notification: Notification) -> None:
+        channel, _ = notification
+        self.actors.pauses.look_again() if channel == PAUSES_CHANNEL else self.actors.wake()

@@ -1,0 +1,105 @@
+"""A worker's place in the fleet: its entry in the registry of processes, and the lease that comes with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+
+from tasker.contracts.clock import Clock
+from tasker.errors import DatabaseUnavailable
+from tasker.execution.lease import LeaseKeeper
+from tasker.execution.worker import Worker
+from tasker.handler import HandlerRegistry
+from tasker.process.presence.heartbeat import briefly
+from tasker.process.presence.leasing import keep_lease
+from tasker.process.supervisor import Supervisor
+from tasker.process.system import new_uuid
+from tasker.services.engine.process_registry import ProcessRegistry, Registration
+
+GIVE_UP_SECONDS = 5.0
+"""How long handlers that were told to stop are waited for; one that does not come back is left to itself."""
+_log = logging.getLogger("tasker.worker")
+
+
+class Membership:
+    """Enters the worker in the registry, keeps its lease, and takes it out again.
+
+    `handlers` and `namespaces` are what it serves; both may grow, and are told with `update`. `url` is the database's,
+    to which the lease has a connection of its own; `backend` names the messaging provider.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        registry: ProcessRegistry,
+        handlers: HandlerRegistry,
+        namespaces: list[str],
+        backend: str,
+        url: str,
+        clock: Clock,
+    ) -> None:
+        self.namespaces = namespaces
+        self._worker, self._registry, self._handlers, self._backend = worker, registry, handlers, backend
+        self._url, self._clock = url, clock
+        self._told_revision = -1
+        self._lease: LeaseKeeper | None = None
+
+    async def join(self, on_fenced: Callable[[], None]) -> None:
+        """Enter the registry and keep the lease; `on_fenced` is called when it is lost. Raises `DatabaseError`."""
+        await self._tell(self._registry.start)
+        self._lease = keep_lease(self._url, self._clock, self._worker, on_fenced)
+
+    @property
+    def up_to_date(self) -> bool:
+        """True when no handler was loaded since the registry was told of them."""
+        return self._told_revision == self._handlers.revision
+
+    async def update(self) -> None:
+        """Tell the registry of namespaces and handlers that came since."""
+        await self._tell(self._registry.serve)
+
+    async def drain(self) -> None:
+        """Tell the registry that the worker takes on nothing more."""
+        await briefly(self._registry.drain(self._worker.identity))
+
+    async def leave(self) -> None:
+        """Let the lease go, and tell the registry that the worker has ended."""
+        await self._end_lease()
+        await briefly(self._registry.stop(self._worker.identity))
+
+    async def give_up(self, supervisor: Supervisor) -> None:
+        """End this incarnation, whose lease was lost, so that nothing of it is left, and be another one (rule 12).
+
+        Raises `DatabaseUnavailable`; it may be called again.
+        """
+        worker = self._worker
+        level = logging.WARNING if worker.busy else logging.DEBUG
+        _log.log(level, "worker_fenced worker=%s steps=%s: others take them over", worker.identity, worker.busy)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GIVE_UP_SECONDS):
+                await worker.claims.drain()
+        if not await supervisor.stop():
+            raise DatabaseUnavailable(f"worker {worker.identity} cannot begin anew while one of its services hangs")
+        await self._end_lease()
+        await self._registry.stop(worker.identity)
+        worker.begin_as(new_uuid())
+
+    async def _end_lease(self) -> None:
+        if self._lease is not None:
+            await asyncio.to_thread(self._lease.stop)
+
+    async def _tell(self, enter: Callable[[Registration], Awaitable[list[int]]]) -> None:
+        worker, revision = self._worker, self._handlers.revision
+        entry = Registration(
+            worker.identity,
+            worker.settings.lease_ms,
+            namespaces=self.namespaces,
+            callables=self._handlers.served_handlers(),
+            name=worker.settings.name,
+            concurrency=worker.settings.concurrency,
+            backend=self._backend,
+        )
+        worker.registered(await enter(entry))
+        self._told_revision = revision

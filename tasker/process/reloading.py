@@ -1,0 +1,114 @@
+"""Settings that change in a running process: at SIGHUP it reads its configuration again (B-9)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from tasker.errors import ConfigurationError
+from tasker.process.stopping import stopping_signals
+
+if TYPE_CHECKING:
+    from tasker.settings.model import Settings
+
+_log = logging.getLogger("tasker.configuration")
+
+
+class FromSettings(Protocol):
+    """What a process is made with, as far as it is compared here."""
+
+    @property
+    def settings(self) -> Settings | None:
+        """What all of it was made of; None without a configuration."""
+        ...
+
+    @property
+    def backend_settings(self) -> Mapping[str, Mapping[str, Any]]:
+        """What each messaging backend is made with, by its name."""
+        ...
+
+
+C = TypeVar("C", bound=FromSettings)
+
+
+class Reloading(Generic[C]):
+    """Reads the configuration again when it is called, has `apply` take it over, and says what has come of it.
+
+    A configuration that cannot be read or has problems changes nothing. What is not live is named: it counts after a
+    restart.
+    """
+
+    def __init__(self, configuration: C, read: Callable[[], C], apply: Callable[[C], None]) -> None:
+        self._started, self._current = configuration, configuration
+        self._read, self._apply = read, apply
+
+    def __call__(self) -> None:
+        """Read, apply, tell."""
+        try:
+            found = self._read()
+        except ConfigurationError as error:
+            _log.error("configuration_not_reloaded what was in force stays in force: %s", error)
+            return
+        if found.settings is None:
+            _log.warning("configuration_not_reloaded this process was started without a configuration file")
+            return
+        from tasker.settings.live import is_live  # with the models of all settings, which no process needs at its start
+
+        taken_over = [path for path in _changes(self._current, found) if is_live(path)]
+        waiting = [path for path in _changes(self._started, found) if not is_live(path)]
+        self._apply(found)
+        self._current = found
+        _log.info("configuration_reloaded changed=%s", ",".join(taken_over) or "nothing")
+        if waiting:
+            _log.warning("configuration_needs_restart changed=%s", ",".join(waiting))
+
+
+def _changes(before: FromSettings, after: FromSettings) -> Iterator[str]:
+    from tasker.services.configuration.loading import differences
+
+    if before.settings and after.settings:
+        yield from (path for path, _, _ in differences(before.settings, after.settings))
+        yield from _changed_tables(before, after, after.settings.common.queues)
+
+
+def _changed_tables(before: FromSettings, after: FromSettings, modelled: object) -> Iterator[str]:
+    """The tables of messaging backends that have no model."""
+    for name in sorted({*before.backend_settings, *after.backend_settings}):
+        if not hasattr(modelled, name) and before.backend_settings.get(name) != after.backend_settings.get(name):
+            yield f"common.queues.{name}"
+
+
+class Hangups:
+    """SIGHUP, except in a terminal, where it stops the process.
+
+    `listen` as soon as the process starts: what arrives before `answer` is answered then.
+    """
+
+    def __init__(self) -> None:
+        self._early = False
+
+    def listen(self) -> None:
+        """Keep SIGHUP from ending the process."""
+        self._handle(lambda number, frame: setattr(self, "_early", True))
+
+    def answer(self, reload: Callable[[], None]) -> None:
+        """Call `reload` in the running event loop at every SIGHUP."""
+        loop = asyncio.get_running_loop()
+        self._handle(lambda number, frame: _soon(loop, reload))
+        if self._early:
+            _soon(loop, reload)
+
+    @staticmethod
+    def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
+        if signal.SIGHUP not in stopping_signals():
+            signal.signal(signal.SIGHUP, handler)
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop has ended
+        loop.call_soon_threadsafe(call)

@@ -1,0 +1,167 @@
+"""A running worker with the engine in its process: how it is started, watched and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+from tasker.contracts.hook_arguments import ProcessInfo
+from tasker.db.listening import Notification
+from tasker.execution.starting import RootStarter
+from tasker.execution.step_execution import StepExecution
+from tasker.lifecycle.deployment import Health
+from tasker.messaging.queues import ready_channel
+from tasker.orchestration.queue_actors import QueueActors
+from tasker.orchestration.upkeep import Upkeep
+from tasker.process.context import ProcessContext
+from tasker.process.health import process_health
+from tasker.process.listening.following import (
+    NOTIFICATIONS,
+    PAUSES_CHANNEL,
+    WORKER_CHANNELS,
+    notifications,
+    result_news,
+    step_news,
+)
+from tasker.process.listening.listener import Source
+from tasker.process.presence.membership import Membership
+from tasker.process.stopping import GIVE_BACK_SECONDS
+from tasker.process.supervisor import Supervisor
+from tasker.services.engine.end_notices import CHANNEL
+
+
+class Runtime:
+    """One worker: `start`, then it works until `stop`. Both may be called twice.
+
+    `on_elsewhere(tasks)` is called with tasks that others cancelled, or ended while `waiter`, the program in this
+    process, waits for them; with none when some may have been missed.
+    """
+
+    def __init__(
+        self,
+        context: ProcessContext,
+        execution: StepExecution,
+        actors: QueueActors,
+        upkeep: Upkeep,
+        membership: Membership,
+        on_elsewhere: Callable[[Sequence[str]], None],
+        waiter: str | None = None,
+    ) -> None:
+        self.settings, self.breakers, self.events = context.settings, context.breakers, context.events
+        self.execution, self.actors, self.upkeep, self.worker = execution, actors, upkeep, execution.worker
+        self.namespaces = membership.namespaces
+        self.supervisor = Supervisor(context.schedule.suspect)  # perhaps in the middle of a claim
+        self._context, self._membership, self._on_elsewhere = context, membership, on_elsewhere
+        self._channels = (*WORKER_CHANNELS, f"{CHANNEL}{waiter}") if waiter else WORKER_CHANNELS
+        self._stopped = False
+        self.starter = RootStarter(self.worker, self.wake, on_lost=context.schedule.suspect)
+
+    async def start(self) -> None:
+        """Register the worker and begin to work. Raises `DatabaseUnavailable`."""
+        if not self.supervisor.running:
+            await self._begin()
+            self._context.plugins.tell("tasker_process_started", self._info())
+
+    def _info(self) -> ProcessInfo:
+        return ProcessInfo("worker", self.worker.identity, tuple(self.namespaces))
+
+    async def _begin(self) -> None:
+        if self.actors.actors:  # first: when the broker is away, nobody is registered for nothing
+            await self._context.messaging.ensure_orchestration_queues()
+        listeners = self.events.follow(self._sources(), self._look_again)
+        await self._membership.join(self.fenced)
+        working = [*self.execution.services(), self.upkeep.run, self._context.engines.notices.run, self._watch]
+        self.supervisor.start([*working, *self.actors.services(), *listeners])
+
+    def _sources(self) -> list[Source]:
+        messaging, connection, url = self._context.messaging, self._context.engine.connection, self._context.url
+        sources = [notifications(messaging, connection, url, self._channels, self._on_notification)]
+        sources += step_news(messaging, self.namespaces, self.wake)
+        return [*sources, *(result_news(messaging, self.actors.wake) if self.actors.actors else ())]
+
+    async def serve(self, namespace: str) -> None:
+        """Take work of this namespace too, and of handlers that were loaded since the last call."""
+        if namespace not in self.namespaces:
+            self.namespaces.append(namespace)
+            if self.supervisor.running:
+                sources = step_news(self._context.messaging, [namespace], self.wake)
+                self.supervisor.start(self.events.follow(sources, self._look_again))
+        elif self._membership.up_to_date:
+            return
+        if self.supervisor.running:
+            await self._membership.update()
+            self.wake()
+
+    def health(self) -> Health:
+        """How the process does: how it learns of work, its breakers, what crashed, and whether it takes steps (B-7)."""
+        crashes, held_by = self.supervisor.recent_crashes(), self.execution.held_by()
+        return process_health(self.events.health(), self.breakers.health(), crashes, held_by)
+
+    @property
+    def is_listening(self) -> bool:
+        """It is proven that notifications of the database arrive."""
+        listener = self.events.listeners.get(NOTIFICATIONS)
+        return listener is not None and listener.state.is_listening
+
+    async def _watch(self) -> None:
+        await self.events.watch(self.health)
+
+    def wake(self) -> None:
+        """There is work in the queue (a task was submitted in this process)."""
+        self.execution.claimer.wake()
+
+    async def stop(self, grace_seconds: float = 10.0) -> None:
+        """Claim nothing more, let running steps end within the grace, give the rest back, store the results."""
+        if self._stopped or not self.supervisor.running:
+            return
+        self._stopped = True
+        self._context.plugins.tell("tasker_process_stopping", self._info())
+        self.execution.stop_claiming()
+        await self._membership.drain()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace_seconds):
+                await self.execution.settled()
+        self.worker.claims.stop_all()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GIVE_BACK_SECONDS):  # drained, so that no message stays hidden
+                await asyncio.gather(self.actors.drain(), self.execution.settled())
+        await self._end()
+
+    async def _end(self) -> None:
+        await self.supervisor.stop()
+        await self._membership.leave()
+        await self.execution.close()
+        await self._context.engines.close()
+        self._context.plugins.tell_failures()
+
+    def _look_again(self) -> None:
+        self.execution.claimer.start_over()
+        self.actors.look_again()
+        self._on_elsewhere(())
+
+    def _on_notification(self, notification: Notification) -> None:
+        channel, payload = notification
+        if channel == "tasker_work":
+            if payload.removeprefix("@") in self.namespaces:
+                self.wake()
+        elif channel == ready_channel("orchestration"):
+            self.actors.wake()
+        elif channel == PAUSES_CHANNEL:
+            self.actors.pauses.look_again()
+        elif channel == "tasker_cancelled":
+            self.worker.claims.stop_task(payload)
+            self._on_elsewhere([payload])
+        else:
+            self._on_elsewhere(payload.split(","))
+
+    def fenced(self) -> None:
+        """The lease was lost: whatever runs here belongs to others now. Give it up and be a new worker."""
+        self.execution.fence()
+        if not self._stopped:
+            self.supervisor.start([self._begin_anew])
+
+    async def _begin_anew(self) -> None:
+        await self._membership.give_up(self.supervisor)
+        await self._begin()
+        self.execution.unfence()

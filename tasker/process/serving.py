@@ -1,0 +1,105 @@
+"""A process that serves until it is told to stop: it waits for its servers, serves, and says how it stops."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tasker.db.awaited import with_servers
+from tasker.process.awaited_broker import open_broker
+from tasker.process.capacity import PROCESSES_VARIABLE, purposes_of, tell_capacity
+from tasker.process.interpreter_watch import interpreter_watched
+from tasker.process.resources import Resources
+from tasker.process.runtime import Runtime
+from tasker.process.stopping import Stop, grace_of
+
+_log = logging.getLogger("tasker.process")
+
+
+class Server(Protocol):
+    """Something that serves."""
+
+    async def start(self) -> None:
+        """Begin."""
+        ...
+
+    async def stop(self) -> None:
+        """End gracefully."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds a process may take to stop, to reach its servers, and to bring what it did."""
+
+    stop_seconds: float
+    connect_seconds: float
+    lease_seconds: float
+
+
+class GracefulWorker:
+    """A worker whose whole stop has a limit in seconds, and which tells how it stops."""
+
+    def __init__(self, runtime: Runtime, limit_seconds: float) -> None:
+        self._runtime, self._limit_seconds = runtime, limit_seconds
+
+    async def start(self) -> None:
+        """As `Runtime.start`."""
+        await self._runtime.start()
+
+    async def stop(self) -> None:
+        """Stop, and say what is waited for, what a second signal costs, and what became of the steps."""
+        worker, grace_seconds = self._runtime.worker, grace_of(self._limit_seconds)
+        before = worker.given_back
+        if worker.busy:
+            _log.info(
+                "waiting for %s, at most %g seconds; what runs then is given back without an attempt."
+                " A second signal ends the process at once, and costs each of them an attempt",
+                _steps(worker.busy),
+                grace_seconds,
+            )
+        await self._runtime.stop(grace_seconds)
+        _log.info("stopped; gave back %s", _steps(worker.given_back - before))
+        if worker.busy:
+            lost = "%s did not end in time; other workers take them over when the lease is over, which costs an attempt"
+            _log.warning(lost, _steps(worker.busy))
+
+
+async def serve(
+    server: Server,
+    resources: Resources,
+    patience: Patience,
+    title: str,
+    ready: Callable[[str], None],
+    connections: Sequence[str],
+) -> None:
+    """Connect, start the server, and stop it at the first signal.
+
+    `ready` gets the `title` once it serves; `connections` are what it connects to the database for.
+    """
+    stop = Stop(patience.stop_seconds)
+    try:
+        longest = max(patience.stop_seconds, patience.lease_seconds)
+        with interpreter_watched(longest):  # until its lease is over it may still bring what it did
+            if await stop.interrupted(open_broker(resources.messaging, patience.connect_seconds)):
+                return
+            resources.guard()
+            where, hint = "the database and the broker", "see whether they run"
+            if await stop.interrupted(with_servers(where, patience.connect_seconds, hint, server.start)):
+                return
+            ready(title)
+            together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
+            await tell_capacity(resources.url, purposes_of(connections, resources.messaging), together)
+            await stop.asked()
+            _log.info("stopping %s", title)
+            await server.stop()
+    finally:
+        await resources.messaging.close()
+        resources.close()
+
+
+def _steps(number: int) -> str:
+    return f"{number} step" if number == 1 else f"{number} steps"

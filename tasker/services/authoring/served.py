@@ -1,0 +1,89 @@
+"""What a worker serves: the templates it registers, the handlers it loads for them, the namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tasker.contracts.plan import Plan
+from tasker.errors import UsageError
+from tasker.handler import HandlerRegistry
+from tasker.messaging.queues import check_namespace
+from tasker.services.authoring.handlers import add_handlers_beside, require_handlers
+from tasker.services.authoring.template_search import search
+from tasker.services.authoring.templates import load_workflows
+from tasker.services.engine.plans import PlanStore
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a process serves."""
+
+    namespaces: list[str]
+    """Sorted."""
+    plans: list[Plan]
+    """The templates that were found and registered; its namespaces may have others."""
+
+
+class ServedByDefault(Protocol):
+    """What is served where nothing is named, as the configuration says."""
+
+    @property
+    def namespaces(self) -> Sequence[str]:
+        """Empty: those of the templates."""
+        ...
+
+    @property
+    def search_paths(self) -> Sequence[str]:
+        """Where templates are found."""
+        ...
+
+    @property
+    def environment(self) -> str | None:
+        """Whose overrides the templates get."""
+        ...
+
+
+async def register_served(
+    configuration: ServedByDefault,
+    registry: HandlerRegistry,
+    plans: PlanStore,
+    *,
+    workflows: Sequence[Path] = (),
+    namespaces: Sequence[str] = (),
+    force: bool = False,
+) -> Served:
+    """Register the templates of `workflows`, load the handlers beside them; what to serve.
+
+    Where no workflow is named, the templates are those that the configuration's search paths find: of the namespaces
+    that are named here or by the configuration, else all of them. Raises `UsageError` when there is nothing to serve,
+    `InvalidQueueName` for a namespace that can have no queue (RT-47), `TemplateError` and `HandlerNotFound`.
+    """
+    asked = {*namespaces} or (set() if workflows else {*configuration.namespaces})
+    for namespace in sorted(asked):
+        check_namespace(namespace)
+    only = set() if workflows else asked
+    paths = workflows or search(configuration.search_paths)
+    found = [plan for path in paths for plan in _plans(path, configuration.environment, registry, only)]
+    for plan in found:
+        await plans.register(plan, force=force)
+    found_in = asked | {plan.namespace for plan in found}
+    if not found_in:
+        raise UsageError(
+            "the worker serves nothing: no template is found by common.task_templates.search_paths "
+            f"({', '.join(configuration.search_paths)})",
+            hint="name workflows (tasker worker workflows/orders) or --namespace NAME",
+        )
+    return Served(sorted(found_in), found)
+
+
+def _plans(path: Path, environment: str | None, registry: HandlerRegistry, only: Collection[str]) -> list[Plan]:
+    """The plans of a path, those of the namespaces `only` if any are named, each with all its handlers."""
+    compiled = load_workflows(path, environment)
+    found = [workflow for workflow in compiled if not only or workflow.plan.namespace in only]
+    add_handlers_beside(registry, found)
+    for workflow in found:
+        require_handlers(registry, workflow.plan)
+    return [workflow.plan for workflow in found]

@@ -1,0 +1,100 @@
+"""From what a submission names to a compiled plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tasker.contracts.plan import Plan
+from tasker.db.caller_transaction import CallerTransaction
+from tasker.errors import UsageError
+from tasker.handler import HandlerRegistry
+from tasker.services.authoring.handlers import Workflow, add_handlers_beside
+from tasker.services.authoring.targets import choose_workflow, neither_path_nor_registered, registered_name
+from tasker.services.authoring.templates import find_templates, load_workflows
+from tasker.services.caller_submission import registered_plan
+from tasker.services.engine.plans import PlanStore
+
+
+class Compiled(NamedTuple):
+    """The workflows of a path, and the state of its files before they were read."""
+
+    stamps: Mapping[Path, tuple[int, int] | None]
+    workflows: Sequence[Workflow]
+
+
+class TargetPlans:
+    """The plans of template files and folders, compiled once for each edit, and those that are registered.
+
+    Handlers beside a template file are added to `registry`, for it alone.
+    """
+
+    def __init__(self, registry: HandlerRegistry, plans: PlanStore) -> None:
+        self._registry, self._plans = registry, plans
+        self._compiled: dict[tuple[str, str | None, bool], Compiled] = {}
+
+    async def find(
+        self, target: str | Path | Plan, template: str | None, environment: str | None, default_environment: str | None
+    ) -> Plan:
+        """The plan of a target as in `App.submit`; without an `environment` for the default one, where it is known.
+
+        Raises `TemplateError`, and `UsageError` for an environment that no template of the target has, or that is asked
+        of a plan.
+        """
+        if isinstance(target, str | Path) and Path(target).exists():
+            found = self._of_path(str(target), environment or default_environment, named=environment is not None)
+            return choose_workflow(found, template, str(target)).plan
+        if environment is not None:
+            raise UsageError(
+                f"the environment {environment!r} cannot be applied: the template is compiled already",
+                hint="name its file or folder, or register it for that environment: tasker template register --env",
+            )
+        if isinstance(target, Plan):
+            return target
+        with neither_path_nor_registered(str(target)):
+            return (await self._plans.find(*registered_name(str(target)))).plan
+
+    def _of_path(self, path: str, environment: str | None, *, named: bool) -> Sequence[Workflow]:
+        """Compiled again when a file was edited since; tasks that run keep what they were submitted with."""
+        known = self._compiled.get((path, environment, named))
+        if known is None or known.stamps != _stamps(known.stamps):
+            files = [Path(path), *find_templates(path)]
+            known = Compiled(_stamps(files), load_workflows(path, environment, named=named))
+            add_handlers_beside(self._registry, known.workflows)
+            self._compiled[path, environment, named] = known
+        return known.workflows
+
+
+def plan_in(
+    transaction: CallerTransaction, target: str | Path | Plan, template: str | None, environment: str | None
+) -> Plan:
+    """The plan of a target as in `submit_in`; what is registered is asked of the caller's database.
+
+    Files are compiled once in a process. Raises `TemplateError`, `UsageError`.
+    """
+    if isinstance(target, Plan):
+        return target
+    if Path(target).exists():
+        return choose_workflow(_compiled_once(str(target), environment), template, str(target)).plan
+    with neither_path_nor_registered(str(target)):
+        return registered_plan(transaction, *registered_name(str(target)))
+
+
+@cache
+def _compiled_once(path: str, environment: str | None) -> tuple[Workflow, ...]:
+    return load_workflows(path, environment)
+
+
+def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
+    """What tells one state of files, and of a folder's list of names, from another."""
+    return {file: _stamp(file) for file in files}
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size)

@@ -1,0 +1,65 @@
+"""Whether what a configuration names can be reached from here (`tasker config validate --check-connectivity`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tasker.contracts.messaging import Backend, BackendSettings
+from tasker.db.channel import DatabaseChannel
+from tasker.db.database import connect, describe_url
+from tasker.errors import TaskerError
+from tasker.messaging.registry import load_backend
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """`what` was tried; `reason` says why it failed, None when it did not."""
+
+    what: str
+    reason: str | None = None
+
+
+def connectivity(
+    database_url: str | None, listen_url: str | None, backend: str, backend_settings: BackendSettings
+) -> Iterator[Reached]:
+    """Try the database, where it is listened if that is another URL, and the messaging backend.
+
+    Nothing is created. The embedded server (no `database_url`) is not tried: it is started when it is needed.
+    """
+    database = _database("database", database_url) if database_url else None
+    if database:
+        yield database
+    if listen_url:
+        yield _database("listen_url", listen_url)
+    channel = {"channel": DatabaseChannel(database_url)} if database_url else {}
+    reached = database is None or database.reason is None
+    yield asyncio.run(_broker(backend, {**channel, **backend_settings}, reached))
+
+
+def _database(what: str, url: str) -> Reached:
+    try:
+        connect(url).close()
+        return Reached(f"{what}: {describe_url(url)}")
+    except TaskerError as error:
+        return Reached(what, error.message)
+
+
+async def _broker(name: str, settings: BackendSettings, database_reached: bool) -> Reached:
+    try:
+        backend = load_backend(name, settings)
+        if backend.capabilities.transactional:
+            away = None if database_reached else "it is in the database, which cannot be reached"
+            return Reached(f"messaging: {name}, in the database", away)  # a start makes what is missing there
+        return Reached(f"messaging: {name}", None if await _answers(backend) else "its health check failed")
+    except (TaskerError, OSError) as error:
+        return Reached(f"messaging: {name}", error.message if isinstance(error, TaskerError) else str(error))
+
+
+async def _answers(backend: Backend) -> bool:
+    try:
+        await backend.open()
+        return await backend.health_check()
+    finally:
+        await backend.close()

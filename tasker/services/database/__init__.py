@@ -1,0 +1,1 @@
+"""The care of the database: what is deleted when, and what takes room."""

@@ -1,0 +1,82 @@
+"""What has ended and is older than its rule allows is deleted, slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from tasker.contracts.retention import RetentionRule
+from tasker.db.connection import Statements
+from tasker.services.engine.encoding import to_json
+
+LEAST_MS = 3_600_000
+"""A task that ended within the last hour always stays: whoever waits for it is still to read its result."""
+SLICE_STEPS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Of a version of a template the tasks that completed, or those that `failed`: ended before `before` (ISO 8601),
+    so many were deleted, or would be; `kept` are for a person or a replay, or somebody was at them."""
+
+    namespace: str
+    template: str
+    version: str
+    failed: bool
+    before: str
+    tasks: int
+    steps: int
+    kept: int = 0
+
+
+@dataclass(slots=True)
+class Target:
+    """Tasks of a version of a template of which some are too old, and how far their deletion has come."""
+
+    asked: Mapping[str, Any]
+    pruned: Pruned
+    after: Mapping[str, Any] | None = None
+    over: bool = False
+
+
+class Retention:
+    """Deletes finished tasks with all that is theirs, each slice in a transaction: what was cut off is repeated."""
+
+    def __init__(self, connection: Statements, *, slice_steps: int = SLICE_STEPS) -> None:
+        self._connection, self._slice_steps = connection, slice_steps
+
+    async def prunable(self, rules: Sequence[RetentionRule]) -> list[Pruned]:
+        """What `prune` would delete now; counts every task. Raises `DatabaseError`."""
+        return [target.pruned for target in await self._find(rules, counted=True)]
+
+    async def prune(self, rules: Sequence[RetentionRule]) -> list[Pruned]:
+        """Delete; what was deleted, by template. Raises `DatabaseError`; what was deleted until then stays so."""
+        targets = await self.targets(rules)
+        for target in targets:
+            while not target.over:
+                await self.delete_slice(target)
+        return [each.pruned for each in targets if each.pruned.tasks or each.pruned.kept]
+
+    async def targets(self, rules: Sequence[RetentionRule]) -> list[Target]:
+        """Where something may be deleted; reads a row of each template. Raises `DatabaseError`."""
+        return [replace(target, pruned=replace(target.pruned, tasks=0, steps=0)) for target in await self._find(rules)]
+
+    async def delete_slice(self, target: Target) -> None:
+        """Delete the next tasks of it, of so many steps together, in a transaction. Raises `DatabaseError`."""
+        answer = await self._call("prune", {**target.asked, "steps": self._slice_steps, "after": target.after})
+        sums = {name: getattr(target.pruned, name) + answer[name] for name in ("tasks", "steps", "kept")}
+        target.pruned, target.after = replace(target.pruned, **sums), answer["after"]
+        target.over = target.after is None
+
+    async def _find(self, rules: Sequence[RetentionRule], *, counted: bool = False) -> list[Target]:
+        args = {"rules": [asdict(rule) for rule in rules], "least_ms": LEAST_MS, "counted": counted}
+        found = (await self._call("prunable", args))["targets"]
+        return [Target({name: row[name] for name in _ASKED}, Pruned(*(row[name] for name in _TOLD))) for row in found]
+
+    async def _call(self, function: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        return await self._connection.call(f"tasker.{function}_v1(%s::jsonb)", to_json(args))
+
+
+_ASKED = ("named_task_uuid", "failed", "before")
+_TOLD = ("namespace", "template", "version", "failed", "before", "tasks", "steps")

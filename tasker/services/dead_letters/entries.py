@@ -1,0 +1,162 @@
+"""The use cases around dead letters (D-12 to D-17). They record; none of them moves a task or a step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from tasker.db.queries import query
+from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
+from tasker.lifecycle.storable import encode
+from tasker.services.dead_letters.records import (
+    REASONS,
+    STATUSES,
+    DeadLetter,
+    FailureGroup,
+    QueuedInvestigation,
+    ReasonStats,
+    TaskHealth,
+)
+from tasker.services.engine.calls import Engine
+from tasker.services.tasks import checked, not_found
+from tasker.template.diagnostics import did_you_mean
+
+
+class DeadLetters:
+    """Reads entries, opens them by hand, and keeps what was found. Identifiers are text; a malformed one is a
+    `UsageError`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        reason: str | None = None,
+        namespace: str | None = None,
+        template: str | None = None,
+        fingerprint: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[DeadLetter]:
+        """Entries, the newest first. Raises `UsageError` for a status or reason that there is not."""
+        which = {"status": known(status, STATUSES, "status"), "reason": known(reason, REASONS, "reason")}
+        more = {"namespace": namespace, "template": template, "fingerprint": fingerprint}
+        return await self._list(**which, **more, limit=limit, offset=offset)
+
+    async def of_task(self, task_uuid: str) -> DeadLetter:
+        """The newest entry of a task (D-13). Raises `DeadLetterNotFound`."""
+        found = await self._list(task=checked(task_uuid), limit=1)
+        if not found:
+            raise DeadLetterNotFound(f"task {task_uuid} was never a dead letter", hint="see `tasker dlq list`")
+        return found[0]
+
+    async def entry(self, entry_uuid: str) -> DeadLetter:
+        """One entry. Raises `DeadLetterNotFound`."""
+        found = await self._list(entry=_entry(entry_uuid), limit=1)
+        if not found:
+            raise _missing(entry_uuid)
+        return found[0]
+
+    async def stats(self) -> Sequence[ReasonStats]:
+        """Counts for each reason that has entries (D-15)."""
+        return [ReasonStats(*row) for row in await self._query("stats")]
+
+    async def queue(self, *, limit: int = 100) -> Sequence[QueuedInvestigation]:
+        """Pending entries, the most urgent first (D-16)."""
+        return [QueuedInvestigation(*row) for row in await self._query("queue", limit=limit)]
+
+    async def staleness(self, *, limit: int = 100) -> Sequence[TaskHealth]:
+        """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones (D-17)."""
+        return [TaskHealth(*row) for row in await self._query("staleness", limit=limit)]
+
+    async def groups(self, *, limit: int = 50) -> Sequence[FailureGroup]:
+        """Pending entries by the fingerprints of their failures, the largest group first."""
+        return [FailureGroup(*row) for row in await self._query("groups", limit=limit)]
+
+    async def open(
+        self,
+        task_uuid: str,
+        *,
+        actor: str,
+        notes: str | None = None,
+        reason: str = "manual_dlq",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> DeadLetter:
+        """Put a task on the list by hand; the task itself goes on. Raises `TaskNotFound`, and `StateMachineError` when
+        it has a pending entry."""
+        task = checked(task_uuid)
+        params = {"task": task, "actor": actor, "notes": notes, "metadata": _json(metadata)}
+        rows = await self._query("open", reason=known(reason, REASONS, "reason"), **params)
+        if rows:
+            return await self.entry(rows[0][0])
+        if await self._list(task=task, status="pending", limit=1):
+            raise StateMachineError(f"task {task} has a pending entry", hint="see `tasker dlq show`")
+        raise not_found(task)
+
+    async def update(
+        self,
+        entry_uuid: str,
+        *,
+        status: str | None = None,
+        notes: str | None = None,
+        by: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> DeadLetter:
+        """Keep what was found (D-14): what is None stays as it was, metadata are added to those there are.
+
+        The task and its steps stay as they are. Raises `DeadLetterNotFound`, `UsageError`, `NotStorable`, and
+        `StateMachineError` when a closed entry is to be pending again while its task has another pending one.
+        """
+        entry = _entry(entry_uuid)
+        params = {"entry": entry, "notes": notes, "by": by, "metadata": _json(metadata)}
+        if status == "pending" and (other := await self._pending_beside(entry)):
+            raise StateMachineError(f"its task has another pending entry: {other}", hint="close that one first")
+        if not await self._query("update", status=known(status, STATUSES, "status"), **params):
+            raise _missing(entry)
+        return await self.entry(entry)
+
+    async def _pending_beside(self, entry: str) -> str | None:
+        task = (await self.entry(entry)).task_uuid
+        found = await self._list(task=task, status="pending", limit=1)
+        return next((each.dlq_entry_uuid for each in found if each.dlq_entry_uuid != entry), None)
+
+    async def _list(self, **which: Any) -> Sequence[DeadLetter]:
+        names = ("status", "reason", "fingerprint", "namespace", "template", "entry", "task")
+        params = {**dict.fromkeys(names), "offset": 0, **which}
+        return [DeadLetter(*row) for row in await self._query("list", **params)]
+
+    async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
+        return await self._engine.connection.execute(query("dead_letters", name), params)
+
+
+def known(word: str | None, words: Sequence[str], what: str) -> str | None:
+    """The word, in the spelling of the database; `MaxRetriesExceeded` is understood, too. Raises `UsageError`."""
+    if word is None:
+        return None
+    plain = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in word).lstrip("_")
+    if plain not in words:
+        hint = did_you_mean(plain, words) or f"one of: {', '.join(words)}"
+        raise UsageError(f"{word!r} is no {what} of a dead letter", hint=hint)
+    return plain
+
+
+def _entry(entry_uuid: str) -> str:
+    try:
+        return str(UUID(entry_uuid))
+    except ValueError:
+        raise UsageError(f"{entry_uuid!r} is not an entry's identifier", hint="see `tasker dlq list`") from None
+
+
+def _missing(entry_uuid: str) -> DeadLetterNotFound:
+    return DeadLetterNotFound(f"no entry {entry_uuid} in this database", hint="see `tasker dlq list`")
+
+
+def _json(metadata: Mapping[str, Any] | None) -> str | None:
+    if metadata is None:
+        return None
+    encode(dict(metadata))
+    return json.dumps(dict(metadata))

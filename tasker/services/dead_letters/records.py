@@ -1,0 +1,107 @@
+"""What is told of dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+REASONS = (
+    "staleness_timeout",
+    "max_retries_exceeded",
+    "dependency_cycle_detected",
+    "worker_unavailable",
+    "manual_dlq",
+)
+"""Why a task can need a person (D-3)."""
+STATUSES = ("pending", "manually_resolved", "permanently_failed", "cancelled")
+"""How an investigation can stand (D-4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An entry: when and why a task needed somebody, where it stood, who looked and what they found (D-6).
+
+    `fingerprints` are those of the failures that its steps ended with; `current_state` is the task's now, None when it
+    has been deleted.
+    """
+
+    dlq_entry_uuid: str
+    task_uuid: str
+    original_state: str
+    dlq_reason: str
+    dlq_timestamp: datetime
+    task_snapshot: Mapping[str, Any] | None
+    fingerprints: Sequence[str]
+    resolution_status: str
+    resolution_notes: str | None
+    resolved_at: datetime | None
+    resolved_by: str | None
+    metadata: Mapping[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+    current_state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonStats:
+    """How many entries a reason has, and how long they took (D-9)."""
+
+    dlq_reason: str
+    total_entries: int
+    pending: int
+    manually_resolved: int
+    permanent_failures: int
+    cancelled: int
+    oldest_entry: datetime | None
+    newest_entry: datetime | None
+    avg_resolution_time_minutes: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedInvestigation:
+    """A pending entry with its urgency (D-10)."""
+
+    dlq_entry_uuid: str
+    task_uuid: str
+    dlq_reason: str
+    original_state: str
+    current_state: str | None
+    namespace_name: str | None
+    task_name: str | None
+    dlq_timestamp: datetime
+    minutes_in_dlq: float
+    priority_score: float
+    time_in_state_minutes: int | None
+    fingerprints: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHealth:
+    """An open task and how near it is to its limit (D-11); `excuse` says why its clock does not count."""
+
+    task_uuid: str
+    namespace_name: str
+    task_name: str
+    current_state: str
+    time_in_state_minutes: int
+    staleness_threshold_minutes: int
+    health_status: str
+    priority: int
+    task_age_minutes: int
+    excuse: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Pending entries whose steps failed alike, with the newest of these failures."""
+
+    fingerprint: str
+    entries: int
+    oldest: datetime
+    newest: datetime
+    namespaces: Sequence[str]
+    error_type: str | None
+    message: str | None
+    step: str | None

@@ -1,0 +1,118 @@
+"""What `tasker.explain_v1` answers about a task, with its sentences: for programs, the command line and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any
+
+from tasker.services.explain.reasons import NOBODY_AT_WORK, REASONS, filled
+from tasker.services.explain.wording import again_command, words_of
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Steps that do not run for the same reason, `count` of them; `steps` are the first by name, `of` their template's.
+
+    `values` are what the sentence is made of. `needs_somebody`: it does not change by itself.
+    """
+
+    reason: str
+    count: int
+    steps: Sequence[str]
+    of: Sequence[str]
+    since: datetime | None
+    values: Mapping[str, Any]
+    needs_somebody: bool
+    task_uuid: str
+    at: datetime
+    alive: int
+
+    def sentence(self, zone: tzinfo | None = None) -> str:
+        """Why they do not run, in one sentence. Times are those of `zone`, None: of this process's."""
+        return filled(REASONS[self.reason].sentence, words_of(self.values, self.at, zone))
+
+    def remedy(self, database: str = "") -> str:
+        """What would change it. `database` are the options that name the database in a command."""
+        reason = REASONS[self.reason]
+        if reason.by_any_process and not self.alive:
+            return NOBODY_AT_WORK
+        again = again_command(self.task_uuid, self.steps, self.count) if self.steps else ""
+        given = {"task": self.task_uuid, "again": again, "db": database}
+        return filled(reason.remedy, words_of(self.values, self.at, None) | given)
+
+    def to_dict(self, zone: tzinfo | None = None) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "reason": self.reason,
+            "steps": list(self.steps),
+            "count": self.count,
+            "sentence": self.sentence(zone),
+            "remedy": self.remedy(),
+            "needs_somebody": self.needs_somebody,
+            "since": self.since and self.since.isoformat(),
+            "values": dict(self.values),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a task does not go on, or how it does: `reasons`, what needs somebody first, and how many are left out.
+
+    Without reasons nothing is left to run. `alive` is how many processes are at work, on whatever namespace.
+    """
+
+    task_uuid: str
+    namespace: str
+    template: str
+    status: str
+    finished: bool
+    at: datetime
+    alive: int
+    reasons: Sequence[Explained]
+    more: int
+
+    @property
+    def needs_somebody(self) -> bool:
+        """True when something of it does not change by itself."""
+        return any(each.needs_somebody for each in self.reasons)
+
+    def to_dict(self, zone: tzinfo | None = None) -> dict[str, Any]:
+        """As plain data (`tasker task explain --format json`)."""
+        return {
+            "task_uuid": self.task_uuid,
+            "namespace": self.namespace,
+            "template": self.template,
+            "status": self.status,
+            "finished": self.finished,
+            "at": self.at.isoformat(),
+            "processes_at_work": self.alive,
+            "needs_somebody": self.needs_somebody,
+            "reasons": [each.to_dict(zone) for each in self.reasons],
+            "more_reasons": self.more,
+        }
+
+
+def explanation(row: Mapping[str, Any]) -> Explanation:
+    """The explanation from the answer of `tasker.explain_v1`."""
+    at = datetime.fromisoformat(row["at"])
+    reasons = [_explained(group, row["task_uuid"], at, row["alive"]) for group in row["groups"]]
+    fields = ("task_uuid", "namespace", "template", "status", "finished", "alive", "more")
+    return Explanation(**{name: row[name] for name in fields}, at=at, reasons=reasons)
+
+
+def _explained(group: Mapping[str, Any], task_uuid: str, at: datetime, alive: int) -> Explained:
+    reason = REASONS[group["reason"]]
+    return Explained(
+        reason=group["reason"],
+        count=group["count"],
+        steps=group["steps"],
+        of=group["of"],
+        since=group["since"] and datetime.fromisoformat(group["since"]),
+        values=group["values"],
+        needs_somebody=reason.needs_somebody or (reason.by_any_process and not alive),
+        task_uuid=task_uuid,
+        at=at,
+        alive=alive,
+    )

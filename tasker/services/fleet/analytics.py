@@ -1,0 +1,119 @@
+"""How tasks have gone lately, and what was slow (F-64 to F-70)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tasker.lifecycle.machines.step import StepState
+from tasker.lifecycle.machines.task import TaskState
+from tasker.services.engine.guarded_connection import GuardedConnection
+
+OFTEN_FAILED = 0.2
+"""From this share of errors on somebody should look."""
+SLOW_SECONDS = 60.0
+FULL_POOL = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """The tasks that were submitted since `analysis_period_start`. Rates and `health` go from 0 to 1."""
+
+    calculated_at: datetime
+    analysis_period_start: datetime
+    total: int
+    active: int
+    completed: int
+    failed: int
+    tasks_per_hour: int
+    steps_per_hour: int
+    completion_rate: float
+    error_rate: float
+    task_seconds: float
+    step_seconds: float
+    health: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """A template, or one `step` of it; `mean_steps` is how many steps its tasks have."""
+
+    namespace: str
+    template: str
+    version: str
+    executions: int
+    errors: int
+    mean_seconds: float
+    max_seconds: float
+    last_at: datetime | None
+    step: str | None = None
+    mean_steps: float = 0.0
+
+    @property
+    def error_rate(self) -> float:
+        """The share of its executions that failed."""
+        return round(self.errors / self.executions, 4) if self.executions else 0.0
+
+    @property
+    def name(self) -> str:
+        """As people call it."""
+        return f"{self.namespace}/{self.template}" + (f"/{self.step}" if self.step else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Bottlenecks:
+    """The slowest steps and templates of the window, how many tasks and steps are in which state, and what to do."""
+
+    steps: Sequence[Slow]
+    tasks: Sequence[Slow]
+    counts: Mapping[str, int]
+    """`<state>_tasks` and `<state>_steps` for every state, `total_tasks`, `total_steps`."""
+    pool_utilization: float
+    """Of this process, from 0 to 1."""
+
+    @property
+    def recommendations(self) -> list[str]:
+        """One sentence for each thing that somebody should look at."""
+        failing = [f"{each.name}: {each.error_rate:.0%} of {each.executions} failed" for each in self._failing()]
+        slow = [each for each in self.steps if each.mean_seconds >= SLOW_SECONDS]
+        found = [f"{each}; look at its failures: tasker task list --status error" for each in failing]
+        found += [f"{each.name} takes {each.mean_seconds:.0f} s: a batchable step divides its work" for each in slow]
+        if self.pool_utilization >= FULL_POOL:
+            found.append("the pool of this process is nearly full: raise common.database.pool.max_connections")
+        return found
+
+    def _failing(self) -> list[Slow]:
+        return [each for each in (*self.steps, *self.tasks) if each.error_rate >= OFTEN_FAILED]
+
+
+class Analytics:
+    """Reads what has happened lately; bounded by time and number of tasks. Raises `DatabaseError`."""
+
+    def __init__(self, connection: GuardedConnection) -> None:
+        self._connection = connection
+
+    async def performance(self, *, hours: float = 1.0) -> Performance:
+        """Rates and averages of the newest tasks that were submitted within so many hours, at most 20,000."""
+        row = await self._connection.call("tasker.performance_v1(%s::jsonb)", {"hours": hours})
+        times = {name: datetime.fromisoformat(row[name]) for name in ("calculated_at", "analysis_period_start")}
+        return Performance(**{**row, **times})
+
+    async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks:
+        """The slowest of those that ran at least so often."""
+        args = {"hours": hours, "limit": limit, "min_executions": min_executions}
+        row = await self._connection.call("tasker.bottlenecks_v1(%s::jsonb)", args)
+        sizes = self._connection.pool.sizes()
+        steps, tasks = ([_slow(each) for each in row[kind]] for kind in ("steps", "tasks"))
+        return Bottlenecks(steps, tasks, _counts(row), round(sizes["lent"] / sizes["max"], 4))
+
+
+def _slow(row: Mapping[str, Any]) -> Slow:
+    return Slow(**{**row, "last_at": row["last_at"] and datetime.fromisoformat(row["last_at"])})
+
+
+def _counts(row: Mapping[str, Any]) -> dict[str, int]:
+    kinds = (("tasks", TaskState, row["task_states"]), ("steps", StepState, row["step_states"]))
+    found = {f"{state.value}_{kind}": int(states.get(state.value, 0)) for kind, of, states in kinds for state in of}
+    return found | {f"total_{kind}": sum(states.values()) for kind, _, states in kinds}

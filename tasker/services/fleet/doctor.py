@@ -1,0 +1,189 @@
+"""What is wrong with a fleet and its database, with what to do about each finding (`tasker doctor`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from tasker.db.queries import query
+from tasker.services.checks import EXAMPLES, MENDED, WAITED_SECONDS
+from tasker.services.engine.calls import Engine
+from tasker.version import __version__
+
+SLICE = 500
+"""Open tasks that are looked at together."""
+SAMPLE = 100
+"""Finished tasks: so many of the newest, and so many by chance."""
+CLOCK_TOLERANCE_MS = 10_000
+"""A process makes its identifier some time before it is entered: less than this says nothing about its clock."""
+CONNECTIONS = 6
+"""Of a process, at most."""
+FIRST = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Something that was found in one of the `CHECKS`: `what`, some of it, and the `fix`.
+
+    `wrong` is False for what mends by itself and for what a person should merely know.
+    """
+
+    check: str
+    what: str
+    fix: str
+    wrong: bool = True
+    examples: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveProcess:
+    """A process whose lease stands; `ahead_ms`: of the database's clock, when it started."""
+
+    name: str
+    kind: str
+    host: str
+    version: str
+    backend: str
+    namespaces: Sequence[str]
+    slots: int
+    ahead_ms: int
+
+
+CHECKS = ("versions", "connections", "settings", "clocks", "rows", "queues")
+
+
+class Doctor:
+    """Looks and changes nothing; `window` is this process's enqueue window.
+
+    All methods raise `DatabaseError` and `MessagingError`.
+    """
+
+    def __init__(self, engine: Engine, window: int) -> None:
+        self._engine, self._window = engine, window
+
+    async def findings(self) -> list[Diagnosis]:
+        """Everything, in the order of the `CHECKS`: all open tasks are read, of the finished ones a sample."""
+        fleet = [LiveProcess(*row) for row in await self._rows("processes")]
+        found = [*versions(fleet), *await self._connections(), *settings(fleet, self._window, self._engine)]
+        found += [*clocks(fleet), *await self._own_clock(), *await self._tasks(fleet)]
+        return sorted(found, key=lambda each: CHECKS.index(each.check))
+
+    async def _connections(self) -> list[Diagnosis]:
+        statement = query("sessions", "capacity")
+        ((allowed, reserved, in_use, live),) = await self._engine.connection.execute(statement)
+        room, needed = allowed - reserved, live * CONNECTIONS
+        if needed <= room and in_use < 0.9 * room:
+            return []
+        what = f"{in_use} of {room} connections are used, and {live} processes take up to {needed}"
+        fix = "raise max_connections of the server, put a pooler in front, or start fewer processes"
+        return [Diagnosis("connections", what, fix)]
+
+    async def _own_clock(self) -> list[Diagnosis]:
+        before = datetime.now(UTC)
+        ((now,),) = await self._rows("now")
+        ahead = (before + (datetime.now(UTC) - before) / 2 - now).total_seconds() * 1000
+        return clock("this machine", round(ahead)) if abs(ahead) > CLOCK_TOLERANCE_MS else []
+
+    async def _tasks(self, fleet: Sequence[LiveProcess]) -> list[Diagnosis]:
+        broken: dict[str, dict[str, str]] = {}
+        found: list[Diagnosis] = []
+        lost: list[str] = []
+        parked = False
+        async for tasks in self._slices():
+            for rule, subject, detail in await self._rows("violations", tasks=tasks):
+                broken.setdefault(rule, {})[subject] = f"{subject} {detail or ''}".rstrip()
+            for namespace, steps in await self._rows("enqueued", tasks=tasks, seconds=WAITED_SECONDS):
+                if missing := await self._engine.missing_hints(namespace, steps):
+                    found.append(without_message(namespace, missing))
+            lost += [row[0] for row in await self._rows("unheld", tasks=tasks)]
+            parked = parked or (await self._rows("parked", tasks=tasks))[0][0]
+        found += [violation(rule, list(subjects.values())) for rule, subjects in broken.items()]
+        found += [unheld(lost, bool(fleet))] if lost else []
+        if parked and not any(each.kind == "orchestrator" for each in fleet):
+            what = "results wait for an orchestrator, and none is at work"
+            found.append(Diagnosis("queues", what, "start one: tasker orchestrator; or set result_path to inline"))
+        return found
+
+    async def _slices(self) -> AsyncIterator[list[str]]:
+        after = FIRST
+        while tasks := [row[0] for row in await self._rows("open", after=after, limit=SLICE)]:
+            yield tasks
+            after = tasks[-1]
+        if finished := [row[0] for row in await self._rows("finished", number=SAMPLE)]:
+            yield finished
+
+    async def _rows(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
+        return await self._engine.connection.execute(query("doctor", name), params)
+
+
+def versions(fleet: Sequence[LiveProcess]) -> list[Diagnosis]:
+    """Processes of other releases than this one."""
+    others = Counter(each.version for each in fleet if each.version != __version__)
+    examples = [f"{each.name} on {each.host}: {each.version or 'unknown'}" for each in fleet if each.version in others]
+    if not others:
+        return []
+    what = f"{others.total()} of {len(fleet)} processes are of another release than this one, {__version__}"
+    fix = "end the rolling upgrade: start them again with one release"
+    return [Diagnosis("versions", what, fix, examples=examples[:EXAMPLES])]
+
+
+def settings(fleet: Sequence[LiveProcess], window: int, engine: Engine) -> list[Diagnosis]:
+    """What is set in one place and does not go with another."""
+    found: list[Diagnosis] = []
+    provider = engine.messaging.provider_name()
+    if strangers := [each for each in fleet if each.backend and each.backend != provider]:
+        what = f"{len(strangers)} of {len(fleet)} processes use another messaging provider than {provider}"
+        fix = "they see no message of it: give all the same backend; to move: tasker broker migrate"
+        named = [f"{each.name} on {each.host}: {each.backend}" for each in strangers]
+        found.append(Diagnosis("settings", what, fix, examples=named[:EXAMPLES]))
+    slots = Counter[str]()
+    for each in fleet:
+        slots.update(dict.fromkeys(each.namespaces, each.slots) if each.kind == "worker" else {})
+    for namespace, number in slots.items():
+        if number > window:
+            what = f"workers of {namespace} have {number} slots, and its queue takes {window} steps at a time"
+            fix = "raise common.execution.enqueue_window above the sum of max_concurrent_handlers"
+            found.append(Diagnosis("settings", what, fix))
+    return found
+
+
+def clocks(fleet: Sequence[LiveProcess]) -> list[Diagnosis]:
+    """Processes whose clocks were wrong when they started."""
+    wrong = [each for each in fleet if abs(each.ahead_ms) > CLOCK_TOLERANCE_MS]
+    return [found for each in wrong for found in clock(f"{each.kind} {each.name} on {each.host}", each.ahead_ms)]
+
+
+def clock(whose: str, ahead_ms: int) -> list[Diagnosis]:
+    """That a clock is wrong."""
+    where = "ahead of" if ahead_ms > 0 else "behind"
+    what = f"the clock of {whose} is {abs(ahead_ms) / 1000:.0f} s {where} the database's"
+    return [Diagnosis("clocks", what, "let NTP set it: new tasks and identifiers get their order from it")]
+
+
+def violation(rule: str, examples: Sequence[str]) -> Diagnosis:
+    """That a promise is broken."""
+    mends = rule in MENDED
+    fix = "the next sweep repairs it" if mends else "no sweep repairs it: report it, and see `tasker db check`"
+    return Diagnosis("rows", f"{rule}: {len(examples)}", fix, not mends, examples[:EXAMPLES])
+
+
+def without_message(namespace: str, steps: Sequence[str]) -> Diagnosis:
+    """That steps are in the queue by their rows and not by its messages."""
+    what = f"enqueued in {namespace}, without a message: {len(steps)}"
+    fix = "sweeps send them again; if it stays, no process is at work: start tasker worker"
+    return Diagnosis("queues", what, fix, wrong=False, examples=steps[:EXAMPLES])
+
+
+def unheld(steps: Sequence[str], swept: bool) -> Diagnosis:
+    """That steps run for workers that are gone."""
+    fix = "the next sweep takes them back" if swept else "nobody sweeps: start tasker worker or tasker orchestrator"
+    what = f"in progress for a worker that is not alive: {len(steps)}"
+    return Diagnosis("queues", what, fix, wrong=not swept, examples=steps[:EXAMPLES])
+
+
+def to_dict(found: Sequence[Diagnosis]) -> dict[str, Any]:
+    """As plain data (`tasker doctor --format json`)."""
+    return {"wrong": any(each.wrong for each in found), "checks": CHECKS, "findings": [asdict(each) for each in found]}

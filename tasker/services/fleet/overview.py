@@ -1,0 +1,123 @@
+"""How the fleet does at one moment: queues, processes, breakers, templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from tasker.db.connection import Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The ready steps of a namespace: in its queue, held because the queue is full, held by a pause.
+
+    `taken` have ever left the queue; `processes` live workers serve it.
+    """
+
+    namespace: str
+    enqueued: int
+    held: int
+    paused: int
+    taken: int
+    processes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A worker or orchestrator: `live`, `draining` or `lost`. `in_hand` of its `slots`, as of its last beat."""
+
+    worker: str
+    name: str
+    kind: str
+    host: str
+    pid: int
+    state: str
+    namespaces: Sequence[str]
+    slots: int
+    in_hand: int
+    asleep: bool
+    beat_age_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBreaker:
+    """A circuit breaker that puts so many steps off, the last of them `until` then."""
+
+    breaker: str
+    steps: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TemplatePace:
+    """The tasks of a template within the window. Milliseconds from submission to the end; None: none ended."""
+
+    namespace: str
+    template: str
+    tasks: int
+    running: int
+    failed: int
+    mean_ms: int | None
+    p95_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The fleet at the moment `at`. `submitted` and `failed_attempts` are numbers of the last minute.
+
+    Of `open` tasks, and of `dead_letters` that wait for somebody, at most 100,000 are counted.
+    """
+
+    at: datetime
+    queues: Sequence[Queue]
+    processes: Sequence[Process]
+    breakers: Sequence[OpenBreaker]
+    templates: Sequence[TemplatePace]
+    pauses: int
+    open: int
+    dead_letters: int
+    submitted: int
+    failed_attempts: int
+
+    def taken_per_second(self, before: Overview | None) -> dict[str, float]:
+        """By namespace how many steps have left the queue each second since `before`; nothing without one."""
+        seconds = (self.at - before.at).total_seconds() if before else 0.0
+        if before is None or seconds <= 0:
+            return {}
+        earlier = {queue.namespace: queue.taken for queue in before.queues}
+        return {
+            queue.namespace: max(0, queue.taken - earlier.get(queue.namespace, queue.taken)) / seconds
+            for queue in self.queues
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data (`tasker top --format json`)."""
+        return asdict(self)
+
+
+class Fleet:
+    """Reads how the fleet does. Raises `DatabaseError`."""
+
+    def __init__(self, connection: Statements) -> None:
+        self._connection = connection
+
+    async def overview(self, *, window_seconds: float = 3600.0) -> Overview:
+        """How it does now; templates by the newest 2,000 tasks that were submitted within the window."""
+        args = {"window_seconds": window_seconds}
+        return overview(await self._connection.call("tasker.overview_v1(%s::jsonb)", args))
+
+
+def overview(row: Mapping[str, Any]) -> Overview:
+    """The overview from the answer of `tasker.overview_v1`."""
+    breakers = [OpenBreaker(**{**each, "until": datetime.fromisoformat(each["until"])}) for each in row["breakers"]]
+    parts = {
+        "at": datetime.fromisoformat(row["at"]),
+        "queues": [Queue(**each) for each in row["queues"]],
+        "processes": [Process(**each) for each in row["processes"]],
+        "breakers": breakers,
+        "templates": [TemplatePace(**each) for each in row["templates"]],
+    }
+    return Overview(**{**row, **parts})

@@ -1,0 +1,57 @@
+"""Many tasks of any templates at once, with an answer for each: what is wrong with one holds up none."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tasker.contracts.plan import Plan
+from tasker.errors import TaskerError
+from tasker.services.engine.plans import PlanStore
+from tasker.services.submission import Draft, OnDuplicate, Request, Submitted, Submitter, or_existing
+
+Answer = Submitted | TaskerError
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A task to create of a registered template; `version` None is the one registered last."""
+
+    namespace: str
+    template: str
+    version: str | None
+    request: Request
+
+
+class BulkSubmitter:
+    """Creates tasks, those of one template in one transaction."""
+
+    def __init__(self, submitter: Submitter, plans: PlanStore) -> None:
+        self._submitter, self._plans = submitter, plans
+
+    async def submit(self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse") -> list[Answer]:
+        """The answers in the order of the orders. Nothing raises: what the database says of one transaction is the
+        answer for each of its tasks."""
+        answers: dict[int, Answer] = {}
+        groups: dict[tuple[str, str, str | None], list[int]] = defaultdict(list)
+        for place, order in enumerate(orders):
+            groups[order.namespace, order.template, order.version].append(place)
+        for name, places in groups.items():
+            try:
+                plan = (await self._plans.find(*name)).plan
+                answers |= await self._of_one_template(plan, {place: orders[place].request for place in places})
+            except TaskerError as error:
+                answers |= dict.fromkeys(places, error)
+        return [or_existing(answers[place], on_duplicate) for place in range(len(orders))]
+
+    async def _of_one_template(self, plan: Plan, requests: dict[int, Request]) -> dict[int, Answer]:
+        answers: dict[int, Answer] = {}
+        drafts: dict[int, Draft] = {}
+        for place, request in requests.items():
+            try:
+                drafts[place] = self._submitter.drafts.draft(plan, request)
+            except TaskerError as error:
+                answers[place] = error
+        made = await self._submitter.submit_drafts(plan, list(drafts.values())) if drafts else []
+        return {**answers, **dict(zip(drafts, made, strict=True))}

@@ -1,0 +1,116 @@
+"""Whether what a process needs answers: database, messaging, room in its pool, somebody who works (A-86, A-87)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from tasker.errors import TaskerError
+from tasker.lifecycle.breaker import BreakerState
+from tasker.lifecycle.pressure import DepthLimits, Level
+from tasker.resilience.guard import Guard
+from tasker.services.brokers import live_processes, namespaces
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.guarded_connection import GuardedConnection
+
+HEALTHY, DEGRADED, UNHEALTHY = "healthy", "degraded", "unhealthy"
+FRESH_SECONDS = 1.0
+"""What was found counts for so long: those who ask often do not burden what is ill."""
+LOOK_SECONDS = 3.0
+"""What has not answered by then counts as ill: those who ask wait no longer for what hangs than for what is down."""
+Answer = tuple[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was found. `message` says what is wrong, or how much there is; never a text of the database's."""
+
+    status: str
+    message: str | None
+    duration_ms: int
+
+
+class ServerHealth:
+    """Looks, at most once a second. `limits` say when a namespace has too much work."""
+
+    def __init__(self, engine: Engine, connection: GuardedConnection, breaker: Guard, limits: DepthLimits) -> None:
+        self._engine, self._connection, self._breaker, self._limits = engine, connection, breaker, limits
+        self._found: tuple[float, Mapping[str, Check]] | None = None
+        self._looking = asyncio.Lock()
+
+    @property
+    def breaker_state(self) -> str:
+        """Where the breaker around the database stands."""
+        return str(self._breaker.state)
+
+    @property
+    def pool(self) -> Mapping[str, int]:
+        """The sizes of the pool, as `Pool.sizes`, and what it counted."""
+        pool = self._connection.pool
+        return {**pool.sizes(), **{name: pool.counts[name] for name in ("acquires", "slow_acquires", "exhausted")}}
+
+    async def checks(self) -> Mapping[str, Check]:
+        """`database`, `messaging`, `breaker`, `pool`, `queues` and `fleet`. Nothing raises."""
+        async with self._looking:
+            if self._found is None or time.monotonic() - self._found[0] > FRESH_SECONDS:
+                looks = {
+                    "pool": self._room,  # first: the others take connections
+                    "breaker": self._circuit,
+                    "database": self._database,
+                    "messaging": self._messaging,
+                    "queues": self._queues,
+                    "fleet": self._fleet,
+                }
+                found = await asyncio.gather(*map(_timed, looks.values()))
+                self._found = (time.monotonic(), dict(zip(looks, found, strict=True)))
+            return self._found[1]
+
+    async def _database(self) -> Answer:
+        await self._connection.execute("select tasker.now()")
+        return HEALTHY, None
+
+    async def _messaging(self) -> Answer:
+        if await self._engine.messaging.health_check():
+            return HEALTHY, self._engine.messaging.provider_name()
+        return UNHEALTHY, f"{self._engine.messaging.provider_name()} does not answer"
+
+    async def _circuit(self) -> Answer:
+        state = self._breaker.state
+        return {BreakerState.OPEN: UNHEALTHY, BreakerState.HALF_OPEN: DEGRADED}.get(state, HEALTHY), str(state)
+
+    async def _room(self) -> Answer:
+        pool = self.pool
+        text = f"{pool['lent']} of {pool['max']} connections in use, {pool['waiting']} callers wait"
+        return DEGRADED if pool["waiting"] else HEALTHY, text
+
+    async def _queues(self) -> Answer:
+        waiting = await namespaces(self._connection)
+        full = [name for name, enqueued in waiting if self._limits.level(enqueued) is not Level.NORMAL]
+        text = f"{sum(enqueued for _, enqueued in waiting)} steps enqueued"
+        return (DEGRADED, f"{text}; deep: {', '.join(full)}") if full else (HEALTHY, text)
+
+    async def _fleet(self) -> Answer:
+        found = await live_processes(self._connection)
+        workers = sum(process.kind == "worker" for process in found)
+        text = f"{workers} workers and {len(found) - workers} orchestrators at work"
+        return HEALTHY if workers else DEGRADED, text if workers else f"{text}: no step runs"
+
+
+async def _timed(look: Callable[[], Awaitable[Answer]]) -> Check:
+    began = time.monotonic()
+    looking = asyncio.ensure_future(_answer(look))
+    try:
+        await asyncio.wait([looking], timeout=LOOK_SECONDS)
+        status, message = looking.result() if looking.done() else (UNHEALTHY, "no answer")
+    finally:
+        looking.cancel()  # not awaited: to end a statement takes as long as the server likes
+    return Check(status, message, round((time.monotonic() - began) * 1000))
+
+
+async def _answer(look: Callable[[], Awaitable[Answer]]) -> Answer:
+    try:
+        return await look()
+    except TaskerError as error:
+        return UNHEALTHY, error.error_type

@@ -1,0 +1,17 @@
+"""The provider's queues, for whoever asks a running process."""
+
+from __future__ import annotations
+
+from tasker.services.brokers import BrokerReport, broker_report
+from tasker.services.engine.calls import Engine
+
+
+class Queues:
+    """Looks at the provider that this process uses."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def report(self) -> BrokerReport:
+        """Provider, queues and what the database says of them. Raises `MessagingError`, `DatabaseError`."""
+        return await broker_report(self._engine.messaging, self._engine.connection)

@@ -1,0 +1,163 @@
+"""What happens to one task, event by event, until it has ended: for streams that can be cut and taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from tasker.contracts.backoff import Backoff
+from tasker.db.queries import query
+from tasker.errors import UsageError
+from tasker.lifecycle.machines.task import TERMINAL
+from tasker.services.engine.calls import Engine
+from tasker.services.tasks import checked, not_found
+
+LOOKS = Backoff(0.1, 1.0)
+"""Seconds between two looks while nothing happens; the end of the task is heard of."""
+LATE = timedelta(seconds=5)
+"""A transaction may be committed so long after the time in its rows; what is later is seen at the end of the task."""
+RESENT = timedelta(seconds=60)
+"""What is sent again when it is not certain what the reader has."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvent:
+    """One transition of the task or of a step, or the progress of a step (`items_processed`).
+
+    `place` is where a reader that has this event goes on; None of progress, which is not sent again.
+    """
+
+    kind: str
+    step_uuid: str | None
+    step: str | None
+    from_state: str | None
+    to_state: str
+    at: datetime
+    sort_key: int
+    worker: str | None
+    attempt: int | None
+    items_processed: int | None
+    place: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str | None, int]:
+        """What tells it from every other event of its task."""
+        return self.kind, self.step_uuid, self.sort_key
+
+    @property
+    def ends(self) -> bool:
+        """True for the transition with which the task ends."""
+        return self.kind == "task" and self.to_state in TERMINAL
+
+
+class TaskEvents:
+    """Reads the history of tasks as it grows. `finished(task)` returns when a task has ended."""
+
+    def __init__(self, engine: Engine, finished: Callable[[str], Awaitable[None]]) -> None:
+        self._engine, self._finished = engine, finished
+
+    async def follow(
+        self, task_uuid: str, place: str | None = None, *, quiet_seconds: float = 15.0
+    ) -> AsyncIterator[TaskEvent | None] | None:
+        """Everything from the beginning, or from a `place` on, until the task has ended; None where nothing happened
+        for so long. An event is not left out; it may come twice when a commit was late just where the reader was cut.
+
+        Without anything left to tell, and to expect, None in place of the iterator. Raises `TaskNotFound`, and
+        `UsageError` for what is no place.
+        """
+        position = _Position.parse(place)
+        history = await self._read(checked(task_uuid), None)
+        if not history:
+            raise not_found(task_uuid)
+        reader = _Reader(history, position)
+        first = reader.begin()
+        return self._follow(checked(task_uuid), reader, first, quiet_seconds) if first or not reader.ended else None
+
+    async def _follow(
+        self, task: str, reader: _Reader, first: Sequence[TaskEvent], quiet_seconds: float
+    ) -> AsyncIterator[TaskEvent | None]:
+        ended = asyncio.ensure_future(self._finished(task))
+        looks, quiet = 0, 0.0
+        try:
+            for event in first:
+                yield event
+            while not reader.ended:
+                await asyncio.wait([ended], timeout=LOOKS.pause(looks))
+                news = reader.news(await self._read(task, None if ended.done() else reader.latest - LATE))
+                looks, quiet = (0, 0.0) if news else (looks + 1, quiet + LOOKS.pause(looks))
+                for event in news:
+                    yield event
+                if quiet > quiet_seconds:
+                    quiet = 0.0
+                    yield None
+                if ended.done() and not reader.ended:  # an operator has taken it up again
+                    ended = asyncio.ensure_future(self._finished(task))
+        finally:
+            ended.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await ended
+
+    async def _read(self, task: str, since: datetime | None) -> list[TaskEvent]:
+        rows = await self._engine.connection.execute(query("tasks", "events"), {"task": task, "since": since})
+        return [TaskEvent(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """How many transitions a reader has, and the time of the latest of them in microseconds."""
+
+    micros: int
+    count: int
+
+    @classmethod
+    def parse(cls, place: str | None) -> _Position:
+        if not place:
+            return cls(0, 0)
+        micros, _, count = place.partition("-")
+        if micros.isdecimal() and count.isdecimal() and len(place) < 40:
+            return cls(int(micros), int(count))
+        raise UsageError(f"{place!r:.60} is no place in a stream of events", hint="send the last id as it came")
+
+
+class _Reader:
+    """What one reader has been sent."""
+
+    def __init__(self, history: Sequence[TaskEvent], position: _Position) -> None:
+        self._history = history
+        self._sent: set[tuple[str, str | None, int]] = set()
+        self._micros = self._count = 0
+        self._begin = position
+        self.latest = datetime.fromtimestamp(0, UTC)
+        self.ended = False
+
+    def begin(self) -> list[TaskEvent]:
+        """What the reader lacks of the history."""
+        transitions = [event for event in self._history if event.kind != "progress"]
+        had = transitions[: self._begin.count]
+        if self._begin.count and (not had or max(map(_micros, had)) != self._begin.micros):
+            resent = self._begin.micros - RESENT // timedelta(microseconds=1)
+            had = [event for event in had if _micros(event) < resent]
+        for event in had:
+            self._note(event)
+        return self.news(self._history)
+
+    def news(self, found: Sequence[TaskEvent]) -> list[TaskEvent]:
+        """Those that were not sent yet, with their places."""
+        return [self._note(event) for event in found if event.key not in self._sent]
+
+    def _note(self, event: TaskEvent) -> TaskEvent:
+        self._sent.add(event.key)
+        self.latest = max(self.latest, event.at)
+        if event.kind == "progress":
+            return event
+        self._count, self._micros = self._count + 1, max(self._micros, _micros(event))
+        if event.kind == "task":
+            self.ended = event.ends
+        return replace(event, place=f"{self._micros}-{self._count}")
+
+
+def _micros(event: TaskEvent) -> int:
+    return (event.at - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)

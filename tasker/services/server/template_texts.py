@@ -1,0 +1,56 @@
+"""Templates that come as text: compiled apart from the event loop, and registered, all of them or none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from tasker.contracts.plan import Plan
+from tasker.errors import TemplateError, UsageError
+from tasker.services.engine.plans import PlanStore
+from tasker.template.diagnostics import Diagnostic
+
+FILE = "request"
+"""What the text is called in diagnostics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The plans of a text, and what is worth a warning."""
+
+    plans: Sequence[Plan]
+    diagnostics: Sequence[Diagnostic]
+
+
+class TemplateTexts:
+    """Compiles and registers."""
+
+    def __init__(self, plans: PlanStore) -> None:
+        self._plans = plans
+
+    async def compiled(self, text: str, environment: str | None = None) -> Compiled:
+        """The templates in a text. Raises `TemplateError` with every problem, `UsageError` for an unknown environment.
+
+        It takes a thread: a large text would hold up everything else.
+        """
+        from tasker.services.authoring.templates import require_environment
+        from tasker.template.compile import compile_text
+        from tasker.template.render import render_text
+
+        result = await asyncio.to_thread(partial(compile_text, text, file=FILE, environment=environment))
+        if not result.ok:
+            raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
+        require_environment(result, environment)
+        if not result.plans:
+            raise UsageError("the text holds no template", hint="a template has at least name and steps")
+        return Compiled(result.plans, result.diagnostics)
+
+    async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> Compiled:
+        """Register every template of a text. Raises as `compiled`, and `TemplateError` for a version that has other
+        content, unless `force` is set; those before it in the text are registered then."""
+        found = await self.compiled(text, environment)
+        for plan in found.plans:
+            await self._plans.register(plan, force=force)
+        return found

@@ -1,0 +1,102 @@
+"""`tasker server` as a process: it starts, answers, survives what it can, and stops in order."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.waiting import until
+
+TASKER = [sys.executable, "-m", "tasker"]
+
+
+@contextmanager
+def server(folder: Path, url: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[int]]]:
+    """A running server: its process, its URL, the numbers of those that answer."""
+    log = folder / "server.log"
+    with log.open("w") as out:
+        environment = {**os.environ, "DATABASE_URL": url}
+        started = subprocess.Popen(
+            [*TASKER, "server", "--port", "0", *options], stderr=out, cwd=folder, env=environment, text=True
+        )
+    wanted = int(options[options.index("--workers") + 1]) if "--workers" in options else 1
+
+    def lines() -> list[tuple[str, str]]:
+        return re.findall(r"server (\d+) listens on (\S+)", log.read_text())
+
+    until(lambda: len(lines()) >= wanted or started.poll() is not None, "the server listens", show=log.read_text)
+    assert started.poll() is None, log.read_text()
+    yield started, lines()[0][1], [int(number) for number, _ in lines()]
+    if started.poll() is None:
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(60) == 0, log.read_text()
+
+
+@pytest.mark.slow
+def test_it_answers_and_ends_streams_in_order_when_it_is_stopped(database_url: str, tmp_path: Path) -> None:
+    template = "name: waiting\nnamespace: nobody\nversion: 1.0.0\nsteps: [{name: never, handler: nobody.never}]\n"
+    with server(tmp_path, database_url) as (process, address, _), httpx.Client(base_url=address) as client:
+        assert client.get("/ready").status_code == 200
+        assert client.post("/v1/templates", json={"yaml": template}).status_code == 201
+        task = client.post("/v1/tasks", json={"namespace": "nobody", "name": "waiting"}).json()["task_uuid"]
+        with client.stream("GET", f"/v1/tasks/{task}/events") as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == "retry: 1000"
+            process.send_signal(signal.SIGTERM)
+            assert "event: end" not in list(lines)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_of_several_processes_one_that_dies_is_replaced_and_the_address_stays(
+    database_url: str, tmp_path: Path
+) -> None:
+    with server(tmp_path, database_url, "--workers", "2") as (_, address, numbers):
+        os.kill(numbers[0], signal.SIGKILL)
+
+        def replaced() -> bool:
+            return (tmp_path / "server.log").read_text().count("listens on") == 3
+
+        until(replaced, "another one listens", show=(tmp_path / "server.log").read_text)
+        for _ in range(20):
+            assert httpx.get(f"{address}/live").status_code == 200
+
+
+def test_an_address_that_other_machines_reach_is_refused(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*TASKER, "server", "--host", "0.0.0.0"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert "there is no authentication" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_dev_answers_beside_its_worker(database_url: str, tmp_path: Path) -> None:
+    workflow = str(Path(__file__).parents[3] / "workflows" / "linear_math")
+    log = tmp_path / "dev.log"
+    environment = {**os.environ, "DATABASE_URL": database_url}
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [*TASKER, "dev", workflow, "--port", "0"], stderr=out, cwd=tmp_path, env=environment, text=True
+        )
+    try:
+        until(lambda: "listens on" in log.read_text() and "serves" in log.read_text(), "both serve", show=log.read_text)
+        (address,) = re.findall(r"listens on (\S+)", log.read_text())
+        (found,) = httpx.get(f"{address}/v1/templates").json()["templates"]
+        assert found["name"] == "linear_workflow"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{address}/live")

@@ -1,0 +1,84 @@
+"""The description of the interface: committed, complete, and true of what a server answers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+from fastapi.routing import APIRoute
+
+import tasker
+from tasker.api.application import SUBJECTS, application, described
+from tasker.api.http_server import HttpServer
+from tasker.api.permissions import REQUIRED, Permission
+from tasker.api.sockets import listen
+from tools.openapi import FILE, current
+
+PUBLIC = ("/health", "/live", "/ready", "/openapi.json", "/docs", "/api-docs")
+ROUTES = [route for module in SUBJECTS for route in module.routes.routes if isinstance(route, APIRoute)]
+CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+
+
+@pytest_asyncio.fixture
+async def http_server(app: tasker.App) -> AsyncIterator[HttpServer]:
+    made = HttpServer(application(app), listen("127.0.0.1", 0), grace_seconds=1)
+    await made.start()
+    yield made
+    await made.stop()
+
+
+def test_the_committed_description_is_that_of_the_code() -> None:
+    assert FILE.read_text() == current(), "run: make generate"
+
+
+def test_the_route_of_a_request_is_looked_for_once_in_one_list() -> None:
+    assert described().router.routes == [route for module in SUBJECTS for route in module.routes.routes]
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{sorted(route.methods)[0]} {route.path}")
+def test_every_route_names_its_permission_or_is_open_to_everybody(route: APIRoute) -> None:
+    permission = (route.openapi_extra or {}).get(REQUIRED)
+
+    assert (permission is None) == route.path.startswith(PUBLIC)
+    if permission is not None:
+        Permission(permission)
+
+
+def test_every_operation_says_what_it_does_and_which_permission_it_needs() -> None:
+    for path, operations in described().openapi()["paths"].items():
+        for method, operation in operations.items():
+            assert operation["description"], f"{method} {path}"
+            if REQUIRED in operation:
+                assert f"`{operation[REQUIRED]}`" in operation["description"]
+
+
+async def test_the_description_and_its_page_are_served(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/openapi.json")).json() == described().openapi()
+    page = await client.get("/docs")
+    assert "POST /v1/tasks" in page.text
+    assert "<script" not in page.text
+
+
+@pytest.mark.slow
+async def test_a_server_answers_whatever_is_sent_as_it_is_described(http_server: HttpServer, tmp_path: Path) -> None:
+    """Requests made from the description, good and bad, for some seconds."""
+    program = Path(sys.executable).with_name("schemathesis")
+    options = ["--checks", CHECKS, "--max-examples", "6", "--phases", "examples,fuzzing", "--max-time", "12"]
+    run = await asyncio.create_subprocess_exec(
+        program,
+        "run",
+        f"{http_server.address}/openapi.json",
+        *options,
+        *("--seed", "1", "--request-timeout", "10", "--no-color"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=tmp_path,
+    )
+    output, _ = await run.communicate()
+
+    assert run.returncode == 0, output.decode()

@@ -1,0 +1,214 @@
+"""Whatever is wrong with a request, the answer says so in both forms, and nothing of the database."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+import tasker
+from tasker.api.application import Options, application
+from tasker.api.envelope import Limits
+from tasker.api.shapes.problems import Problem
+from tasker.errors import DatabaseError, Overloaded, TaskNotFound
+from tests.integration.api.program import order
+
+UNKNOWN = "0195c8f0-1d2e-7000-8000-000000000000"
+JSON = {"content-type": "application/json"}
+
+
+def problem(answer: httpx.Response, status: int, code: str, kind: str | None = None) -> Problem:
+    """The answer, which is a problem in both forms."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    found = Problem.model_validate(answer.json())
+    assert (found.status, found.error.code) == (status, code)
+    assert found.error.message == found.detail
+    assert found.request_id == answer.headers["x-request-id"]
+    assert kind in (None, found.code)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code", "kind"),
+    [
+        ("GET", "/v1/nothing", 404, "NOT_FOUND", "not_found"),
+        ("PUT", "/v1/tasks", 405, "BAD_REQUEST", None),
+        ("GET", "/v1/tasks/nonsense", 400, "BAD_REQUEST", "usage_error"),
+        ("GET", f"/v1/tasks/{UNKNOWN}", 404, "NOT_FOUND", "task_not_found"),
+        ("GET", f"/v1/tasks/{UNKNOWN}/details", 404, "NOT_FOUND", "task_not_found"),
+        ("GET", f"/v1/tasks/{UNKNOWN}?wait=1s", 404, "NOT_FOUND", "task_not_found"),
+        ("DELETE", f"/v1/tasks/{UNKNOWN}", 404, "NOT_FOUND", "task_not_found"),
+        ("GET", "/v1/tasks?per_page=0", 400, "BAD_REQUEST", "malformed_request"),
+        ("GET", "/v1/tasks?per_page=501", 400, "BAD_REQUEST", "malformed_request"),
+        ("GET", "/v1/tasks?cursor=nonsense", 400, "BAD_REQUEST", "usage_error"),
+        ("GET", "/v1/tasks?namespace=%00", 400, "BAD_REQUEST", "malformed_request"),
+        ("GET", "/v1/tasks/a%00b", 400, "BAD_REQUEST", "malformed_request"),
+        ("GET", "/v1/tasks?correlation_id=x", 400, "BAD_REQUEST", "malformed_request"),
+    ],
+)
+async def test_a_wrong_request_is_a_problem_with_a_stable_code(
+    client: httpx.AsyncClient, method: str, path: str, status: int, code: str, kind: str | None
+) -> None:
+    problem(await client.request(method, path), status, code, kind)
+
+
+@pytest.mark.parametrize(
+    ("content", "pointer"),
+    [
+        (b"{", ""),
+        (b"[]", ""),
+        (b'{"name": "a", "template_name": "b"}', ""),
+        (b'{"name": "a", "context": [1]}', ""),
+        (b'{"name": "a", "nonsense": 1}', "/nonsense"),
+        (b'{"name": 5}', "/name"),
+        (b'{"name": "a\\u0000"}', "/name"),
+        (b'{"name": "a", "tags": ["\\ud800"]}', "/tags/0"),
+        (b'{"name": "a", "priority": 1e99}', "/priority"),
+        (b'{"name": "a", "options": {"x": 1}}', "/options"),
+        (b'{"name": "a", "correlation_id": "x"}', "/correlation_id"),
+    ],
+)
+async def test_a_malformed_body_is_refused_with_the_place(
+    client: httpx.AsyncClient, content: bytes, pointer: str
+) -> None:
+    found = problem(
+        await client.post("/v1/tasks", content=content, headers=JSON), 400, "BAD_REQUEST", "malformed_request"
+    )
+
+    assert found.errors
+    assert found.errors[0].pointer == pointer  # type: ignore[union-attr]
+
+
+async def test_input_that_does_not_fit_is_told_by_json_pointers(client: httpx.AsyncClient) -> None:
+    body = order(1, context={"lines": [{"sku": "a"}, {}]})
+
+    found = problem(await client.post("/v1/tasks", json=body), 422, "BAD_REQUEST", "input_invalid")
+
+    assert [each.pointer for each in found.errors or []] == ["/context/amount", "/context/lines/1/sku"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("context", ['{"amount": 1, "a": NaN}', '{"amount": 1, "a": "\\u0000"}'])
+async def test_input_that_cannot_be_stored_is_refused_with_the_place(client: httpx.AsyncClient, context: str) -> None:
+    content = f'{{"namespace": "shop", "name": "orders", "context": {context}}}'
+
+    found = problem(await client.post("/v1/tasks", content=content, headers=JSON), 422, "BAD_REQUEST", "not_storable")
+
+    assert [each.pointer for each in found.errors or []] == ["/context/a"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("levels", [150, 100_000])
+async def test_a_body_that_is_too_deep_is_refused(client: httpx.AsyncClient, levels: int) -> None:
+    deep = "[" * levels + "]" * levels
+    content = f'{{"namespace": "shop", "name": "orders", "context": {{"amount": 1, "deep": {deep}}}}}'
+
+    answer = await client.post("/v1/tasks", content=content, headers=JSON)
+
+    assert answer.status_code in (400, 422), answer.text
+
+
+async def test_a_missing_key_of_a_named_task_is_told_in_the_published_words(client: httpx.AsyncClient) -> None:
+    found = problem(await client.post("/v1/tasks", json={"namespace": "shop", "name": "named"}), 400, "BAD_REQUEST")
+
+    assert found.detail == "idempotency_key is required when named task uses CallerProvided identity strategy"
+
+
+async def test_a_template_that_nobody_registered_is_a_mistake_in_the_request(client: httpx.AsyncClient) -> None:
+    found = problem(
+        await client.post("/v1/tasks", json={"namespace": "shop", "name": "x"}),
+        400,
+        "BAD_REQUEST",
+        "template_not_found",
+    )
+
+    assert found.hint == "tasker template list shows what is"
+
+
+async def test_a_body_beyond_its_limit_is_not_read(app: tasker.App) -> None:
+    small = application(app, Options(limits=Limits(body_bytes=1000)))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=small), base_url="http://tasker") as client:
+        large = order(1, reason="x" * 2000)
+        problem(await client.post("/v1/tasks", json=large), 413, "BAD_REQUEST", "body_too_large")
+
+        async def in_pieces() -> Any:
+            for _ in range(3):
+                yield b"x" * 900
+
+        problem(await client.post("/v1/tasks", content=in_pieces(), headers=JSON), 413, "BAD_REQUEST", "body_too_large")
+
+
+async def test_a_body_that_is_not_announced_as_json_is_not_guessed(client: httpx.AsyncClient) -> None:
+    problem(await client.post("/v1/tasks", content=b'{"name": "a"}'), 415, "BAD_REQUEST")
+
+
+async def test_a_request_that_takes_too_long_is_ended(app: tasker.App, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def for_ever(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(app.views, "task", for_ever)
+    quick = application(app, Options(limits=Limits(seconds=0.01)))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=quick), base_url="http://tasker") as client:
+        problem(await client.get(f"/v1/tasks/{UNKNOWN}"), 408, "TIMEOUT", "request_timeout")
+
+
+async def test_a_request_beyond_those_that_may_wait_is_refused_at_once(
+    app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, go_on = asyncio.Event(), asyncio.Event()
+
+    async def held(_: str) -> None:
+        reading.set()
+        await go_on.wait()
+        raise TaskNotFound("no such task")
+
+    monkeypatch.setattr(app.views, "task", held)
+    narrow = application(app, Options(limits=Limits(requests=1)))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=narrow), base_url="http://tasker") as client:
+        first = asyncio.create_task(client.get(f"/v1/tasks/{UNKNOWN}"))
+        await reading.wait()
+        second = problem(await client.get("/live"), 503, "SERVICE_UNAVAILABLE", "too_many_requests")
+        go_on.set()
+        problem(await first, 404, "NOT_FOUND")
+        assert (await client.get("/live")).status_code == 200
+    assert second.error.retry_after_seconds == 1
+
+
+async def test_nothing_of_the_database_or_of_the_code_reaches_a_client(
+    app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_: str) -> None:
+        raise errors.pop()
+
+    monkeypatch.setattr(app.views, "task", fails)
+    errors: list[Exception] = [ValueError("line 5 of secret.py"), DatabaseError('syntax error at "secret"')]
+    first, second = [await client.get(f"/v1/tasks/{UNKNOWN}") for _ in range(2)]
+
+    problem(first, 500, "DATABASE_ERROR", "database_error")
+    problem(second, 500, "INTERNAL")
+    assert "secret" not in first.text + second.text
+
+
+async def test_refused_work_says_when_to_come_back(
+    app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: Any, **__: Any) -> None:
+        raise Overloaded("the namespace shop has 9 ready steps, the limit is 5", retry_after=7)
+
+    monkeypatch.setattr(app.admission, "require", full)
+    answer = await client.post("/v1/tasks", json=order(99))
+
+    found = problem(answer, 503, "BACKPRESSURE", "overloaded")
+    assert found.error.retry_after_seconds == 7
+    assert answer.headers["retry-after"] == "7"
+
+
+async def test_a_request_keeps_its_identifier_and_every_answer_its_headers(client: httpx.AsyncClient) -> None:
+    named = await client.get("/live", headers={"x-request-id": "abc-1"})
+    other = await client.get("/live", headers={"x-request-id": "a b\tc"})
+
+    assert named.headers["x-request-id"] == "abc-1"
+    assert other.headers["x-request-id"] not in ("", "a b\tc")
+    assert named.headers["x-content-type-options"] == "nosniff"
+    assert named.headers["cache-control"] == "no-store"

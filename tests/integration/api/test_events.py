@@ -1,0 +1,145 @@
+"""Following a task: every transition once, in order, also when the connection is cut in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+
+import httpx
+import pytest_asyncio
+
+import tasker
+from tasker.api.application import Options, application
+from tasker.api.http_server import HttpServer
+from tasker.api.sockets import listen
+from tasker.template import compile_text
+from tests.integration.api.program import WAITING, order
+from tests.integration.api.test_errors import UNKNOWN, problem
+
+
+class Event(NamedTuple):
+    kind: str
+    place: str | None
+    data: dict[str, Any]
+
+
+@pytest_asyncio.fixture
+async def http_server(app: tasker.App) -> AsyncIterator[HttpServer]:
+    made = HttpServer(application(app, Options(streams=2)), listen("127.0.0.1", 0), grace_seconds=5)
+    await made.start()
+    yield made
+    await made.stop()
+
+
+@pytest_asyncio.fixture
+async def remote(http_server: HttpServer) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=http_server.address, timeout=30) as made:
+        yield made
+
+
+async def events(client: httpx.AsyncClient, task: str, after: str | None = None) -> AsyncIterator[Event]:
+    """As a client of server-sent events reads them."""
+    headers = {"Last-Event-ID": after} if after else {}
+    async with client.stream("GET", f"/v1/tasks/{task}/events", headers=headers) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        fields: dict[str, str] = {}
+        async for line in answer.aiter_lines():
+            name, _, value = line.partition(": ")
+            if line:
+                fields[name] = value
+            elif "data" in fields:
+                yield Event(fields["event"], fields.get("id"), json.loads(fields["data"]))
+                fields = {}
+
+
+def named(found: list[Event]) -> list[tuple[str | None, str]]:
+    return [(each.data["step"], each.data["to_state"]) for each in found if each.kind == "transition"]
+
+
+async def history(client: httpx.AsyncClient, task: str) -> set[tuple[str | None, str]]:
+    details = (await client.get(f"/v1/tasks/{task}/details")).json()
+    return {(each["step"], each["to_state"]) for each in details["state_transitions"] + details["step_transitions"]}
+
+
+async def test_a_stream_tells_everything_while_the_task_runs_and_ends_with_it(remote: httpx.AsyncClient) -> None:
+    task = (await remote.post("/v1/tasks", json=order(1))).json()["task_uuid"]
+
+    found = [event async for event in events(remote, task)]
+
+    assert set(named(found)) == await history(remote, task)
+    assert len(named(found)) == len({each.place for each in found if each.place})
+    assert found[-1] == Event("end", None, {"status": "complete"})
+
+
+async def test_a_stream_that_was_cut_anywhere_goes_on_where_it_was(remote: httpx.AsyncClient) -> None:
+    task = (await remote.post("/v1/tasks", json=order(2), params={"wait": "20s"})).json()["task_uuid"]
+    whole = [event async for event in events(remote, task)]
+    transitions = [event for event in whole if event.kind == "transition"]
+
+    for cut in range(1, len(transitions)):
+        rest = [event async for event in events(remote, task, transitions[cut - 1].place)]
+        assert named(rest) == named(transitions[cut:])
+    ended = await remote.get(f"/v1/tasks/{task}/events", headers={"Last-Event-ID": str(transitions[-1].place)})
+    assert ended.status_code == 204
+
+
+async def test_cut_while_the_task_runs_nothing_is_lost_and_nothing_told_twice(remote: httpx.AsyncClient) -> None:
+    task = (await remote.post("/v1/tasks", json=order(3))).json()["task_uuid"]
+    first: list[Event] = []
+    stream = events(remote, task)
+    async for event in stream:
+        first.append(event)
+        if len(first) == 3:
+            break
+    await stream.aclose()  # type: ignore[attr-defined]
+
+    rest = [event async for event in events(remote, task, first[-1].place)]
+
+    assert set(named(first + rest)) == await history(remote, task)
+    assert len({(event.place, *each) for event, each in zip(first, named(first), strict=True)}) == 3
+
+
+async def test_a_stream_ends_in_order_when_the_server_stops_and_too_many_are_refused(
+    app: tasker.App, http_server: HttpServer, remote: httpx.AsyncClient
+) -> None:
+    (plan,) = compile_text(WAITING).plans
+    await app.plans.register(plan)
+    task = (await remote.post("/v1/tasks", json={"namespace": "nobody", "name": "waiting"})).json()["task_uuid"]
+    first, second = events(remote, task), events(remote, task)
+    assert (await anext(first)).kind == (await anext(second)).kind == "transition"
+
+    refused = await remote.get(f"/v1/tasks/{task}/events")
+    assert problem(refused, 503, "SERVICE_UNAVAILABLE", "too_many_streams").error.retry_after_seconds == 5
+    stopping = asyncio.create_task(http_server.stop())
+    assert {event.kind async for event in first} <= {"transition"}
+    assert {event.kind async for event in second} <= {"transition"}
+    await stopping
+
+
+async def test_of_many_clients_that_come_at_once_no_more_are_let_in_than_may_be_and_refused_ones_take_no_place(
+    app: tasker.App, http_server: HttpServer, remote: httpx.AsyncClient
+) -> None:
+    (plan,) = compile_text(WAITING).plans
+    await app.plans.register(plan)
+    task = (await remote.post("/v1/tasks", json={"namespace": "nobody", "name": "waiting"})).json()["task_uuid"]
+    for _ in range(2):
+        for wrong in (UNKNOWN, "x"):
+            assert (await remote.get(f"/v1/tasks/{wrong}/events")).status_code in (400, 404)
+
+    asked = [remote.build_request("GET", f"/v1/tasks/{task}/events") for _ in range(12)]
+    answers = await asyncio.gather(*(remote.send(each, stream=True) for each in asked))
+    for each in answers:
+        await each.aclose()
+
+    assert sorted(each.status_code for each in answers) == [200] * 2 + [503] * 10
+
+
+async def test_an_unknown_task_and_a_place_that_is_none_are_refused(client: httpx.AsyncClient) -> None:
+    task = (await client.post("/v1/tasks", json=order(4), params={"wait": "20s"})).json()["task_uuid"]
+
+    problem(await client.get(f"/v1/tasks/{UNKNOWN}/events"), 404, "NOT_FOUND", "task_not_found")
+    wrong = await client.get(f"/v1/tasks/{task}/events", headers={"Last-Event-ID": "1; drop"})
+    problem(wrong, 400, "BAD_REQUEST", "usage_error")

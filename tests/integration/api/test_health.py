@@ -1,0 +1,68 @@
+"""What a process says of how it does."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+
+import tasker
+from tasker.api.shapes.health import DetailedHealthResponse, HealthResponse, ReadinessResponse
+from tasker.db.connection import Connection
+from tasker.services.server import health as looking
+
+
+async def test_a_process_that_reaches_everything_is_healthy_alive_and_ready(client: httpx.AsyncClient) -> None:
+    health = await client.get("/health")
+    assert health.status_code == 200
+    assert HealthResponse.model_validate(health.json()).status == "healthy"
+    assert (health.json()["database"], health.json()["message_queue"]) == ("connected", "operational")
+
+    assert (await client.get("/live")).json()["status"] == "alive"
+    ready = ReadinessResponse.model_validate((await client.get("/ready")).json())
+    assert ready.status == "ready"
+    assert ready.checks.orchestration_system.message == "1 workers and 0 orchestrators at work"
+
+
+async def test_the_details_name_every_part(client: httpx.AsyncClient) -> None:
+    found = DetailedHealthResponse.model_validate((await client.get("/health/detailed")).json())
+
+    assert found.status == "healthy"
+    assert found.checks.queue_depth.message == "0 steps enqueued"
+    assert found.circuit_breakers == {"database": "closed"}
+    assert found.info.pool_utilization
+    assert found.info.pool_utilization.tasker_pool.max_connections == found.info.web_database_pool_size
+
+
+async def test_without_its_database_a_process_is_alive_and_not_ready_and_says_nothing_of_the_database(
+    app: tasker.App, client: httpx.AsyncClient
+) -> None:
+    await app._connection.close()
+    app._connection.pool._make = lambda: Connection("postgresql://nobody:secret@127.0.0.1:1/nothing")
+
+    assert (await client.get("/live")).status_code == 200
+    refused = await client.get("/ready")
+    assert refused.status_code == 503
+    assert refused.json()["error"]["code"] == "SERVICE_UNAVAILABLE"
+    assert refused.json()["checks"]["web_database"]["message"] == "database_unavailable"
+    health = await client.get("/health")
+    assert health.status_code == 200
+    assert (health.json()["status"], health.json()["database"]) == ("unhealthy", "disconnected")
+    assert "127.0.0.1:1" not in refused.text + health.text
+
+
+async def test_a_database_that_hangs_counts_as_one_that_is_away(
+    app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "LOOK_SECONDS", 0.2)
+    silent = await asyncio.start_server(lambda reader, _: reader.read(), "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    await app._connection.close()
+    app._connection.pool._make = lambda: Connection(f"postgresql://ada@127.0.0.1:{port}/silent?connect_timeout=60")
+
+    refused = await client.get("/ready")
+    silent.close()
+
+    assert refused.status_code == 503
+    assert refused.json()["checks"]["web_database"]["message"] == "no answer"

@@ -1,0 +1,103 @@
+"""The published commands about single steps: looking, the three repairs, the audit (C-119 to C-126, B-87)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import invoke, write_workflow
+
+TEMPLATE = """
+    name: pay
+    namespace: payments
+    version: 1.0.0
+    identity_strategy: always_unique
+    steps:
+      - {name: check, handler: check}
+      - {name: charge, dependencies: [check], handler: charge, retry: {max_attempts: 1}}
+      - {name: ship, dependencies: [charge], handler: check}
+"""
+HANDLERS = """
+    from tasker.step_handler import step_handler
+
+
+    @step_handler("check")
+    def check():
+        return {"checked": True}
+
+
+    @step_handler("charge")
+    def charge():
+        raise ValueError("declined")
+"""
+
+
+@pytest.fixture
+def failed(module_database_url: str, tmp_path: Path) -> str:
+    """A task whose second step has failed."""
+    folder = write_workflow(tmp_path / "pay", TEMPLATE, HANDLERS)
+    return str(json.loads(invoke("run", str(folder), "--json", database=module_database_url).stdout)["task_uuid"])
+
+
+def task(*arguments: str, database: str) -> Any:
+    result = invoke("task", *arguments, "--format", "json", database=database)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def text(*arguments: str, database: str) -> str:
+    result = invoke("task", *arguments, database=database)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_steps_are_shown_with_what_they_wait_for(failed: str, module_database_url: str) -> None:
+    found = {each["name"]: each for each in task("steps", failed, database=module_database_url)}
+    said = text("steps", failed, database=module_database_url)
+
+    assert [each["current_state"] for each in found.values()] == ["complete", "error", "pending"]
+    assert found["ship"]["dependencies_satisfied"] is False
+    assert said.startswith("✓ Found 3 workflow steps:\n  Step: check (")
+    assert "    Attempts: 1/1" in said
+
+
+def test_one_step_is_shown_by_name_and_by_identifier(failed: str, module_database_url: str) -> None:
+    by_name = task("step", failed, "charge", database=module_database_url)
+    by_uuid = task("step", failed, by_name["step_uuid"], database=module_database_url)
+
+    assert by_name == by_uuid
+    assert "  Retry eligible: false" in text("step", failed, "charge", database=module_database_url)
+    assert invoke("task", "step", failed, "nothing", database=module_database_url).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "by", "title", "state"),
+    [
+        ("reset-step", "--reset-by", "Step reset successfully!", "enqueued"),
+        ("resolve-step", "--resolved-by", "Step resolved manually!", "resolved_manually"),
+        ("complete-step", "--completed-by", "Step completed manually with results!", "complete"),
+    ],
+)
+def test_each_repair_says_the_new_state_and_keeps_who_and_why(
+    failed: str, module_database_url: str, command: str, by: str, title: str, state: str
+) -> None:
+    more = ("--result", '{"paid": 1}', "--metadata", '{"by": "hand"}') if command == "complete-step" else ()
+    arguments = (command, failed, "charge", by, "ann", "--reason", "card replaced", *more)
+    said = text(*arguments, database=module_database_url)
+
+    assert said.startswith(f"✓ {title}\n  New state: {state}\n  Reason: card replaced\n")
+    notes = [each["metadata"] for each in task("history", failed, "--step", "charge", database=module_database_url)]
+    assert {"actor": "ann", "reason": "card replaced"} in notes
+
+
+def test_the_audit_says_who_stored_what(failed: str, module_database_url: str) -> None:
+    whole = task("audit", failed, database=module_database_url)
+    one = task("audit", failed, "check", database=module_database_url)
+
+    assert [(each["step_name"], each["success"]) for each in whole] == [("charge", False), ("check", True)]
+    assert [each["step_name"] for each in one] == ["check"]
+    assert one[0]["worker_uuid"]
+    assert "failure" in text("audit", failed, database=module_database_url)

@@ -1,0 +1,31 @@
+"""What takes room in the database is told from the server's statistics."""
+
+from __future__ import annotations
+
+import json
+
+from tests.support.command_line import invoke
+from tests.support.engine_fixture import Lab
+
+
+def test_the_report_tells_sizes_dead_rows_and_what_a_task_costs(lone_lab: Lab) -> None:
+    lone_lab.submit(lone_lab.chain(2), *({} for _ in range(10)))
+    lone_lab.one.run_all()
+    lone_lab.one.execute("vacuum analyze")
+
+    found = json.loads(invoke("db", "report", "--database-url", lone_lab.url, "--format", "json").output)
+
+    tables = {each["table"]: each for each in found["tables"]}
+    assert (found["tasks"], tables["tasker.tasks"]["rows"], tables["tasker.workflow_steps"]["rows"]) == (10, 10, 20)
+    assert tables["tasker.tasks"]["dead"] == 0
+    assert tables["tasker.tasks"]["vacuumed_at"]
+    sizes = [each["table_bytes"] + each["index_bytes"] for each in found["tables"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert (found["bytes"], found["bytes_per_task"]) == (sum(sizes), round(sum(sizes) / 10))
+
+
+def test_the_report_is_a_table_for_people(lone_lab: Lab) -> None:
+    told = invoke("db", "report", "--database-url", lone_lab.url).output
+
+    assert "tasker.workflow_steps" in told
+    assert "for 0 tasks, 0 B each" in told

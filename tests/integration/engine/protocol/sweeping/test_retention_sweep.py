@@ -1,0 +1,50 @@
+"""With limits configured, sweeps delete what is too old; without any they do not even look."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from tasker.contracts.retention import RetentionRule
+from tasker.orchestration.pruning.retention import RetentionSettings
+from tasker.orchestration.sweep import Sweeper
+from tasker.services.engine.plans import PlanStore
+from tests.integration.engine.fleet.test_retention import ended, left
+from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+
+
+async def swept(orchestra: Orchestra, *rules: RetentionRule, times: int = 1, **more: Any) -> None:
+    """So many sweeps of one process."""
+    settings = replace(AT_ONCE, retention=RetentionSettings(rules, **more))
+    plans = PlanStore(orchestra.engine.connection)
+    sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), settings)
+    for _ in range(times):
+        await sweeper.sweep(orchestra.caller())
+
+
+async def test_a_sweep_deletes_what_is_configured_and_one_process_begins_in_each_interval(orchestra: Orchestra) -> None:
+    lab, rule = orchestra.lab, RetentionRule(completed_days=30)
+    ended(lab, 31, 2)
+
+    await swept(orchestra)
+    assert len(left(lab)) == 2
+    await swept(orchestra, rule)
+    assert left(lab) == set()
+
+    later = ended(lab, 31)
+    await swept(orchestra, rule, times=2)
+    assert left(lab) == {*later}, "the turn of this interval is over"
+    await swept(orchestra, rule, interval_ms=0)
+    assert left(lab) == set()
+
+
+async def test_a_sweep_deletes_so_much_and_goes_on_with_the_next(orchestra: Orchestra) -> None:
+    lab, rule = orchestra.lab, RetentionRule(completed_days=30)
+    ended(lab, 31, 25)
+
+    await swept(orchestra, rule, slice_steps=1)
+    assert len(left(lab)) == 5
+    ended(lab, 31, 20)
+    await swept(orchestra, rule, slice_steps=1, interval_ms=0, times=2)
+    assert len(left(lab)) == 0
