@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import httpx
 import pytest
 
@@ -11,6 +9,7 @@ import tasker
 from tasker.api.shapes.health import DetailedHealthResponse, HealthResponse, ReadinessResponse
 from tasker.db.connection import Connection
 from tasker.services.server import health as looking
+from tests.support.servers.silent import silent_server
 
 
 async def test_a_process_that_reaches_everything_is_healthy_alive_and_ready(client: httpx.AsyncClient) -> None:
@@ -56,13 +55,11 @@ async def test_a_database_that_hangs_counts_as_one_that_is_away(
     app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(looking, "LOOK_SECONDS", 0.2)
-    silent = await asyncio.start_server(lambda reader, _: reader.read(), "127.0.0.1", 0)
-    port = silent.sockets[0].getsockname()[1]
     await app._connection.close()
-    app._connection.pool._make = lambda: Connection(f"postgresql://ada@127.0.0.1:{port}/silent?connect_timeout=60")
-
-    refused = await client.get("/ready")
-    silent.close()
+    async with silent_server() as silent:
+        url = f"postgresql://ada@127.0.0.1:{silent.port}/silent?connect_timeout=60"
+        app._connection.pool._make = lambda: Connection(url)
+        refused = await client.get("/ready")
 
     assert refused.status_code == 503
     assert refused.json()["checks"]["web_database"]["message"] == "no answer"

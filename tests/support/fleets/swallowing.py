@@ -17,6 +17,7 @@ class Relay:
         self.passes = asyncio.Event()
         self.passes.set()
         self._pumps: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
         self.url = ""
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -26,6 +27,7 @@ class Relay:
             ahead, behind = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
         else:
             ahead, behind = await asyncio.open_connection(host, port)
+        self._writers += [behind, writer]
         for source, target in ((reader, behind), (ahead, writer)):
             pump = asyncio.create_task(self._pump(source, target))
             self._pumps.add(pump)
@@ -39,10 +41,13 @@ class Relay:
         finally:
             target.close()
 
-    def end(self) -> None:
-        """Close every connection."""
+    async def end(self) -> None:
+        """Close every connection, here and now: a stream that outlives its loop would fail whichever test runs then."""
+        for writer in self._writers:
+            writer.transport.abort()
         for pump in self._pumps:
             pump.cancel()
+        await asyncio.gather(*self._pumps, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -56,5 +61,5 @@ async def relay(database_url: str) -> AsyncIterator[Relay]:
     try:
         yield made
     finally:
-        made.end()
         server.close()
+        await made.end()

@@ -18,6 +18,7 @@ from tasker.services.engine.calls import Rules
 from tasker.services.submission import Submitted
 from tasker.services.waiting import waiters
 from tasker.services.waiting.waiters import REGISTER, Telling, Waiters
+from tests.support.servers.silent import silent_server
 
 PATIENCE = 30
 OFTEN = 0.005
@@ -123,20 +124,11 @@ async def test_a_process_that_ends_does_not_wait_for_a_silent_database_to_tell_o
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(heartbeat, "TELL_SECONDS", 0.05)
-    asked, answer = asyncio.Event(), asyncio.Event()
-
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.set()
-        await answer.wait()
-        writer.close()
-
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
     messaging: Any = SimpleNamespace(backend=SimpleNamespace())
-    engines = Engines(f"postgresql://nobody@127.0.0.1:{port}/none?connect_timeout=600", messaging, Rules())
-    engines.notices.note({"task": "somebody"})
-    await asyncio.wait_for(engines.close(), PATIENCE)
+    async with silent_server() as silent:
+        url = f"postgresql://nobody@127.0.0.1:{silent.port}/none?connect_timeout=600"
+        engines = Engines(url, messaging, Rules())
+        engines.notices.note({"task": "somebody"})
+        await asyncio.wait_for(engines.close(), PATIENCE)
 
-    assert asked.is_set()
-    answer.set()
-    server.close()
+        assert silent.asked.is_set()
