@@ -1,0 +1,61 @@
+-- How the engine has done since a moment, an hour ago unless it is given (F-65, F-67): tasker.performance_v1 as columns, of at
+-- most its newest tasks; `analysis_period_start` says how far back that reached. Throughputs are per hour.
+create or replace function tasker.get_analytics_metrics(since_timestamp timestamptz default null)
+returns table (active_tasks_count bigint, total_namespaces_count bigint, unique_task_types_count bigint,
+  system_health_score numeric, task_throughput bigint, completion_count bigint, error_count bigint, completion_rate numeric,
+  error_rate numeric, avg_task_duration numeric, avg_step_duration numeric, step_throughput bigint,
+  analysis_period_start timestamptz, calculated_at timestamptz)
+language sql stable
+set search_path to pg_catalog, pg_temp
+as $$
+  select (select count(*) from tasker.tasks t where not t.complete), (select count(*) from tasker.task_namespaces),
+    (select count(distinct (nt.namespace_id, nt.name)) from tasker.named_tasks nt), (p->>'health')::numeric,
+    (p->>'tasks_per_hour')::bigint, (p->>'completed')::bigint, (p->>'failed')::bigint, (p->>'completion_rate')::numeric,
+    (p->>'error_rate')::numeric, (p->>'task_seconds')::numeric, (p->>'step_seconds')::numeric, (p->>'steps_per_hour')::bigint,
+    (p->>'analysis_period_start')::timestamptz, (p->>'calculated_at')::timestamptz
+  from tasker.performance_v1(jsonb_build_object('hours',
+    coalesce(greatest(extract(epoch from tasker.now() - $1), 1) / 3600, 1))) p
+$$;
+
+-- The steps whose attempts took longest on average, of tasks that were submitted since a moment (F-68). Null: no filter.
+create or replace function tasker.get_slowest_steps(since_timestamp timestamptz default null, limit_count int default 10,
+  namespace_filter text default null, task_name_filter text default null, version_filter text default null)
+returns table (named_step_uuid uuid, step_name text, avg_duration_seconds numeric, max_duration_seconds numeric,
+  min_duration_seconds numeric, execution_count bigint, error_count bigint, error_rate numeric, last_executed_at timestamptz)
+language sql stable
+set search_path to pg_catalog, pg_temp
+as $$
+  select ts.named_step_uuid, ts.name, round(avg(m.execution_time_ms) / 1000, 4), round(max(m.execution_time_ms) / 1000.0, 4),
+    round(min(m.execution_time_ms) / 1000.0, 4), count(*), count(*) filter (where not tasker.brought(m.path)),
+    round(count(*) filter (where not tasker.brought(m.path))::numeric / count(*), 4), max(m.created_at)
+  from tasker.step_moves m
+  join tasker.workflow_steps s on s.workflow_step_uuid = m.workflow_step_uuid
+  join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+  join tasker.templates t on t.template_id = s.template_id
+  join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
+  join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
+  where m.execution_time_ms is not null and m.workflow_step_uuid >= tasker.task_uuid_at(coalesce($1, 'epoch'))
+    and ($3 is null or ns.name = $3) and ($4 is null or nt.name = $4) and ($5 is null or nt.version = $5)
+  group by ts.named_step_uuid, ts.name order by 3 desc, ts.name limit $2
+$$;
+
+-- The templates whose tasks took longest on average, of those that were submitted since a moment and have ended (F-69).
+create or replace function tasker.get_slowest_tasks(since_timestamp timestamptz default null, limit_count int default 10,
+  namespace_filter text default null, task_name_filter text default null, version_filter text default null)
+returns table (named_task_uuid uuid, task_name text, avg_duration_seconds numeric, max_duration_seconds numeric,
+  min_duration_seconds numeric, execution_count bigint, avg_step_count numeric, error_count bigint, error_rate numeric,
+  last_executed_at timestamptz)
+language sql stable
+set search_path to pg_catalog, pg_temp
+as $$
+  select nt.named_task_uuid, nt.name, round(avg(d.seconds), 4), round(max(d.seconds), 4), round(min(d.seconds), 4), count(*),
+    round(avg(t.total), 1), count(*) filter (where t.state = 'error'),
+    round(count(*) filter (where t.state = 'error')::numeric / count(*), 4), max(t.completed_at)
+  from tasker.tasks t
+  cross join lateral (select extract(epoch from t.completed_at - t.created_at) as seconds) d
+  join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
+  join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+  where t.complete and t.task_uuid >= tasker.task_uuid_at(coalesce($1, 'epoch'))
+    and ($3 is null or ns.name = $3) and ($4 is null or nt.name = $4) and ($5 is null or nt.version = $5)
+  group by nt.named_task_uuid, nt.name order by 3 desc, nt.name limit $2
+$$;

@@ -1,0 +1,19 @@
+-- Two names that wrote (F-33, F-51) say what to do instead: beside the engine's own functions nothing moves a step or a task,
+-- for it would have no history and nobody who answers for it.
+create or replace function tasker.set_step_backoff_atomic(p_step_uuid uuid, p_backoff_seconds int) returns boolean
+language plpgsql stable as $$
+begin
+  raise exception 'tasker.set_step_backoff_atomic changes nothing: the pause of step % is set with its failure', p_step_uuid
+    using errcode = 'feature_not_supported',
+    hint = 'A handler asks for a pause with retry_after; `tasker task retry` tries again now.';
+end
+$$;
+
+create or replace function tasker.finalize_task_completion(input_task_uuid uuid) returns boolean
+language plpgsql stable as $$
+begin
+  raise exception 'tasker.finalize_task_completion changes nothing: task % ends in the transaction of its last result',
+    input_task_uuid using errcode = 'feature_not_supported',
+    hint = 'tasker.get_task_execution_context tells what it waits for; `tasker db check --repair` repairs what was lost.';
+end
+$$;

@@ -1,0 +1,70 @@
+-- What each step of these tasks waits for (F-39), for people who look with SQL; the engine does not ask. `total_parents` and
+-- `completed_parents` are counted from the rows of the parents. A step in the queue or beyond is
+-- not ready, one that waits for room in the queue is, also while a pause holds it. `next_retry_at` is when the engine will try
+-- again; nothing else has one. What belongs to a step is looked up by key, so no statistics make a plan that compares all
+-- with all.
+create or replace function tasker.get_step_readiness_status_batch(task_uuids uuid[])
+returns table (workflow_step_uuid uuid, task_uuid uuid, named_step_uuid uuid, name text, current_state text,
+  dependencies_satisfied boolean, retry_eligible boolean, ready_for_execution boolean, last_failure_at timestamptz,
+  next_retry_at timestamptz, total_parents int, completed_parents int, attempts int, retry_limit int,
+  backoff_request_seconds int, last_attempted_at timestamptz)
+language sql stable
+set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set jit to off
+as $$
+  with edge as materialized (
+    select e.from_step_uuid as parent, e.to_step_uuid as child from tasker.workflow_step_edges e where e.task_uuid = any ($1)
+  ), parent as materialized (
+    select coalesce(jsonb_object_agg(e.child, e.counts), '{}') as of_step from (
+      select e.child, jsonb_build_object('total', count(*), 'done', count(*) filter (where tasker.step_is_done(p.state))) as counts
+      from edge e
+      cross join lateral (select x.state from tasker.workflow_steps x where x.workflow_step_uuid = e.parent limit 1) p
+      group by e.child) e
+  ), failure as materialized (
+    select coalesce(jsonb_object_agg(f.step, f.at), '{}') as of_step from (
+      select f.workflow_step_uuid as step, max(f.created_at) as at from tasker.step_failures f
+      where f.task_uuid = any ($1) group by f.workflow_step_uuid) f
+  ), step as (
+    select s.*, ts.named_step_uuid, (select parent.of_step from parent)->s.workflow_step_uuid::text as parents,
+      ((select failure.of_step from failure)->>s.workflow_step_uuid::text)::timestamptz as failed_at,
+      s.attempts = 0 or (s.retryable and s.attempts < s.max_attempts) as eligible
+    from tasker.workflow_steps s
+    cross join lateral (select x.named_step_uuid from tasker.template_steps x
+      where x.template_id = s.template_id and x.ordinal = s.ordinal limit 1) ts
+    where s.task_uuid = any ($1)
+  )
+  select s.workflow_step_uuid, s.task_uuid, s.named_step_uuid, s.name, s.state, n.total = n.done, s.eligible,
+    tasker.evaluate_step_state_readiness(s.state, tasker.step_is_done(s.state), tasker.step_is_active(s.state),
+      n.total = n.done, s.eligible, s.retryable, s.due_at),
+    s.failed_at, s.due_at, n.total, n.done, s.attempts, s.max_attempts,
+    extract(epoch from s.due_at - s.updated_at)::int, case when s.due_at is not null then s.updated_at else s.started_at end
+  from step s
+  cross join lateral (select coalesce((s.parents->>'total')::int, 0) as total, coalesce((s.parents->>'done')::int, 0) as done) n
+$$;
+
+-- The same of one task (F-38), or of some of its steps; parents are counted in the whole task.
+create or replace function tasker.get_step_readiness_status(input_task_uuid uuid, step_uuids uuid[] default null)
+returns table (workflow_step_uuid uuid, task_uuid uuid, named_step_uuid uuid, name text, current_state text,
+  dependencies_satisfied boolean, retry_eligible boolean, ready_for_execution boolean, last_failure_at timestamptz,
+  next_retry_at timestamptz, total_parents int, completed_parents int, attempts int, retry_limit int,
+  backoff_request_seconds int, last_attempted_at timestamptz)
+language sql stable as $$
+  select r.* from tasker.get_step_readiness_status_batch(array[$1]) r where $2 is null or r.workflow_step_uuid = any ($2)
+$$;
+
+-- Those that could run now (F-41).
+create or replace function tasker.get_ready_steps(input_task_uuid uuid)
+returns table (workflow_step_uuid uuid, task_uuid uuid, named_step_uuid uuid, name text, current_state text,
+  dependencies_satisfied boolean, retry_eligible boolean, ready_for_execution boolean, last_failure_at timestamptz,
+  next_retry_at timestamptz, total_parents int, completed_parents int, attempts int, retry_limit int,
+  backoff_request_seconds int, last_attempted_at timestamptz)
+language sql stable as $$
+  select r.* from tasker.get_step_readiness_status_batch(array[$1]) r where r.ready_for_execution
+$$;
+
+-- Whether all parents of a step are done (F-24); null when there is no such step.
+create or replace function tasker.check_step_dependencies(input_step_uuid uuid) returns boolean language sql stable as $$
+  select r.dependencies_satisfied from tasker.workflow_steps s
+  cross join lateral tasker.get_step_readiness_status(s.task_uuid, array[$1]) r where s.workflow_step_uuid = $1
+$$;
