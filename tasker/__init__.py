@@ -58,7 +58,7 @@ _NAMES_ELSEWHERE = {
     "tasker.batch_processing": "Batchable",
     "tasker.bootstrap": "bootstrap_worker get_worker_status is_worker_running stop_worker "
     "transition_to_graceful_shutdown",
-    "tasker.client": "TaskerClient",
+    "tasker.client": "HttpClient SyncHttpClient TaskerClient",
     "tasker.errors": "ConversionError FFIError StepExecutionError WorkerAlreadyRunningError WorkerBootstrapError "
     "WorkerNotInitializedError",
     "tasker.event_bridge": "EventBridge EventNames",

@@ -58,6 +58,15 @@ from tasker.errors.resolution import (
     ResolutionError,
     ResolverNotFoundError,
 )
+from tasker.errors.server import (
+    NotAuthenticated,
+    NotPermitted,
+    NotTasker,
+    RequestTimeout,
+    ServerError,
+    ServerUnreachable,
+    TooManyRequests,
+)
 from tasker.errors.worker import WorkerAlreadyRunningError, WorkerBootstrapError, WorkerNotInitializedError
 
 __all__ = [
@@ -88,17 +97,23 @@ __all__ = [
     "MethodNotFound",
     "MissingCallable",
     "NetworkError",
+    "NotAuthenticated",
     "NotFoundError",
+    "NotPermitted",
+    "NotTasker",
     "Overloaded",
     "PermanentError",
     "PlanUnreadable",
     "PoolExhausted",
     "RateLimitError",
+    "RequestTimeout",
     "ResolutionError",
     "ResolverNotFoundError",
     "ResourceContentionError",
     "RetryableError",
     "SchemaOutdated",
+    "ServerError",
+    "ServerUnreachable",
     "ServiceUnavailableError",
     "StateMachineError",
     "StatementTimeout",
@@ -109,6 +124,7 @@ __all__ = [
     "TemplateError",
     "TemplateNotFound",
     "TimeoutError",
+    "TooManyRequests",
     "UsageError",
     "ValidationError",
     "WorkerAlreadyRunningError",

@@ -18,6 +18,7 @@ from tasker.api.shapes.tasks import (
     ON_DUPLICATE,
     BatchResponse,
     TaskBatch,
+    TaskCancelled,
     TaskCreated,
     TaskRequest,
     TaskResponse,
@@ -97,12 +98,15 @@ async def get_task(request: Request, uuid: TaskUuid, wait: Wait = None) -> Json:
 
 
 @routes.delete(
-    "/v1/tasks/{uuid}", response_model=TaskResponse, responses=refusals(404), **needs(Permission.TASKS_CANCEL)
+    "/v1/tasks/{uuid}", response_model=TaskCancelled, responses=refusals(404), **needs(Permission.TASKS_CANCEL)
 )
 async def cancel_task(
-    request: Request, uuid: TaskUuid, reason: Annotated[str, Query(max_length=1024)] = ""
+    request: Request,
+    uuid: TaskUuid,
+    reason: Annotated[str, Query(max_length=1024)] = "",
+    actor: Annotated[str | None, Query(max_length=255, description="Who, in place of the name that is known.")] = None,
 ) -> Response:
     """Cancel a task and every step of it that has not ended; 400 for one that has ended."""
     program = program_of(request)
-    await program.tasks.cancel(uuid, reason=reason, actor=caller_of(request).name)
-    return Json(task_view(await program.views.task(uuid)))
+    before = await program.tasks.cancel(uuid, reason=reason, actor=actor or caller_of(request).name)
+    return Json({**task_view(await program.views.task(uuid)), "previous_status": before})

@@ -137,6 +137,12 @@ class TaskCreated(TaskResponse):
     created: bool
 
 
+class TaskCancelled(TaskResponse):
+    """A task that was cancelled, and the state that it was in."""
+
+    previous_status: str
+
+
 class BatchAnswer(BaseModel):
     """What became of one task of a batch: a task, or a problem."""
 

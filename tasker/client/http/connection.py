@@ -1,0 +1,199 @@
+"""Sending requests to one server: answers as data, errors as exceptions, repeated where that is safe."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+import orjson
+
+from tasker.client.http.problems import error_of, stranger
+from tasker.client.http.retries import Retries
+from tasker.client.http.server import Server
+from tasker.errors import NotTasker, RequestTimeout, ServerUnreachable, TaskerError, UsageError
+from tasker.version import __version__
+
+AGAIN = frozenset({429, 502, 503, 504})
+"""Statuses after which the same request may succeed."""
+CONNECT_SECONDS = 5.0
+KEPT = 8
+"""Connections that are kept open while nothing is asked."""
+NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+UNKNOWN = "it is not known whether it was carried out: look before you repeat it"
+
+
+class Connection:
+    """Requests to one server, over connections that stay open between them.
+
+    `timeout` is how many seconds an answer may take; time that a request asks the server to wait is added. The
+    connection is made by the first request; `close` ends it. `transport` replaces the network.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        timeout: float = 30.0,
+        retries: Retries | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.server, self._timeout, self._retries = server, timeout, retries or Retries()
+        self._client = httpx.AsyncClient(
+            headers={"Accept": "application/json", "User-Agent": f"tasker/{__version__}", **server.headers()},
+            verify=server.trust(),
+            timeout=self._seconds(0.0),
+            limits=httpx.Limits(max_keepalive_connections=KEPT),
+            transport=transport,
+        )
+
+    async def close(self) -> None:
+        """End the connections. May be called twice."""
+        await self._client.aclose()
+
+    async def get(self, path: str, params: Mapping[str, Any] | None = None, *, waits: float = 0.0) -> Any:
+        """What is read there; asked for again where that may help. The server may wait for `waits` seconds."""
+        return await self.send("GET", path, params=params, waits=waits, repeatable=True)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Any = None,
+        again: Any = None,
+        waits: float = 0.0,
+        repeatable: bool = False,
+    ) -> Any:
+        """The answer as data, text where it is none. Sent once, unless it is `repeatable`; a request that never left
+        is always sent again. `again` is the body of a repetition.
+
+        Raises what the server answers, as `tasker.App` raises it; `ServerUnreachable`, `RequestTimeout`, `NotTasker`.
+        """
+        failures = 0
+        while True:
+            try:
+                return await self._send(method, path, params, again if failures and again is not None else body, waits)
+            except _Failed as failed:
+                failures += 1
+                may = repeatable or failed.never_sent
+                pause = self._retries.pause(failures, failed.error.retry_after, random.random()) if may else None
+                if pause is None or not failed.passing:
+                    raise _told(failed, changes=not repeatable) from failed.__cause__
+            await asyncio.sleep(pause)
+
+    @asynccontextmanager
+    async def stream(self, path: str, headers: Mapping[str, str], quiet: float) -> AsyncIterator[httpx.Response]:
+        """An answer that goes on; nothing for `quiet` seconds is the same as an end.
+
+        Raises as `send`, also while it is read.
+        """
+        timeout = httpx.Timeout(self._timeout, connect=CONNECT_SECONDS, read=quiet)
+        try:
+            async with self._client.stream("GET", self.server.url + path, headers=headers, timeout=timeout) as answer:
+                if answer.status_code not in (200, 204):
+                    await answer.aread()
+                    self._content(answer)
+                yield answer
+        except httpx.HTTPError as error:
+            raise self._unanswered(error).error from error
+        except _Failed as failed:
+            raise failed.error from None
+
+    async def _send(self, method: str, path: str, params: Mapping[str, Any] | None, body: Any, waits: float) -> Any:
+        content = None if body is None else orjson.dumps(body)
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        given = {name: value for name, value in (params or {}).items() if value is not None}
+        try:
+            answer = await self._client.request(
+                method,
+                self.server.url + path,
+                params=given,
+                content=content,
+                headers=headers,
+                timeout=self._seconds(waits),
+            )
+        except httpx.HTTPError as error:
+            raise self._unanswered(error) from error
+        except httpx.InvalidURL as error:
+            raise UsageError(f"{self.server.url}{path}: {error}") from None
+        return self._content(answer)
+
+    def _content(self, answer: httpx.Response) -> Any:
+        """The answer as data. Raises `_Failed`."""
+        kind = answer.headers.get("content-type", "")
+        data = _json(answer) if "json" in kind else None
+        wait = _retry_after(answer.headers.get("retry-after"))
+        if answer.status_code >= 400 and isinstance(data, dict) and "code" in data and "detail" in data:
+            raise _Failed(error_of(answer.status_code, data, wait), passing=answer.status_code in AGAIN)
+        if answer.is_success and kind.startswith("application/json") and data is not None:
+            return data
+        if answer.is_success and (kind.startswith("text/plain") or answer.status_code == 204):
+            return answer.text
+        location = answer.headers.get("location")
+        error = stranger(self.server.url, answer.status_code, kind, location, wait)
+        raise _Failed(error, passing=answer.status_code in AGAIN)
+
+    def _unanswered(self, error: httpx.HTTPError) -> _Failed:
+        """The error for an answer that did not come, or not whole."""
+        url, never_sent = self.server.url, isinstance(error, NEVER_SENT)
+        if isinstance(error, httpx.TimeoutException) and not never_sent:
+            found: TaskerError = RequestTimeout(f"{url} did not answer in time", hint="see how the server does")
+        elif never_sent or isinstance(error, httpx.ProxyError):
+            hint = "see whether the server runs (tasker server), and whether the URL is right"
+            found = ServerUnreachable(f"{url} cannot be reached: {_reason(error)}", hint=hint)
+        elif isinstance(error, httpx.TransportError):
+            hint = "the server was stopped, or something between cut the connection: try again"
+            found = ServerUnreachable(f"{url} cut off its answer: {_reason(error)}", hint=hint)
+        else:
+            found = NotTasker(f"{url} answers what cannot be read: {_reason(error)}")
+        return _Failed(found, passing=isinstance(error, httpx.TransportError), never_sent=never_sent)
+
+    def _seconds(self, waits: float) -> httpx.Timeout:
+        return httpx.Timeout(self._timeout + waits, connect=CONNECT_SECONDS)
+
+
+class _Failed(Exception):
+    """An attempt that failed. `passing`: the next one may not; `never_sent`: the server has not seen it."""
+
+    def __init__(self, error: TaskerError, *, passing: bool, never_sent: bool = False) -> None:
+        super().__init__(error.message)
+        self.error, self.passing, self.never_sent = error, passing, never_sent
+
+
+def _told(failed: _Failed, *, changes: bool) -> TaskerError:
+    """The error; of a change that may have been made it says so."""
+    error = failed.error
+    if changes and not failed.never_sent and isinstance(failed.__cause__, httpx.TransportError):
+        error.hint = UNKNOWN
+    return error
+
+
+def _json(answer: httpx.Response) -> Any:
+    try:
+        return orjson.loads(answer.content)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _retry_after(header: str | None) -> float | None:
+    """Seconds, from a number or a date; None where it says nothing that can be understood."""
+    if header is None:
+        return None
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _reason(error: Exception) -> str:
+    """In a few words, without what a library calls its errors where it says more."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

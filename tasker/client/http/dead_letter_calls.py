@@ -1,0 +1,53 @@
+"""Dead letters over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.client.http.connection import Connection
+from tasker.client.http.paths import path
+
+ENTRIES = "/v1/dlq"
+
+
+class DeadLetterCalls:
+    """What a client asks of tasks that need a person; answers are plain data, as the interface describes them."""
+
+    connection: Connection
+
+    async def list_dead_letters(
+        self, *, status: str | None = None, limit: int = 50, offset: int = 0
+    ) -> list[dict[str, Any]]:
+        """Entries, the newest first."""
+        params = {"resolution_status": status, "limit": limit, "offset": offset}
+        return list(await self.connection.get(ENTRIES, params))
+
+    async def get_dead_letter(self, task_uuid: str) -> dict[str, Any]:
+        """The newest entry of a task. Raises `DeadLetterNotFound`."""
+        return dict(await self.connection.get(path(ENTRIES, "task", task_uuid)))
+
+    async def update_dead_letter(
+        self,
+        entry_uuid: str,
+        *,
+        status: str | None = None,
+        notes: str | None = None,
+        by: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Keep what was found, and close the entry; its task stays as it is. Raises `DeadLetterNotFound`."""
+        given = {"resolution_status": status, "resolution_notes": notes, "resolved_by": by, "metadata": metadata}
+        await self.connection.send("PATCH", path(ENTRIES, "entry", entry_uuid), body=given)
+
+    async def dead_letter_stats(self) -> list[dict[str, Any]]:
+        """Counts for each reason that has entries."""
+        return list(await self.connection.get(f"{ENTRIES}/stats"))
+
+    async def investigation_queue(self, *, limit: int = 100) -> list[dict[str, Any]]:
+        """Pending entries, the most urgent first."""
+        return list(await self.connection.get(f"{ENTRIES}/investigation-queue", {"limit": limit}))
+
+    async def staleness(self, *, limit: int = 100) -> list[dict[str, Any]]:
+        """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones."""
+        return list(await self.connection.get(f"{ENTRIES}/staleness", {"limit": limit}))

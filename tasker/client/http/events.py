@@ -1,0 +1,63 @@
+"""Server-sent events: read line by line, and taken up again where they were cut."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import orjson
+
+Kind = Literal["transition", "progress", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvent:
+    """Something that happened to a task: a `transition` of it (`step` is None) or of a step, the `progress` of a step
+    (`items_processed`), or the `end` with the task's state as `to_state`.
+
+    `place` is where a reader goes on that has seen this one; only transitions have it.
+    """
+
+    kind: Kind
+    to_state: str | None = None
+    from_state: str | None = None
+    step: str | None = None
+    step_uuid: str | None = None
+    at: datetime | None = None
+    worker_uuid: str | None = None
+    attempt: int | None = None
+    items_processed: int | None = None
+    place: str | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells a transition from every other one of its task."""
+        return self.step_uuid, self.to_state, self.at, self.attempt
+
+
+async def read_events(lines: AsyncIterator[str]) -> AsyncGenerator[TaskEvent, None]:
+    """The events in the lines of a stream; one that was cut is left out, so is a kind that is not known."""
+    fields: dict[str, str] = {}
+    async for line in lines:
+        if line:
+            name, _, value = line.partition(":")
+            fields[name] = f"{fields['data']}\n{value[1:]}" if name == "data" in fields else value.removeprefix(" ")
+            continue
+        event = _event(fields)
+        fields = {}
+        if event is not None:
+            yield event
+
+
+def _event(fields: dict[str, str]) -> TaskEvent | None:
+    kind = fields.get("event")
+    if kind not in ("transition", "progress", "end") or "data" not in fields:
+        return None
+    data: dict[str, Any] = orjson.loads(fields["data"])
+    if kind == "end":
+        return TaskEvent("end", to_state=data["status"])
+    known: dict[str, Any] = {name: data.get(name) for name in TaskEvent.__dataclass_fields__ if name in data}
+    known["at"] = datetime.fromisoformat(data["at"])
+    return TaskEvent(**{**known, "kind": kind, "place": fields.get("id")})

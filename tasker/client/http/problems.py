@@ -1,0 +1,108 @@
+"""Errors of a server as the exceptions that `tasker.App` raises, by the stable code of the problem details."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from tasker import errors
+from tasker.errors import (
+    InputInvalid,
+    NotAuthenticated,
+    NotPermitted,
+    NotTasker,
+    RequestTimeout,
+    ServerError,
+    ServerUnreachable,
+    TaskerError,
+    TemplateError,
+    TooManyRequests,
+    UsageError,
+)
+from tasker.errors.handler import RetryableError
+from tasker.lifecycle.outcomes import OutcomeError
+from tasker.lifecycle.storable import NotStorable
+
+Problem = Mapping[str, Any]
+CREDENTIALS = "set a token or API key: tasker profile add NAME --url URL --token-file FILE"
+OF_HANDLERS = (errors.PermanentError, RetryableError)
+"""What handlers raise; a server never answers it."""
+
+
+def _engine_errors(root: type[TaskerError]) -> Iterator[type[TaskerError]]:
+    for each in root.__subclasses__():
+        if each.__module__.startswith("tasker.errors.") and not issubclass(each, OF_HANDLERS):
+            yield each
+            yield from _engine_errors(each)
+
+
+BY_CODE: dict[str, type[TaskerError]] = {
+    "not_storable": NotStorable,
+    "result_too_large": NotStorable,
+    OutcomeError.error_type: OutcomeError,
+    "malformed_request": UsageError,
+    "body_too_large": UsageError,
+    "too_many_streams": TooManyRequests,
+}
+for _each in _engine_errors(TaskerError):
+    BY_CODE.setdefault(_each.error_type, _each)  # a class that has its parent's code comes behind it
+
+BY_STATUS: dict[int, type[TaskerError]] = {
+    401: NotAuthenticated,
+    403: NotPermitted,
+    408: RequestTimeout,
+    429: TooManyRequests,
+}
+
+
+def error_of(status: int, problem: Problem, retry_after: float | None) -> TaskerError:
+    """The error that a Tasker server had. `retry_after` is what its header says, in seconds."""
+    found = BY_CODE.get(
+        str(problem.get("code")), BY_STATUS.get(status) or (ServerError if status >= 500 else UsageError)
+    )
+    message = str(problem.get("detail") or problem.get("title") or f"the server answered {status}")
+    hint = problem.get("hint") or (CREDENTIALS if found is NotAuthenticated else None)
+    fields: dict[str, Any] = {"hint": hint, "retry_after": retry_after}
+    make = _SPECIAL.get(found)
+    made = make(message, problem, fields) if make else found(message, **fields)
+    if request_id := problem.get("request_id"):
+        made.metadata["request_id"] = request_id
+    return made
+
+
+def _input_invalid(message: str, problem: Problem, fields: dict[str, Any]) -> TaskerError:
+    problems = [SimpleNamespace(path=each["pointer"], message=each["message"]) for each in problem.get("errors") or ()]
+    return InputInvalid(message, problems=problems, **fields)
+
+
+def _not_storable(message: str, problem: Problem, fields: dict[str, Any]) -> TaskerError:
+    place, _, reason = message.partition(": ")
+    return NotStorable(place, reason, too_large=problem.get("code") == "result_too_large", hint=fields["hint"])
+
+
+def _template_error(message: str, problem: Problem, fields: dict[str, Any]) -> TaskerError:
+    return TemplateError(message, diagnostics=problem.get("errors") or (), **fields)
+
+
+_SPECIAL: dict[type[TaskerError], Callable[[str, Problem, dict[str, Any]], TaskerError]] = {
+    InputInvalid: _input_invalid,
+    NotStorable: _not_storable,
+    TemplateError: _template_error,
+}
+
+AWAY = "a proxy answers, and the server behind it does not: see whether it runs"
+STRANGER = "see whether the URL is that of a Tasker server, with the path below which a proxy offers it"
+
+
+def stranger(url: str, status: int, content_type: str, location: str | None, retry_after: float | None) -> TaskerError:
+    """The error for an answer that Tasker did not make: something else listens there, or a proxy answers for it."""
+    if location is not None and 300 <= status < 400:
+        return NotTasker(f"{url} leads to {location}", hint="use that URL, if it is your Tasker server")
+    what = f"{url} answered {status} with {content_type.partition(';')[0] or 'nothing'}, which is no answer of Tasker"
+    if status in (502, 503, 504):
+        return ServerUnreachable(what, hint=AWAY, retry_after=retry_after)
+    if status in BY_STATUS:
+        hint = CREDENTIALS if status == 401 else "a proxy refuses the request: ask who runs it"
+        return BY_STATUS[status](what, hint=hint, retry_after=retry_after)
+    return NotTasker(what, hint=STRANGER)

@@ -1,0 +1,78 @@
+"""Which server is asked, and how its client says who it is."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from tasker.errors import UsageError
+
+EXAMPLE = "for example http://localhost:8080 or https://tasker.example.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The URL of a server, without a slash at its end; a path is that below which a proxy offers it.
+
+    `token` is sent as a bearer token, `api_key` as `X-API-Key`; `ca_file` has the certificates that are trusted in
+    place of the system's. Raises `UsageError` for a URL that is none, and for two kinds of credentials.
+    """
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", checked_url(self.url))
+        if self.token and self.api_key:
+            raise UsageError("a token and an API key are given", hint="give one of them")
+
+    def headers(self) -> dict[str, str]:
+        """What is sent with every request to say who asks. Raises `UsageError` for what cannot be sent."""
+        found = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        found |= {"X-API-Key": self.api_key} if self.api_key else {}
+        if not all(value.isascii() and value.isprintable() for value in found.values()):
+            raise UsageError("the token or API key holds characters that it cannot have", hint="copy it again")
+        return found
+
+    def trust(self) -> ssl.SSLContext:
+        """The certificates that are trusted. Raises `UsageError` for a file that has none."""
+        try:
+            return ssl.create_default_context(cafile=self.ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise UsageError(
+                f"the CA file {self.ca_file} cannot be used: {getattr(error, 'strerror', None) or error}",
+                hint="it must be a readable file with certificates in PEM form",
+            ) from None
+
+
+def checked_url(url: str) -> str:
+    """The URL without a slash at its end. Raises `UsageError` for one that no server can have."""
+    parts = _parts(url)
+    if parts.scheme not in ("http", "https"):
+        raise UsageError(f"{_shown(url, parts)!r} is no URL of a Tasker server: expected http or https", hint=EXAMPLE)
+    if parts.username or parts.password:
+        hint = "give the URL without them, and a token or API key in a profile: tasker profile add"
+        raise UsageError(f"a server's URL holds no names or passwords: {_shown(url, parts)}", hint=hint)
+    if not parts.hostname or parts.query or parts.fragment:
+        raise UsageError(f"{url!r} is no URL of a Tasker server: expected scheme, host and port", hint=EXAMPLE)
+    return url.strip().rstrip("/")
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        found = urlsplit(url.strip())
+        _ = found.port  # one that is no number is an error here
+    except ValueError as error:
+        raise UsageError(f"{url!r} is no URL: {error}", hint=EXAMPLE) from None
+    if not url.strip().isprintable():
+        raise UsageError(f"{url!r} is no URL: it holds control characters", hint=EXAMPLE)
+    return found
+
+
+def _shown(url: str, parts: SplitResult) -> str:
+    """Without what may be secret."""
+    return url.replace(f"{parts.netloc.rpartition('@')[0]}@", "***@") if "@" in parts.netloc else url

@@ -1,0 +1,71 @@
+"""Steps over HTTP: reading and mending them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.client.http.connection import Connection
+from tasker.client.http.paths import path
+from tasker.client.responses import StepAuditResponse, StepResponse
+
+
+class StepCalls:
+    """What a client asks of steps, which are named by their UUIDs. All raise `TaskNotFound` and `StepNotFound`.
+
+    Whoever mends one is `by`, else the client's `initiator`. Mending raises `StateMachineError` where the step's state,
+    or its task's, does not allow it.
+    """
+
+    connection: Connection
+    initiator: str
+
+    async def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
+        """The task's steps in topological order."""
+        return [StepResponse.from_dict(step) for step in await self.connection.get(_steps(task_uuid))]
+
+    async def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
+        """One step."""
+        return StepResponse.from_dict(await self.connection.get(_steps(task_uuid, step_uuid)))
+
+    async def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
+        """Who stored which result of a step, the newest first (B-87)."""
+        rows = await self.connection.get(_steps(task_uuid, step_uuid, "audit"))
+        return [StepAuditResponse.from_dict(row) for row in rows]
+
+    async def reset_step(
+        self, task_uuid: str, step_uuid: str, *, reason: str = "", by: str | None = None
+    ) -> StepResponse:
+        """Let a step in `error` run again, its attempts counted from zero."""
+        body = {"action_type": "reset_for_retry", "reason": reason, "reset_by": by or self.initiator}
+        return await self._mend(task_uuid, step_uuid, body)
+
+    async def resolve_step(
+        self, task_uuid: str, step_uuid: str, *, reason: str = "", by: str | None = None
+    ) -> StepResponse:
+        """Take a step as done, without a result; what depends on it goes on."""
+        body = {"action_type": "resolve_manually", "reason": reason, "resolved_by": by or self.initiator}
+        return await self._mend(task_uuid, step_uuid, body)
+
+    async def complete_step(
+        self,
+        task_uuid: str,
+        step_uuid: str,
+        result: Mapping[str, Any],
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        reason: str = "",
+        by: str | None = None,
+    ) -> StepResponse:
+        """Take a step as done with this result; `metadata` is kept with it. Raises `NotStorable` as well."""
+        given = {"result": result, "metadata": metadata}
+        who = {"reason": reason, "completed_by": by or self.initiator}
+        body = {"action_type": "complete_manually", "completion_data": given, **who}
+        return await self._mend(task_uuid, step_uuid, body)
+
+    async def _mend(self, task_uuid: str, step_uuid: str, body: Mapping[str, Any]) -> StepResponse:
+        return StepResponse.from_dict(await self.connection.send("PATCH", _steps(task_uuid, step_uuid), body=body))
+
+
+def _steps(task_uuid: str, *parts: str) -> str:
+    return path("/v1/tasks", task_uuid, "workflow_steps", *parts)

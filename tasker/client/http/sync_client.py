@@ -1,0 +1,94 @@
+"""`HttpClient` for programs that are not asynchronous: the same methods, each of which waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self
+
+from tasker.app.embedded.loop_thread import LoopThread
+from tasker.app.embedded.sync_app import Twin, waiting, with_parameters_of
+from tasker.client.http.client import HttpClient
+from tasker.client.http.events import TaskEvent
+
+
+class SyncHttpClient(Twin[HttpClient]):
+    """Asks a Tasker server. Use it as `with SyncHttpClient("http://localhost:8080") as client:`; parameters as
+    `HttpClient`. It works in a notebook as well, where a loop runs already."""
+
+    @with_parameters_of(HttpClient)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(LoopThread("tasker client"), HttpClient(*args, **options))
+        self._loop.start()
+
+    def __enter__(self) -> Self:
+        """Nothing is asked yet: the first request connects."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """End the connections. May be called twice."""
+        if self._loop.running:
+            self._loop.wait(self._original.close())
+            self._loop.stop()
+
+    def stream(self, task_uuid: str, after: str | None = None) -> Iterator[TaskEvent]:
+        """As `HttpClient.stream`."""
+        events = self._original.stream(task_uuid, after)
+        try:
+            while (event := self._loop.wait(_next(events))) is not None:
+                yield event
+        finally:
+            if self._loop.running:
+                self._loop.wait(events.aclose())
+
+    create_task = waiting(HttpClient.create_task)
+    create_tasks = waiting(HttpClient.create_tasks)
+    get_task = waiting(HttpClient.get_task)
+    wait = waiting(HttpClient.wait)
+    list_tasks = waiting(HttpClient.list_tasks)
+    cancel_task = waiting(HttpClient.cancel_task)
+    get_task_context = waiting(HttpClient.get_task_context)
+    get_task_details = waiting(HttpClient.get_task_details)
+    explain_task = waiting(HttpClient.explain_task)
+    list_task_steps = waiting(HttpClient.list_task_steps)
+    get_step = waiting(HttpClient.get_step)
+    get_step_audit_history = waiting(HttpClient.get_step_audit_history)
+    reset_step = waiting(HttpClient.reset_step)
+    resolve_step = waiting(HttpClient.resolve_step)
+    complete_step = waiting(HttpClient.complete_step)
+    list_templates = waiting(HttpClient.list_templates)
+    get_template = waiting(HttpClient.get_template)
+    get_template_graph = waiting(HttpClient.get_template_graph)
+    validate_template = waiting(HttpClient.validate_template)
+    register_templates = waiting(HttpClient.register_templates)
+    list_workers = waiting(HttpClient.list_workers)
+    list_handlers = waiting(HttpClient.list_handlers)
+    list_queues = waiting(HttpClient.list_queues)
+    list_pauses = waiting(HttpClient.list_pauses)
+    pause = waiting(HttpClient.pause)
+    resume = waiting(HttpClient.resume)
+    performance = waiting(HttpClient.performance)
+    bottlenecks = waiting(HttpClient.bottlenecks)
+    health_check = waiting(HttpClient.health_check)
+    detailed_health = waiting(HttpClient.detailed_health)
+    is_live = waiting(HttpClient.is_live)
+    is_ready = waiting(HttpClient.is_ready)
+    configuration = waiting(HttpClient.configuration)
+    description = waiting(HttpClient.description)
+    list_dead_letters = waiting(HttpClient.list_dead_letters)
+    get_dead_letter = waiting(HttpClient.get_dead_letter)
+    update_dead_letter = waiting(HttpClient.update_dead_letter)
+    dead_letter_stats = waiting(HttpClient.dead_letter_stats)
+    investigation_queue = waiting(HttpClient.investigation_queue)
+    staleness = waiting(HttpClient.staleness)
+
+
+async def _next(events: Any) -> TaskEvent | None:
+    found: TaskEvent | None = await anext(events, None)
+    return found

@@ -1,0 +1,220 @@
+"""Tasks over HTTP: creating, reading, waiting for them, following and cancelling them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Literal, TypedDict, Unpack
+from uuid import uuid4
+
+from tasker.client.http.connection import Connection
+from tasker.client.http.events import TaskEvent, read_events
+from tasker.client.http.paths import path
+from tasker.client.responses import PaginationInfo, TaskListResponse, TaskResponse
+from tasker.contracts.backoff import Backoff
+from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests
+from tasker.lifecycle.machines.task import TERMINAL
+
+OnDuplicate = Literal["refuse", "return_existing"]
+SLICE_SECONDS = 20.0
+"""A wait is asked for in such parts: shorter than proxies let a request be silent."""
+QUIET_SECONDS = 45.0
+"""A stream that says nothing for so long was cut: servers say each 15 seconds that nothing is new."""
+TAKEN_UP = Backoff(0.2, 5.0)
+TIMES = 8
+"""So often in a row a stream is taken up again without an event."""
+
+
+class TaskOptions(TypedDict, total=False):
+    """What else is kept with a task; tasks of one template and idempotency key are one task."""
+
+    priority: int
+    tags: Sequence[str]
+    idempotency_key: str | None
+    correlation_id: str | None
+    parent_correlation_id: str | None
+
+
+class TaskFilters(TypedDict, total=False):
+    """Which tasks are listed: all that is given is true of them. Times are ISO 8601, `name` is the template's."""
+
+    name: str
+    version: str
+    initiator: str
+    source_system: str
+    tag: Sequence[str]
+    correlation_id: str
+    created_after: str
+    created_before: str
+    sort: Literal["-created_at", "created_at"]
+
+
+class TaskCalls:
+    """What a client asks of tasks. `initiator` and `source_system` are kept with every task that it creates."""
+
+    connection: Connection
+    initiator: str
+    source_system: str
+
+    async def create_task(
+        self,
+        name: str,
+        *,
+        namespace: str = "default",
+        context: Mapping[str, Any] | None = None,
+        version: str | None = None,
+        reason: str = "Task requested",
+        on_duplicate: OnDuplicate = "refuse",
+        wait: float = 0.0,
+        **options: Unpack[TaskOptions],
+    ) -> TaskResponse:
+        """Create a task of a registered template; without a version of the one that was registered last.
+
+        With `wait` the answer comes
+        when the task has ended, after so many seconds at the latest. With an idempotency key the request is repeated
+        when its answer is lost, and creates one task. Raises `TemplateNotFound`, `InputInvalid`, `DuplicateTask`,
+        `Overloaded`.
+        """
+        body = {
+            "name": name,
+            "namespace": namespace,
+            "version": version,
+            "context": dict(context or {}),
+            "initiator": self.initiator,
+            "source_system": self.source_system,
+            "reason": reason,
+            "on_duplicate": on_duplicate,
+            **options,
+        }
+        return TaskResponse.from_dict(await self.submit(body, wait=wait))
+
+    async def submit(self, body: Mapping[str, Any], *, wait: float = 0.0) -> dict[str, Any]:
+        """Create the task that the request describes, as `create_task`; the whole answer."""
+        params = {"wait": f"{wait:.3f}s"} if wait else {}
+        if body.get("idempotency_key") is None:
+            answer = await self.connection.send("POST", "/v1/tasks", params=params, body=body, waits=wait)
+            return dict(answer)
+        return await self._submit_surely(body, params, wait)
+
+    async def _submit_surely(self, body: Mapping[str, Any], params: Mapping[str, Any], wait: float) -> dict[str, Any]:
+        """Repeated when no answer comes: the task that is there then is this one where its correlation id says so."""
+        correlation = body.get("correlation_id") or str(uuid4())
+        own = {**body, "correlation_id": correlation}
+        again = {**own, "on_duplicate": "return_existing"}
+        answer: dict[str, Any] = await self.connection.send(
+            "POST", "/v1/tasks", params=params, body=own, again=again, waits=wait, repeatable=True
+        )
+        if answer.get("created") or body.get("on_duplicate") == "return_existing":
+            return answer
+        if answer.get("correlation_id") != correlation:
+            message = f"a task of this identity exists: {answer['task_uuid']}"
+            raise DuplicateTask(message, task_uuid=answer["task_uuid"], state=answer["status"])
+        return {**answer, "created": True}
+
+    async def create_tasks(
+        self, tasks: Sequence[Mapping[str, Any]], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> dict[str, Any]:
+        """Create up to 1,000 tasks, each with an answer of its own in `results`: no one holds up another."""
+        common = {"initiator": self.initiator, "source_system": self.source_system}
+        body = {"tasks": [{**common, **each} for each in tasks], "on_duplicate": on_duplicate}
+        return dict(await self.connection.send("POST", "/v1/tasks/batch", body=body))
+
+    async def get_task(self, task_uuid: str) -> TaskResponse:
+        """The task with its steps. Raises `TaskNotFound`."""
+        return TaskResponse.from_dict(await self.connection.get(path("/v1/tasks", task_uuid)))
+
+    async def wait(self, task_uuid: str, timeout: float | None = None) -> TaskResponse:
+        """The task once it has ended. Raises `TaskNotFound`, and after `timeout` seconds `TimeoutError`.
+
+        The server is asked to answer then: nothing is polled.
+        """
+        loop = asyncio.get_running_loop()
+        end = None if timeout is None else loop.time() + timeout
+        while True:
+            left = SLICE_SECONDS if end is None else min(SLICE_SECONDS, end - loop.time())
+            asked_for, began = max(0.0, left), loop.time()
+            answer = await self.connection.get(
+                path("/v1/tasks", task_uuid), {"wait": f"{asked_for:.3f}s"}, waits=asked_for
+            )
+            if answer["status"] in TERMINAL:
+                return TaskResponse.from_dict(answer)
+            if end is not None and loop.time() >= end:
+                raise TimeoutError(f"task {task_uuid} has not ended after {timeout:g} s; it is {answer['status']}")
+            if loop.time() - began < asked_for / 2:  # taken up again in that moment, or a server that does not wait
+                await asyncio.sleep(min(1.0, asked_for))
+
+    async def stream(self, task_uuid: str, after: str | None = None) -> AsyncGenerator[TaskEvent, None]:
+        """What happens to a task, from its beginning or behind the `place` of an event, until it has ended.
+
+        A connection that is cut is taken up again where it was: nothing is left out and nothing comes twice. The last
+        event is the `end`. Raises `TaskNotFound`, and `ServerUnreachable` when the server stays away.
+        """
+        seen: set[tuple[object, ...]] = set()
+        failures = 0
+        while True:
+            try:
+                async with aclosing(self._events(task_uuid, after)) as events:
+                    async for event in events:
+                        failures = 0
+                        after = event.place or after
+                        if event.kind != "transition" or event.key not in seen:
+                            seen.add(event.key)
+                            yield event
+                        if event.kind == "end":
+                            return
+            except (ServerUnreachable, RequestTimeout, TooManyRequests):
+                if failures >= TIMES:
+                    raise
+            failures += 1
+            await asyncio.sleep(TAKEN_UP.pause(failures - 1))
+
+    async def _events(self, task_uuid: str, after: str | None) -> AsyncGenerator[TaskEvent, None]:
+        """The events of one connection. Where all of them were seen the `end` is made from the task's state."""
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
+        async with self.connection.stream(path("/v1/tasks", task_uuid, "events"), headers, QUIET_SECONDS) as answer:
+            if answer.status_code == 204:
+                yield TaskEvent("end", to_state=(await self.get_task(task_uuid)).status)
+                return
+            async with aclosing(read_events(answer.aiter_lines())) as events:
+                async for event in events:
+                    yield event
+
+    async def list_tasks(
+        self,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        namespace: str | None = None,
+        status: str | None = None,
+        **filters: Unpack[TaskFilters],
+    ) -> TaskListResponse:
+        """A page of tasks, the newest first, at most 500. `status` is a task state, e.g. `complete`."""
+        first, cut = divmod(offset, limit)
+        which = {"namespace": namespace, "status": status, "per_page": limit, **filters}
+        pages = [await self.connection.get("/v1/tasks", {**which, "page": first})]
+        if cut and pages[0]["pagination"]["has_next"]:  # pages begin at multiples of their length
+            pages.append(await self.connection.get("/v1/tasks", {**which, "page": first + 1}))
+        tasks = [TaskResponse.from_dict(each) for page in pages for each in page["tasks"]]
+        found = PaginationInfo.from_dict(pages[0]["pagination"])
+        return TaskListResponse(tasks[cut : cut + limit], found)
+
+    async def cancel_task(self, task_uuid: str, *, reason: str = "") -> dict[str, Any]:
+        """Cancel a task: `task_uuid`, `status`, `previous_status`. Raises `TaskNotFound`, and `StateMachineError` when
+        it is final already."""
+        params = {"reason": reason, "actor": self.initiator}
+        answer = await self.connection.send("DELETE", path("/v1/tasks", task_uuid), params=params)
+        return {name: answer.get(name) for name in ("task_uuid", "status", "previous_status")}
+
+    async def get_task_context(self, task_uuid: str) -> dict[str, Any]:
+        """What a task was given, and how its execution stands. Raises `TaskNotFound`."""
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "context")))
+
+    async def get_task_details(self, task_uuid: str) -> dict[str, Any]:
+        """A task with the results of its steps and its whole history. Raises `TaskNotFound`."""
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "details")))
+
+    async def explain_task(self, task_uuid: str, step: str | None = None) -> dict[str, Any]:
+        """For each step that has not ended why it does not run now, and what would change it. Raises `TaskNotFound`,
+        `StepNotFound`."""
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "explain"), {"step": step}))

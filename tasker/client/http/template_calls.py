@@ -1,0 +1,40 @@
+"""Registered templates over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasker.client.http.connection import Connection
+from tasker.client.http.paths import path
+
+TEMPLATES = "/v1/templates"
+
+
+class TemplateCalls:
+    """What a client asks of templates; those of one of them raise `TemplateNotFound`."""
+
+    connection: Connection
+
+    async def list_templates(self, namespace: str | None = None) -> dict[str, Any]:
+        """The registered templates in each of their versions, and their namespaces."""
+        return dict(await self.connection.get(TEMPLATES, {"namespace": namespace}))
+
+    async def get_template(self, namespace: str, name: str, version: str) -> dict[str, Any]:
+        """One template with its steps, and all of it as it was compiled."""
+        return dict(await self.connection.get(path(TEMPLATES, namespace, name, version)))
+
+    async def get_template_graph(self, namespace: str, name: str, version: str, format: str = "json") -> Any:
+        """Who waits for whom: as data, or drawn as `mermaid`, `dot` or `text`."""
+        return await self.connection.get(path(TEMPLATES, namespace, name, version, "graph"), {"format": format})
+
+    async def validate_template(self, namespace: str, name: str, version: str) -> dict[str, Any]:
+        """Whether live workers have all its handlers."""
+        where = path(TEMPLATES, namespace, name, version, "validate")
+        return dict(await self.connection.send("POST", where, repeatable=True))
+
+    async def register_templates(
+        self, yaml: str, *, environment: str | None = None, force: bool = False, validate_only: bool = False
+    ) -> dict[str, Any]:
+        """Register templates from their text, all or none. Raises `TemplateError` with every problem of the text."""
+        body = {"yaml": yaml, "environment": environment, "force": force, "validate_only": validate_only}
+        return dict(await self.connection.send("POST", TEMPLATES, body=body, repeatable=validate_only))

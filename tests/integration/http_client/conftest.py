@@ -1,0 +1,30 @@
+"""A server on a socket, in front of a program that also works."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+import tasker
+from tasker.api.application import Options, application
+from tasker.api.http_server import HttpServer
+from tasker.api.sockets import listen
+from tasker.client import HttpClient
+from tests.integration.api.conftest import app, registry
+
+__all__ = ["app", "registry"]
+
+
+@pytest_asyncio.fixture
+async def http_server(app: tasker.App) -> AsyncIterator[HttpServer]:
+    made = HttpServer(application(app, Options(configuration={})), listen("127.0.0.1", 0), grace_seconds=5)
+    await made.start()
+    yield made
+    await made.stop()
+
+
+@pytest_asyncio.fixture
+async def client(http_server: HttpServer) -> AsyncIterator[HttpClient]:
+    async with HttpClient(http_server.address, initiator="ada", source_system="tests") as made:
+        yield made

@@ -1,0 +1,187 @@
+"""What a program gets from a server: the published types, the errors of `App`, every route."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import tasker
+from tasker.api.application import described
+from tasker.api.http_server import HttpServer
+from tasker.client import HttpClient, SyncHttpClient, TaskResponse
+from tasker.client.http.task_calls import TaskCalls
+from tasker.errors import (
+    DeadLetterNotFound,
+    DuplicateTask,
+    InputInvalid,
+    StateMachineError,
+    StepNotFound,
+    TaskerError,
+    TaskNotFound,
+    TemplateError,
+    TemplateNotFound,
+    UsageError,
+)
+from tasker.template import compile_text
+from tests.integration.api.program import ORDERS, WAITING, order
+
+NOBODY = "01900000-0000-7000-8000-000000000000"
+
+
+async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None:
+    created = await client.create_task("orders", namespace="shop", context={"amount": 11}, tags=["x"], priority=3)
+
+    ended = await client.wait(created.task_uuid, timeout=30)
+
+    assert isinstance(created, TaskResponse)
+    assert (ended.status, ended.context, ended.tags, ended.priority) == ("complete", {"amount": 11}, ["x"], 3)
+    assert (ended.initiator, ended.source_system) == ("ada", "tests")
+    assert [step["name"] for step in ended.steps] == ["check", "charge"]
+    steps = await client.list_task_steps(created.task_uuid)
+    assert [(step.name, step.current_state) for step in steps] == [("check", "complete"), ("charge", "complete")]
+    assert (await client.get_step(created.task_uuid, steps[0].step_uuid)).results == steps[0].results
+    (audit,) = await client.get_step_audit_history(created.task_uuid, steps[1].step_uuid)
+    assert (audit.step_name, audit.success) == ("charge", True)
+    assert (await client.health_check()).healthy
+
+
+async def test_a_wait_that_is_over_before_the_task_says_so(client: HttpClient, app: tasker.App) -> None:
+    (plan,) = compile_text(WAITING).plans
+    await app.plans.register(plan)
+    task = (await client.create_task("waiting", namespace="nobody")).task_uuid
+
+    with pytest.raises(TimeoutError, match=task):
+        await client.wait(task, timeout=0.05)
+    assert (await client.cancel_task(task, reason="enough"))["previous_status"] != "cancelled"
+    assert (await client.wait(task)).status == "cancelled"
+    with pytest.raises(StateMachineError, match="cancelled"):
+        await client.cancel_task(task)
+
+
+async def test_what_a_server_refuses_raises_as_the_app_does(client: HttpClient) -> None:
+    twelve: Any = {"namespace": "shop", "context": {"amount": 12}, "idempotency_key": "twelve"}
+    await client.create_task("orders", **twelve)
+    with pytest.raises(InputInvalid, match="amount") as invalid:
+        await client.create_task("orders", namespace="shop", context={})
+    refused: list[tuple[type[TaskerError], Any]] = [
+        (DuplicateTask, client.create_task("orders", **twelve)),
+        (TemplateNotFound, client.create_task("nothing", namespace="shop")),
+        (TaskNotFound, client.get_task(NOBODY)),
+        (TaskNotFound, client.wait(NOBODY, timeout=1)),
+        (TaskNotFound, anext(client.stream(NOBODY))),
+        (UsageError, client.get_task("no/uuid")),
+        (UsageError, client.get_task("")),
+        (StepNotFound, client.explain_task((await client.list_tasks(limit=1)).tasks[0].task_uuid, "nothing")),
+        (TemplateError, client.register_templates("name: [")),
+        (DeadLetterNotFound, client.get_dead_letter(NOBODY)),
+        (UsageError, client.pause()),
+        (UsageError, client.list_tasks(limit=0 + 501)),
+    ]
+
+    assert invalid.value.problems[0].path == "/context/amount"
+    for kind, call in refused:
+        with pytest.raises(kind):
+            await call
+
+
+async def test_every_route_has_a_method(client: HttpClient, http_server: HttpServer, monkeypatch: Any) -> None:
+    asked: Counter[tuple[str, str]] = Counter()
+    routes = {
+        (method.upper(), path.replace("{uuid}", "{task_uuid}"))
+        for path, operations in described().openapi()["paths"].items()
+        for method in operations
+    }
+    task = await client.create_task("orders", namespace="shop", context={"amount": -1}, wait=30)
+    step = task.steps[0]["workflow_step_uuid"]
+    names = {task.task_uuid: "{task_uuid}", step: "{step_uuid}"}
+
+    async def note(request: Any) -> None:
+        asked[request.method, "/".join(names.get(part, part) for part in request.url.path.split("/"))] += 1
+
+    client.connection._client.event_hooks = {"request": [note]}
+    one = ("shop", "orders", "1.0.0")
+    calls: list[Any] = [
+        client.create_task("orders", namespace="shop", context={"amount": 13}),
+        client.create_tasks([{"namespace": "shop", "name": "orders", "context": {"amount": 14}}]),
+        client.get_task(task.task_uuid),
+        client.list_tasks(),
+        client.get_task_context(task.task_uuid),
+        client.get_task_details(task.task_uuid),
+        client.explain_task(task.task_uuid),
+        client.list_task_steps(task.task_uuid),
+        client.get_step(task.task_uuid, step),
+        client.get_step_audit_history(task.task_uuid, step),
+        client.resolve_step(task.task_uuid, step, reason="seen"),
+        client.cancel_task(task.task_uuid),
+        client.list_templates(),
+        client.get_template(*one),
+        client.get_template_graph(*one, format="text"),
+        client.validate_template(*one),
+        client.register_templates(ORDERS, validate_only=True),
+        client.list_workers(),
+        client.list_handlers(),
+        client.list_handlers("shop"),
+        client.list_handlers("shop", "shop.check"),
+        client.list_queues(),
+        client.list_pauses(),
+        client.pause(namespace="shop", reason="x"),
+        client.resume(namespace="shop"),
+        client.performance(),
+        client.bottlenecks(),
+        client.health_check(),
+        client.detailed_health(),
+        client.is_live(),
+        client.is_ready(),
+        client.list_dead_letters(),
+        client.get_dead_letter(NOBODY),
+        client.update_dead_letter(NOBODY, notes="x"),
+        client.dead_letter_stats(),
+        client.investigation_queue(),
+        client.staleness(),
+    ]
+    for call in calls:
+        with contextlib.suppress(DeadLetterNotFound, StateMachineError):
+            await call
+    async for _ in client.stream(task.task_uuid):
+        break
+
+    known = {"shop": "{namespace}", "orders": "{name}", "shop.check": "{name}", "1.0.0": "{version}", NOBODY: "{uuid}"}
+    seen = {(method, "/".join(known.get(part, part) for part in path.split("/"))) for method, path in asked}
+    plain = {(method, path.replace("{dlq_entry_uuid}", "{uuid}")) for method, path in routes}
+    plain = {(method, path.replace("/dlq/task/{task_uuid}", "/dlq/task/{uuid}")) for method, path in plain}
+    assert plain - seen == set()
+
+
+async def test_a_page_that_begins_between_two_pages_is_put_together(client: HttpClient) -> None:
+    await client.create_tasks([order(amount) for amount in range(20, 27)])
+    whole = [task.task_uuid for task in (await client.list_tasks(limit=7)).tasks]
+
+    assert [task.task_uuid for task in (await client.list_tasks(limit=3, offset=2)).tasks] == whole[2:5]
+
+
+async def test_the_stream_of_a_task_ends_with_it(client: HttpClient) -> None:
+    task = (await client.create_task("orders", namespace="shop", context={"amount": 15})).task_uuid
+
+    events = [event async for event in client.stream(task)]
+    again = [event async for event in client.stream(task, after=events[-2].place)]
+
+    assert events[-1].to_state == "complete"
+    assert {event.step for event in events[:-1]} == {None, "check", "charge"}
+    assert [(event.kind, event.to_state) for event in again] == [("end", "complete")]
+
+
+async def test_the_waiting_twin_does_the_same(http_server: HttpServer) -> None:
+    def use() -> tuple[str, list[str | None]]:
+        with SyncHttpClient(http_server.address) as client:
+            task = client.create_task("orders", namespace="shop", context={"amount": 16})
+            events = [event.kind for event in client.stream(task.task_uuid)]
+            return client.wait(task.task_uuid).status, [events[-1]]
+
+    assert await asyncio.to_thread(use) == ("complete", ["end"])
+    asynchronous = {name for name in dir(HttpClient) if not name.startswith("_")} - set(dir(SyncHttpClient))
+    assert asynchronous == {"submit"}
+    assert TaskCalls.submit
