@@ -11,6 +11,8 @@ from tasker.services.client_views import ClientViews
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
+from tasker.services.fleet.doctor import Doctor
+from tasker.services.fleet.overview import Fleet
 from tasker.services.pauses import Pauses
 from tasker.services.server.bulk_submission import Order
 from tasker.services.server.health import ServerHealth
@@ -18,7 +20,7 @@ from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.steps import Steps
-from tasker.services.submission import OnDuplicate, Request, Submitted
+from tasker.services.submission import OnDuplicate, Submitted
 from tasker.services.tasks import Tasks
 from tasker.services.workers import Workers
 
@@ -49,6 +51,16 @@ class Program(Protocol):
     @property
     def analytics(self) -> Analytics:
         """How tasks have gone lately."""
+        ...
+
+    @property
+    def fleet(self) -> Fleet:
+        """How the fleet does now."""
+        ...
+
+    @property
+    def doctor(self) -> Doctor:
+        """What is wrong with it."""
         ...
 
     @property
@@ -86,10 +98,14 @@ class Program(Protocol):
         """The provider's queues."""
         ...
 
-    async def submit_request(
-        self, plan: Plan, request: Request, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    async def submit_order(
+        self, order: Order, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
     ) -> Submitted:
-        """As `App.submit_request`."""
+        """As `App.submit_order`."""
+        ...
+
+    async def pinned_plan(self, task_uuid: str) -> Plan:
+        """As `App.pinned_plan`."""
         ...
 
     async def submit_orders(

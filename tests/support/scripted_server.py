@@ -33,9 +33,7 @@ async def scripted_server(replies: Sequence[Reply]) -> AsyncIterator[Scripted]:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            length = next(
-                (int(line[15:]) for line in head.splitlines() if line.lower().startswith("content-length:")), 0
-            )
+            lengths = [int(line[15:]) for line in head.splitlines() if line.lower().startswith("content-length:")]
             script.heard.append(head + (await reader.readexactly(sum(lengths))).decode())
             writer.write(replies[min(len(script.heard), len(replies)) - 1] or b"")
             await writer.drain()

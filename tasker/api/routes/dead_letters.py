@@ -15,26 +15,37 @@ from tasker.api.shapes.dead_letters import (
     DlqEntry,
     DlqInvestigationQueueEntry,
     DlqStats,
+    OpenInvestigationRequest,
     StalenessMonitoring,
     UpdateInvestigationRequest,
     UpdateInvestigationResponse,
 )
 from tasker.api.shapes.problems import refusals
+from tasker.services.dead_letters.records import FailureGroup
 
 routes = router("dlq")
 Limit = Annotated[int, Query(ge=1, le=10_000)]
+Word = Annotated[str | None, Query(max_length=64)]
+Filter = Annotated[str | None, Query(max_length=255)]
+EntryUuid = Annotated[str, Path(description="The entry's identifier.")]
 
 
 @routes.get("/v1/dlq", response_model=list[DlqEntry], responses=refusals(), **needs(Permission.DLQ_READ))
 async def list_entries(
     request: Request,
-    resolution_status: Annotated[str | None, Query(max_length=64)] = None,
+    resolution_status: Word = None,
+    reason: Word = None,
+    namespace: Filter = None,
+    template: Filter = None,
+    fingerprint: Word = None,
     limit: Limit = 50,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
 ) -> Json:
     """Entries, the newest first."""
+    which = {"status": resolution_status, "reason": reason, "namespace": namespace, "template": template}
     service = program_of(request).dead_letters
-    return Json([_entry(each) for each in await service.list(status=resolution_status, limit=limit, offset=offset)])
+    found = await service.list(**which, fingerprint=fingerprint, limit=limit, offset=offset)
+    return Json([_entry(each) for each in found])
 
 
 @routes.get("/v1/dlq/stats", response_model=list[DlqStats], responses=refusals(), **needs(Permission.DLQ_STATS))
@@ -68,6 +79,35 @@ async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
     return Json(_entry(await program_of(request).dead_letters.of_task(task_uuid)))
 
 
+@routes.get(
+    "/v1/dlq/entry/{dlq_entry_uuid}", response_model=DlqEntry, responses=refusals(404), **needs(Permission.DLQ_READ)
+)
+async def get_entry(request: Request, dlq_entry_uuid: EntryUuid) -> Json:
+    """One entry, with everything that was known of its task then."""
+    return Json(_entry(await program_of(request).dead_letters.entry(dlq_entry_uuid)))
+
+
+@routes.get("/v1/dlq/groups", response_model=list[FailureGroup], responses=refusals(), **needs(Permission.DLQ_READ))
+async def get_groups(request: Request, limit: Limit = 50) -> Json:
+    """Pending entries by what failed, the largest group first."""
+    return Json(await program_of(request).dead_letters.groups(limit=limit))
+
+
+@routes.post(
+    "/v1/dlq", response_model=DlqEntry, status_code=201, responses=refusals(404), **needs(Permission.DLQ_UPDATE)
+)
+async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
+    """Put a task on the list by hand; the task itself goes on. 400 when it has a pending entry."""
+    opened = await program_of(request).dead_letters.open(
+        body.task_uuid,
+        actor=body.actor or caller_of(request).name,
+        notes=body.notes,
+        reason=body.reason,
+        metadata=body.metadata,
+    )
+    return Json(_entry(opened), 201)
+
+
 @routes.patch(
     "/v1/dlq/entry/{dlq_entry_uuid}",
     response_model=UpdateInvestigationResponse,
@@ -76,7 +116,7 @@ async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
 )
 async def update_entry(
     request: Request,
-    dlq_entry_uuid: Annotated[str, Path(description="The entry's identifier.")],
+    dlq_entry_uuid: EntryUuid,
     body: UpdateInvestigationRequest,
 ) -> Json:
     """Keep what was found, and close the entry. Its task stays as it is."""

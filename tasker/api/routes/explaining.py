@@ -20,6 +20,8 @@ StepName = Annotated[
     Query(max_length=255, description="Only this step, ended or not, or the instances of this batch worker."),
 ]
 
+Names = Annotated[int, Query(ge=1, le=100, description="So many steps of each reason are named.")]
+
 
 @routes.get(
     "/v1/tasks/{uuid}/explain",
@@ -27,7 +29,8 @@ StepName = Annotated[
     responses=refusals(404),
     **needs(Permission.TASKS_READ),
 )
-async def explain_task(request: Request, uuid: TaskUuid, step: StepName = None) -> Json:
+async def explain_task(request: Request, uuid: TaskUuid, step: StepName = None, names: Names = 5) -> Json:
     """For each step that has not ended why it does not run now, and what would change it."""
-    found = await program_of(request).tasks.explain(uuid, step)
-    return Json(found.to_dict(UTC))
+    found = await program_of(request).tasks.explain(uuid, step, names=names)
+    reasons = [{**each.to_dict(UTC), "template_steps": each.of} for each in found.reasons]
+    return Json({**found.to_dict(UTC), "reasons": reasons})

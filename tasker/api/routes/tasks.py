@@ -43,10 +43,8 @@ async def create_task(request: Request, body: TaskRequest, wait: Wait = None) ->
     program, seconds = program_of(request), seconds_of(wait)
     if body.on_duplicate != "refuse":
         await require(request, Permission.TASKS_READ)
-    order = body.order()
-    plan = (await program.plans.find(order.namespace, order.template, order.version)).plan
-    submitted = await program.submit_request(
-        plan, order.request, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds)
+    submitted = await program.submit_order(
+        body.order(), on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds)
     )
     await ended_or_late(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid)

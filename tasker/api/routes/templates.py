@@ -50,7 +50,7 @@ async def list_templates(request: Request, namespace: Annotated[str | None, Quer
 
 
 def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("namespace", "name", "version", "description")
+    names = ("namespace", "name", "version", "description", "updated_at")
     return {**{name: row[name] for name in names}, "step_count": row["steps"]}
 
 

@@ -80,6 +80,18 @@ class StalenessMonitoring(BaseModel):
     excuse: str | None = None
 
 
+class OpenInvestigationRequest(BaseModel):
+    """A task that somebody should look at, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task_uuid: str = Field(max_length=64)
+    reason: str = Field("manual_dlq", max_length=64)
+    notes: Annotated[str, Field(max_length=100_000), AfterValidator(storable_text)] | None = None
+    actor: Annotated[str, Field(max_length=255), AfterValidator(storable_text)] | None = None
+    metadata: dict[str, Any] | None = None
+
+
 class UpdateInvestigationRequest(BaseModel):
     """What was found; what is left out stays as it was."""
 

@@ -9,10 +9,12 @@ from pydantic import BaseModel
 
 
 class ExplainedReason(BaseModel):
-    """Steps that do not run for the same reason, `count` of them, the first by name. Sentences tell times in UTC."""
+    """Steps that do not run for the same reason, `count` of them, the first by name; `template_steps` are those of
+    the template. Sentences tell times in UTC."""
 
     reason: str
     steps: list[str]
+    template_steps: list[str]
     count: int
     sentence: str
     remedy: str

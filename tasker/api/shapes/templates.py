@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +17,7 @@ class TemplateSummary(BaseModel):
     name: str
     version: str
     description: str | None = None
+    updated_at: datetime
     step_count: int
 
 

@@ -74,6 +74,13 @@ class App(AppLifecycle):
         self._wake()
         return submitted
 
+    async def submit_order(
+        self, order: Order, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    ) -> Submitted:
+        """As `submit_request`, of the template that the order names. Raises `TemplateNotFound` as well."""
+        plan = (await self.plans.find(order.namespace, order.template, order.version)).plan
+        return await self.submit_request(plan, order.request, on_duplicate=on_duplicate, awaited=awaited)
+
     async def submit_orders(
         self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"
     ) -> list[Submitted | TaskerError]:
@@ -195,6 +202,10 @@ class App(AppLifecycle):
 
     async def plan_of(self, task_uuid: str) -> Plan:
         """The plan that a task is pinned to, ready to run like that of `plan`. Raises `TaskNotFound`."""
-        plan = await self.plan(await self.plans.get(await self.tasks.template_id(task_uuid)))
+        plan = await self.plan(await self.pinned_plan(task_uuid))
         self._wake()
         return plan
+
+    async def pinned_plan(self, task_uuid: str) -> Plan:
+        """The plan that a task is pinned to, to look at it. Raises `TaskNotFound`, `PlanUnreadable`."""
+        return await self.plans.get(await self.tasks.template_id(task_uuid))

@@ -222,6 +222,7 @@ class SyncApp(Twin[App]):
 
     submit = waiting(App.submit)
     submit_request = waiting(App.submit_request)
+    submit_order = waiting(App.submit_order)
     submit_orders = waiting(App.submit_orders)
     submit_many = waiting(App.submit_many)
     prepare_submission = waiting(App.prepare_submission)
@@ -232,3 +233,4 @@ class SyncApp(Twin[App]):
     resume = waiting(App.resume)
     plan = waiting(App.plan)
     plan_of = waiting(App.plan_of)
+    pinned_plan = waiting(App.pinned_plan)

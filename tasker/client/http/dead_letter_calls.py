@@ -15,13 +15,45 @@ class DeadLetterCalls:
     """What a client asks of tasks that need a person; answers are plain data, as the interface describes them."""
 
     connection: Connection
+    initiator: str
 
     async def list_dead_letters(
-        self, *, status: str | None = None, limit: int = 50, offset: int = 0
+        self,
+        *,
+        status: str | None = None,
+        reason: str | None = None,
+        namespace: str | None = None,
+        template: str | None = None,
+        fingerprint: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
     ) -> list[dict[str, Any]]:
-        """Entries, the newest first."""
-        params = {"resolution_status": status, "limit": limit, "offset": offset}
+        """Entries, the newest first; all that is given is true of them."""
+        which = {"resolution_status": status, "reason": reason, "namespace": namespace, "template": template}
+        params = {**which, "fingerprint": fingerprint, "limit": limit, "offset": offset}
         return list(await self.connection.get(ENTRIES, params))
+
+    async def get_dead_letter_entry(self, entry_uuid: str) -> dict[str, Any]:
+        """One entry. Raises `DeadLetterNotFound`."""
+        return dict(await self.connection.get(path(ENTRIES, "entry", entry_uuid)))
+
+    async def dead_letter_groups(self, *, limit: int = 50) -> list[dict[str, Any]]:
+        """Pending entries by what failed, the largest group first."""
+        return list(await self.connection.get(f"{ENTRIES}/groups", {"limit": limit}))
+
+    async def open_dead_letter(
+        self,
+        task_uuid: str,
+        *,
+        reason: str = "manual_dlq",
+        notes: str | None = None,
+        actor: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Put a task on the list by hand; the task itself goes on. Raises `TaskNotFound`, and `StateMachineError` when
+        it has a pending entry."""
+        given = {"task_uuid": task_uuid, "reason": reason, "notes": notes, "metadata": metadata}
+        return dict(await self.connection.send("POST", ENTRIES, body={**given, "actor": actor or self.initiator}))
 
     async def get_dead_letter(self, task_uuid: str) -> dict[str, Any]:
         """The newest entry of a task. Raises `DeadLetterNotFound`."""

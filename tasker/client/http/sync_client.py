@@ -87,6 +87,19 @@ class SyncHttpClient(Twin[HttpClient]):
     dead_letter_stats = waiting(HttpClient.dead_letter_stats)
     investigation_queue = waiting(HttpClient.investigation_queue)
     staleness = waiting(HttpClient.staleness)
+    list_tasks_briefly = waiting(HttpClient.list_tasks_briefly)
+    list_identifiers = waiting(HttpClient.list_identifiers)
+    get_task_report = waiting(HttpClient.get_task_report)
+    get_task_history = waiting(HttpClient.get_task_history)
+    get_task_progress = waiting(HttpClient.get_task_progress)
+    get_task_template = waiting(HttpClient.get_task_template)
+    get_task_audit = waiting(HttpClient.get_task_audit)
+    retry_task = waiting(HttpClient.retry_task)
+    overview = waiting(HttpClient.overview)
+    doctor = waiting(HttpClient.doctor)
+    get_dead_letter_entry = waiting(HttpClient.get_dead_letter_entry)
+    dead_letter_groups = waiting(HttpClient.dead_letter_groups)
+    open_dead_letter = waiting(HttpClient.open_dead_letter)
 
 
 async def _next(events: Any) -> TaskEvent | None:

@@ -214,7 +214,7 @@ class TaskCalls:
         """A task with the results of its steps and its whole history. Raises `TaskNotFound`."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "details")))
 
-    async def explain_task(self, task_uuid: str, step: str | None = None) -> dict[str, Any]:
+    async def explain_task(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> dict[str, Any]:
         """For each step that has not ended why it does not run now, and what would change it. Raises `TaskNotFound`,
         `StepNotFound`."""
-        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "explain"), {"step": step}))
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "explain"), {"step": step, "names": names}))

@@ -142,6 +142,19 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.dead_letter_stats(),
         client.investigation_queue(),
         client.staleness(),
+        client.dead_letter_groups(),
+        client.get_dead_letter_entry(NOBODY),
+        client.open_dead_letter(task.task_uuid, notes="look"),
+        client.list_tasks_briefly(tags=["a"]),
+        client.list_identifiers("0199"),
+        client.get_task_report(task.task_uuid),
+        client.get_task_history(task.task_uuid),
+        client.get_task_progress(task.task_uuid),
+        client.get_task_template(task.task_uuid),
+        client.get_task_audit(task.task_uuid),
+        client.retry_task(task.task_uuid, reason="again"),
+        client.overview(),
+        client.doctor(),
     ]
     for call in calls:
         with contextlib.suppress(DeadLetterNotFound, StateMachineError):

@@ -1,0 +1,114 @@
+"""What operators look at: tasks as their lists and reports have them, their history, how the fleet does."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import orjson
+from fastapi import Query, Request
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, caller_of, needs
+from tasker.api.routes.route import program_of, router
+from tasker.api.routes.tasks import TaskUuid
+from tasker.api.shapes.observed import DoctorResponse, HistoryEntry, RetryRequest
+from tasker.api.shapes.problems import refusals
+from tasker.api.shapes.steps import StepAuditResponse
+from tasker.services.fleet.doctor import to_dict
+from tasker.services.fleet.overview import Overview
+from tasker.services.listings import ListedTask
+from tasker.services.progress import TaskProgress
+from tasker.services.reports import TaskReport
+from tasker.services.steps import Retried
+
+routes = router("operators")
+Filter = Annotated[str | None, Query(max_length=255)]
+TASKS = needs(Permission.TASKS_READ)
+LISTED = needs(Permission.TASKS_LIST)
+FLEET = needs(Permission.SYSTEM_ANALYTICS_READ)
+Hexadecimal = Annotated[str, Query(pattern=r"^[0-9a-fA-F-]{1,36}$", description="How the identifiers begin.")]
+
+
+@routes.get("/v1/listings/tasks", response_model=list[ListedTask], responses=refusals(), **LISTED)
+async def list_tasks_briefly(
+    request: Request,
+    namespace: Filter = None,
+    template: Filter = None,
+    status: Filter = None,
+    since: datetime | None = None,
+    tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 50,
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+) -> Json:
+    """Tasks, the newest first, with the numbers of their steps and what holds them."""
+    which: dict[str, Any] = {"namespace": namespace, "template": template, "status": status, "since": since}
+    return Json(await program_of(request).tasks.list(**which, tags=tag, limit=limit, offset=offset))
+
+
+@routes.get("/v1/listings/identifiers", response_model=list[str], responses=refusals(), **LISTED)
+async def list_identifiers(
+    request: Request, beginning: Hexadecimal, limit: Annotated[int, Query(ge=1, le=100)] = 10
+) -> Json:
+    """The identifiers of tasks that begin so, the newest first."""
+    return Json(await program_of(request).tasks.starting_with(beginning, limit=limit))
+
+
+@routes.get("/v1/tasks/{uuid}/report", response_model=TaskReport, responses=refusals(404), **TASKS)
+async def get_report(request: Request, uuid: TaskUuid) -> Json:
+    """A task with all that is known of its steps: results, each failed attempt, what they wait for."""
+    return Json(await program_of(request).tasks.report(uuid))
+
+
+@routes.get("/v1/tasks/{uuid}/history", response_model=list[HistoryEntry], responses=refusals(404), **TASKS)
+async def get_history(request: Request, uuid: TaskUuid) -> Json:
+    """Every transition of a task and its steps in order, with who made it and why."""
+    return Json(await program_of(request).tasks.history(uuid))
+
+
+@routes.get("/v1/tasks/{uuid}/progress", response_model=TaskProgress, responses=refusals(404), **TASKS)
+async def get_progress(
+    request: Request,
+    uuid: TaskUuid,
+    since: Annotated[datetime | None, Query(description="Only steps that changed since then, or run.")] = None,
+) -> Json:
+    """How far a task is, for views that ask again and again."""
+    return Json(await program_of(request).tasks.progress(uuid, since))
+
+
+@routes.get("/v1/tasks/{uuid}/template", response_model=dict[str, Any], responses=refusals(404), **TASKS)
+async def get_template_of_task(request: Request, uuid: TaskUuid) -> Json:
+    """The template that a task is pinned to, as it was compiled."""
+    return Json(orjson.loads((await program_of(request).pinned_plan(uuid)).to_json()))
+
+
+@routes.get(
+    "/v1/tasks/{uuid}/audit",
+    response_model=list[StepAuditResponse],
+    responses=refusals(404),
+    **needs(Permission.STEPS_READ),
+)
+async def get_audit_of_task(request: Request, uuid: TaskUuid) -> Json:
+    """Who stored which result of every step of a task, the newest first."""
+    return Json(await program_of(request).views.audit(uuid))
+
+
+@routes.post(
+    "/v1/tasks/{uuid}/retry", response_model=Retried, responses=refusals(404), **needs(Permission.STEPS_RESOLVE)
+)
+async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Json:
+    """Let every failed step of a task run again, in one transaction; 400 for a task that was cancelled."""
+    actor = body.actor or caller_of(request).name
+    return Json(await program_of(request).steps.retry(uuid, actor=actor, reason=body.reason))
+
+
+@routes.get("/v1/overview", response_model=Overview, responses=refusals(), **FLEET)
+async def get_overview(request: Request) -> Json:
+    """Queues, processes, open breakers and templates, as `tasker top` shows them."""
+    return Json(await program_of(request).fleet.overview())
+
+
+@routes.get("/v1/doctor", response_model=DoctorResponse, responses=refusals(), **FLEET)
+async def get_findings(request: Request) -> Json:
+    """What is wrong with the fleet and its database, as `tasker doctor` says it. Reads all open tasks."""
+    return Json(to_dict(await program_of(request).doctor.findings()))

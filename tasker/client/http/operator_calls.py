@@ -1,0 +1,72 @@
+"""What operators look at, over HTTP: tasks as lists and reports have them, how the fleet does, and retrying."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tasker.client.http.connection import Connection
+from tasker.client.http.paths import path
+
+
+class OperatorCalls:
+    """Answers are plain data, as the interface describes them; those of one task raise `TaskNotFound`."""
+
+    connection: Connection
+    initiator: str
+
+    async def list_tasks_briefly(
+        self,
+        *,
+        namespace: str | None = None,
+        template: str | None = None,
+        status: str | None = None,
+        since: str | None = None,
+        tags: Sequence[str] = (),
+        limit: int = 50,
+        offset: int = 0,
+    ) -> list[dict[str, Any]]:
+        """Tasks, the newest first, with the numbers of their steps and what holds them; created `since` then."""
+        which = {"namespace": namespace, "template": template, "status": status, "since": since, "tag": list(tags)}
+        return list(await self.connection.get("/v1/listings/tasks", {**which, "limit": limit, "offset": offset}))
+
+    async def list_identifiers(self, beginning: str, *, limit: int = 10) -> list[str]:
+        """The identifiers of tasks that begin so (hexadecimal digits), the newest first."""
+        params = {"beginning": beginning, "limit": limit}
+        return list(await self.connection.get("/v1/listings/identifiers", params))
+
+    async def get_task_report(self, task_uuid: str) -> dict[str, Any]:
+        """A task with all that is known of its steps: results, each failed attempt, what they wait for."""
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "report")))
+
+    async def get_task_history(self, task_uuid: str) -> list[dict[str, Any]]:
+        """Every transition of a task and its steps in order, with who made it and why."""
+        return list(await self.connection.get(path("/v1/tasks", task_uuid, "history")))
+
+    async def get_task_progress(self, task_uuid: str, since: str | None = None) -> dict[str, Any]:
+        """How far a task is, with the steps that changed `since` then or run."""
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "progress"), {"since": since}))
+
+    async def get_task_template(self, task_uuid: str) -> dict[str, Any]:
+        """The template that a task is pinned to, as it was compiled."""
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "template")))
+
+    async def get_task_audit(self, task_uuid: str) -> list[dict[str, Any]]:
+        """Who stored which result of every step of a task, the newest first."""
+        return list(await self.connection.get(path("/v1/tasks", task_uuid, "audit")))
+
+    async def retry_task(self, task_uuid: str, *, reason: str = "", by: str | None = None) -> dict[str, Any]:
+        """Let every failed step of a task run again: the names in `reset`, and in `left` those that may run only once.
+
+        Raises `StateMachineError` for a task that was cancelled.
+        """
+        body = {"reason": reason, "actor": by or self.initiator}
+        return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "retry"), body=body))
+
+    async def overview(self) -> dict[str, Any]:
+        """Queues, processes, open breakers and templates at this moment."""
+        return dict(await self.connection.get("/v1/overview"))
+
+    async def doctor(self) -> dict[str, Any]:
+        """What is wrong with the fleet and its database, with what to do."""
+        return dict(await self.connection.get("/v1/doctor"))
