@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ class Streams:
     def __init__(self, limit: int) -> None:
         self._limit, self._open = limit, 0
         self._closing = asyncio.Event()
+        self._ending: set[asyncio.Future[None]] = set()
 
     def enter(self) -> bool:
         """Take the place of one stream, until `leave`; False when there is none."""
@@ -32,7 +33,7 @@ class Streams:
         """End all of them, each behind what it sends at the moment."""
         self._closing.set()
 
-    async def through(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
+    async def through(self, items: AsyncGenerator[T]) -> AsyncIterator[T]:
         """The items of one stream, until it ends or all are closed."""
         closing = asyncio.ensure_future(self._closing.wait())
         item: asyncio.Future[T] | None = None
@@ -48,10 +49,23 @@ class Streams:
                     return
         finally:
             closing.cancel()
-            if item is not None and not item.done():
-                item.cancel()
-                with suppress(asyncio.CancelledError, StopAsyncIteration):
-                    await item
-            aclose = getattr(items, "aclose", None)
-            if aclose is not None:
-                await aclose()
+            await self._let_go(items, item)
+
+    async def _let_go(self, items: AsyncGenerator[T], item: asyncio.Future[T] | None) -> None:
+        """End what makes the items, in a task of its own.
+
+        The one that answers a client which has gone is cancelled again at every turn of the loop, and would hand that
+        on: a statement that is cancelled again while it is being cancelled costs its connection.
+        """
+        ending = asyncio.ensure_future(_ended(items, item))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        await asyncio.shield(ending)
+
+
+async def _ended(items: AsyncGenerator[T], item: asyncio.Future[T] | None) -> None:
+    if item is not None and not item.done():
+        item.cancel()
+        with suppress(asyncio.CancelledError, StopAsyncIteration):
+            await item
+    await items.aclose()

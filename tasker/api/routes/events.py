@@ -17,7 +17,7 @@ from tasker.api.routes.route import program_of, router
 from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.problems import refusals
 from tasker.api.streams import Streams
-from tasker.services.server.task_events import TaskEvent
+from tasker.services.server.task_history import TaskEvent
 
 routes = router("tasks")
 MEDIA_TYPE = "text/event-stream"

@@ -175,7 +175,7 @@ class AppLifecycle:
             )
         url, events = self._resources.url, self._settings.events
         self._waiters = program_waiters(waiter, self._connection, url, events, self._runtime)
-        self.events = TaskEvents(self._engine, self._waiters.wait)
+        self.events = TaskEvents(self._connection, self._waiters.wait)
         if self._runtime is not None:
             if self._resources.server is not None:
                 await end_dead_leases(self._engine)
@@ -186,6 +186,7 @@ class AppLifecycle:
         if not is_started(self):
             return
         await self.stop_working(grace_seconds)
+        await self.events.close()
         await self._waiters.close()
         await self._after_commit.close()
         await self._connection.close()

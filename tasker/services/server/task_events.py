@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from tasker.contracts.backoff import Backoff
-from tasker.db.queries import query
+from tasker.db.connection import Statements
 from tasker.errors import UsageError
-from tasker.lifecycle.machines.task import TERMINAL
-from tasker.services.engine.calls import Engine
+from tasker.services.server.task_history import HistoryLooks, TaskEvent
 from tasker.services.tasks import checked, not_found
 
 LOOKS = Backoff(0.1, 1.0)
@@ -23,45 +22,15 @@ RESENT = timedelta(seconds=60)
 """What is sent again when it is not certain what the reader has."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEvent:
-    """One transition of the task or of a step, or the progress of a step (`items_processed`).
-
-    `place` is where a reader that has this event goes on; None of progress, which is not sent again.
-    """
-
-    kind: str
-    step_uuid: str | None
-    step: str | None
-    from_state: str | None
-    to_state: str
-    at: datetime
-    sort_key: int
-    worker: str | None
-    attempt: int | None
-    items_processed: int | None
-    place: str | None = None
-
-    @property
-    def key(self) -> tuple[str, str | None, int]:
-        """What tells it from every other event of its task."""
-        return self.kind, self.step_uuid, self.sort_key
-
-    @property
-    def ends(self) -> bool:
-        """True for the transition with which the task ends."""
-        return self.kind == "task" and self.to_state in TERMINAL
-
-
 class TaskEvents:
     """Reads the history of tasks as it grows. `finished(task)` returns when a task has ended."""
 
-    def __init__(self, engine: Engine, finished: Callable[[str], Awaitable[None]]) -> None:
-        self._engine, self._finished = engine, finished
+    def __init__(self, connection: Statements, finished: Callable[[str], Awaitable[None]]) -> None:
+        self._looks, self._finished = HistoryLooks(connection), finished
 
     async def follow(
         self, task_uuid: str, place: str | None = None, *, quiet_seconds: float = 15.0
-    ) -> AsyncIterator[TaskEvent | None] | None:
+    ) -> AsyncGenerator[TaskEvent | None] | None:
         """Everything from the beginning, or from a `place` on, until the task has ended; None where nothing happened
         for so long. An event is not left out; it may come twice when a commit was late just where the reader was cut.
 
@@ -69,16 +38,20 @@ class TaskEvents:
         `UsageError` for what is no place.
         """
         position = _Position.parse(place)
-        history = await self._read(checked(task_uuid), None)
+        history = await self._looks.read(checked(task_uuid), None)
         if not history:
             raise not_found(task_uuid)
         reader = _Reader(history, position)
         first = reader.begin()
         return self._follow(checked(task_uuid), reader, first, quiet_seconds) if first or not reader.ended else None
 
+    async def close(self) -> None:
+        """Read no more; what is followed still is cancelled."""
+        await self._looks.close()
+
     async def _follow(
         self, task: str, reader: _Reader, first: Sequence[TaskEvent], quiet_seconds: float
-    ) -> AsyncIterator[TaskEvent | None]:
+    ) -> AsyncGenerator[TaskEvent | None]:
         ended = asyncio.ensure_future(self._finished(task))
         looks, quiet = 0, 0.0
         try:
@@ -86,7 +59,7 @@ class TaskEvents:
                 yield event
             while not reader.ended:
                 await asyncio.wait([ended], timeout=LOOKS.pause(looks))
-                news = reader.news(await self._read(task, None if ended.done() else reader.latest - LATE))
+                news = reader.news(await self._looks.read(task, None if ended.done() else reader.latest - LATE))
                 looks, quiet = (0, 0.0) if news else (looks + 1, quiet + LOOKS.pause(looks))
                 for event in news:
                     yield event
@@ -99,10 +72,6 @@ class TaskEvents:
             ended.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await ended
-
-    async def _read(self, task: str, since: datetime | None) -> list[TaskEvent]:
-        rows = await self._engine.connection.execute(query("tasks", "events"), {"task": task, "since": since})
-        return [TaskEvent(*row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import httpx
+import pytest
 import pytest_asyncio
 
 import tasker
 from tasker.api.application import Options, application
 from tasker.api.http_server import HttpServer
 from tasker.api.sockets import listen
+from tasker.db.connection import Connection, Rows, Statements
+from tasker.services.server.task_events import TaskEvents
+from tasker.services.server.task_history import TaskEvent
+from tasker.services.submission import Request
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING, order
 from tests.integration.api.test_errors import UNKNOWN, problem
+from tests.support.waiting import LIMIT_SECONDS, LOOK_SECONDS
 
 
 class Event(NamedTuple):
@@ -143,3 +150,98 @@ async def test_an_unknown_task_and_a_place_that_is_none_are_refused(client: http
     problem(await client.get(f"/v1/tasks/{UNKNOWN}/events"), 404, "NOT_FOUND", "task_not_found")
     wrong = await client.get(f"/v1/tasks/{task}/events", headers={"Last-Event-ID": "1; drop"})
     problem(wrong, 400, "BAD_REQUEST", "usage_error")
+
+
+async def waiting(app: tasker.App, number: int) -> list[str]:
+    """Tasks that nobody serves."""
+    (plan,) = compile_text(WAITING).plans
+    registered = (await app.plans.register(plan)).plan
+    return [(await app.submit_request(registered, Request({}))).task_uuid for _ in range(number)]
+
+
+class Asked(Statements):
+    """The database, and the tasks whose histories it was asked for."""
+
+    def __init__(self, database: Statements) -> None:
+        self.database, self.tasks = database, list[list[str]]()
+
+    async def execute(self, statement: str, params: Any = None) -> Rows:
+        self.tasks.append(params["tasks"])
+        return await self.database.execute(statement, params)
+
+    async def close(self) -> None:
+        await self.database.close()
+
+
+async def test_what_many_streams_ask_for_is_one_look_and_each_is_told_of_its_own_task(app: tasker.App) -> None:
+    tasks = await waiting(app, 20)
+    asked = Asked(app.tasks._engine.connection)
+    followed = TaskEvents(asked, app.finished)
+
+    streams = await asyncio.gather(*(followed.follow(task) for task in [*tasks, tasks[0]]))
+    told = [asyncio.ensure_future(whole(stream)) for stream in streams if stream is not None]
+    await asyncio.gather(*(app.tasks.cancel(task) for task in tasks))
+    ends = [story[-1] for story in await asyncio.gather(*told)]
+
+    assert sorted(asked.tasks[0]) == sorted(tasks)
+    assert [each.to_state for each in ends] == ["cancelled"] * 21
+    await followed.close()
+
+
+async def whole(stream: AsyncIterator[TaskEvent | None]) -> list[TaskEvent]:
+    return [event async for event in stream if event is not None]
+
+
+async def test_a_client_that_goes_in_the_middle_of_a_look_costs_no_connection(
+    app: tasker.App, caplog: pytest.LogCaptureFixture
+) -> None:
+    (task,) = await waiting(app, 1)
+    path, state = f"/v1/tasks/{task}/events", {"told": asyncio.Event(), "gone": asyncio.Event()}
+    scope = {"type": "http", "asgi": {"spec_version": "2.3"}, "method": "GET", "path": path, "raw_path": path.encode()}
+    scope |= {
+        "headers": [],
+        "query_string": b"",
+        "root_path": "",
+        "scheme": "http",
+        "server": ("tasker", 80),
+        "state": {},
+    }
+
+    async def receive() -> dict[str, str]:
+        await state["gone"].wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        if b"transition" in message.get("body", b""):
+            state["told"].set()
+
+    answered = asyncio.create_task(application(app)(scope, receive, send))
+    await state["told"].wait()
+    async with held(app.database_url, "tasker.task_moves") as waits:
+        await waits()
+        state["gone"].set()
+        await answered
+    assert (await app.views.health()) is not None
+
+    assert [record.message for record in caplog.records if record.name.startswith("psycopg")] == []
+
+
+@asynccontextmanager
+async def held(url: str, table: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """A table that nobody can read meanwhile; what is given returns when somebody tries to."""
+    holder, other = Connection(url), Connection(url)
+    waiting = f"select count(*) from pg_locks where not granted and relation = '{table}'::regclass"
+
+    async def waits() -> None:
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while await other.execute(waiting) == [(0,)]:
+                await asyncio.sleep(LOOK_SECONDS)
+
+    await holder.execute("begin")
+    try:
+        await holder.execute(f"lock table {table} in access exclusive mode")
+        yield waits
+    finally:
+        await holder.execute("rollback")
+        await holder.close()
+        await other.close()

@@ -150,28 +150,30 @@ from (
 order by h.after, h.kind desc, h.step, h.sort_key
 
 -- name: events
--- What happened to a task and its steps since a moment (null: all of it), in the order of `history`; progress of a step
--- comes as its last checkpoint. Whoever asks again gives a moment some seconds ago: a transaction may be committed late.
-select h.kind, h.step_uuid::text, h.step, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker, h.attempt, h.items
-from (
+-- What happened to each of some tasks and its steps since a moment of its own (null: all of it), in the order of `history`;
+-- progress of a step comes as its last checkpoint. Whoever asks again gives a moment some seconds ago: a transaction may
+-- be committed late.
+select w.task::text, h.kind, h.step_uuid::text, h.step, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker,
+  h.attempt, h.items
+from unnest(%(tasks)s::uuid[], %(since)s::timestamptz[]) w (task, since)
+cross join lateral (
   select 'task' as kind, null::uuid as step_uuid, null as step, h.from_state, h.to_state, h.created_at, h.sort_key::bigint,
     h.processor_uuid::text as worker, null::int as attempt, null::jsonb as items,
     max(h.created_at) over (order by h.sort_key) as after
-  from tasker.task_transitions h where h.task_uuid = %(task)s
+  from tasker.task_transitions h where h.task_uuid = w.task
   union all
   select 'step', s.workflow_step_uuid, s.name, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker_uuid::text,
     h.attempt, null, max(h.created_at) over (partition by s.workflow_step_uuid order by h.sort_key)
   from tasker.workflow_steps s join tasker.workflow_step_transitions h on h.workflow_step_uuid = s.workflow_step_uuid
-  where s.task_uuid = %(task)s and h.task_uuid = %(task)s
-    and (%(since)s::timestamptz is null or s.updated_at >= %(since)s)
+  where s.task_uuid = w.task and h.task_uuid = w.task and (w.since is null or s.updated_at >= w.since)
   union all
   select 'progress', s.workflow_step_uuid, s.name, null, s.state, k.updated_at,
     (extract(epoch from k.updated_at) * 1000000)::bigint, s.worker_uuid::text, s.attempts,
     k.checkpoint->'items_processed', k.updated_at
   from tasker.workflow_steps s join tasker.step_checkpoints k using (workflow_step_uuid)
-  where s.task_uuid = %(task)s and s.state = 'in_progress') h
-where %(since)s::timestamptz is null or h.created_at >= %(since)s
-order by h.after, h.kind desc, h.step, h.sort_key
+  where s.task_uuid = w.task and s.state = 'in_progress') h
+where w.since is null or h.created_at >= w.since
+order by w.task, h.after, h.kind desc, h.step, h.sort_key
 
 -- name: failures
 -- The failed attempts of a task's steps.
