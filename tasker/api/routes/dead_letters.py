@@ -24,7 +24,7 @@ from tasker.api.shapes.problems import refusals
 from tasker.services.dead_letters.records import FailureGroup
 
 routes = router("dlq")
-Limit = Annotated[int, Query(ge=1, le=10_000)]
+Limit = Annotated[int, Query(ge=1, le=500)]
 Word = Annotated[str | None, Query(max_length=64)]
 Filter = Annotated[str | None, Query(max_length=255)]
 EntryUuid = Annotated[str, Path(description="The entry's identifier.")]

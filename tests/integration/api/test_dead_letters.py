@@ -94,3 +94,9 @@ async def test_what_is_not_there_or_makes_no_sense_is_refused(
 
     assert answer.status_code == status
     assert answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/v1/dlq", "/v1/dlq/investigation-queue", "/v1/dlq/staleness"])
+async def test_a_page_has_an_end(client: httpx.AsyncClient, path: str) -> None:
+    assert (await client.get(path, params={"limit": 500})).status_code == 200
+    assert (await client.get(path, params={"limit": 501})).status_code == 400

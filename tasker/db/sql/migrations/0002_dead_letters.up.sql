@@ -23,6 +23,8 @@ create table tasker.tasks_dlq (
 create unique index idx_dlq_unique_pending_task on tasker.tasks_dlq (task_uuid) where resolution_status = 'pending';
 create index tasks_dlq_of_task on tasker.tasks_dlq (task_uuid, dlq_timestamp desc);      -- the newest entry of a task
 create index tasks_dlq_by_time on tasker.tasks_dlq (dlq_timestamp desc);                 -- lists
+-- v_dlq_dashboard: all that it counts, without the entries, of which each carries a snapshot
+create index tasks_dlq_counted on tasker.tasks_dlq (dlq_reason, resolution_status, dlq_timestamp, resolved_at);
 
 -- When a task counts as stale, as the last process that searched was told: the views say what the search would.
 create table tasker.staleness_settings (
