@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,49 +17,24 @@ from tasker.lifecycle.evaluate import (
 )
 from tasker.lifecycle.machines.step import StepState
 from tasker.services.engine.calls import Engine
+from tasker.services.task_filter import TaskFilter, TaskLists
 from tasker.services.tasks import checked
 
 View = dict[str, Any]
 
-COUNTED = 100_000
+COUNTED = 10_000
 """So many tasks are counted for a page: beyond that, `total_count` says this number."""
 
 COUNTS = ("total", "done", "failed", "cancelled", "active", "retrying", "held")
-
-
-MATCHING = query("client", "matching")
 TASK = query("client", "task").format(task=query("client", "tasks"), steps=query("client", "steps"))
 """A task and its steps, of one moment."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFilter:
-    """Which tasks are meant: all that is given is true of them. `tags`: they have all of these.
-
-    `created_before` is not among the times, `created_after` is.
-    """
-
-    namespace: str | None = None
-    status: str | None = None
-    template: str | None = None
-    version: str | None = None
-    initiator: str | None = None
-    source_system: str | None = None
-    tags: Sequence[str] = ()
-    correlation_id: str | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-
-    def params(self) -> View:
-        """As the query takes it."""
-        return {**asdict(self), "tags": list(self.tags) or None}
 
 
 class ClientViews:
     """Reads for clients. Identifiers are text; a malformed one is a `UsageError`."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self._engine, self._lists = engine, TaskLists(engine.connection)
 
     async def task(self, task_uuid: str) -> View:
         """One task with its steps. Raises `TaskNotFound`."""
@@ -74,7 +48,7 @@ class ClientViews:
     async def tasks(
         self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
     ) -> View:
-        """A page of tasks without their steps, the newest first: `tasks` and `pagination` (counts to 100,000)."""
+        """A page of tasks without their steps, the newest first: `tasks` and `pagination` (counts to 10,000)."""
         found = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
         count = await self.count(TaskFilter(namespace, status))
         return {"tasks": found, "pagination": _pagination(limit, offset, count)}
@@ -85,18 +59,14 @@ class ClientViews:
         """The tasks that match, without their steps, by their time of creation; those behind the task `after`."""
         if limit < 1 or offset < 0:
             raise UsageError(f"limit {limit} and offset {offset}", hint="limit is at least 1, offset at least 0")
-        params = {**which.params(), "after": after and checked(after), "limit": limit, "offset": offset}
-        order, beyond = ("asc", ">") if oldest_first else ("desc", "<")
-        text = query("client", "page").format(matching=MATCHING, order=order, beyond=beyond)
-        page = [row[0] for row in await self._engine.connection.execute(text, params)]
+        place = after and checked(after)
+        page = await self._lists.page(which, limit=limit, offset=offset, after=place, oldest_first=oldest_first)
         tasks = await self._tasks(page)
         return tasks[::-1] if oldest_first else tasks
 
     async def count(self, which: TaskFilter) -> int:
-        """How many tasks match, counted to 100,000."""
-        text = query("client", "count").format(matching=MATCHING)
-        ((count,),) = await self._engine.connection.execute(text, {**which.params(), "most": COUNTED})
-        return int(count)
+        """How many tasks match, counted to 10,000."""
+        return await self._lists.count(which, COUNTED)
 
     async def steps(self, task_uuid: str) -> list[View]:
         """The steps of a task in topological order. Raises `TaskNotFound`."""

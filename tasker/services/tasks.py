@@ -15,13 +15,14 @@ from tasker.services.explain.explanation import Explanation, explanation
 from tasker.services.listings import ListedTask, RefusedMessage, Transition
 from tasker.services.progress import TaskProgress, task_progress
 from tasker.services.reports import TaskReport, task_report
+from tasker.services.task_filter import TaskFilter, TaskLists
 
 
 class Tasks:
     """The use cases around existing tasks. All take a task's identifier as text; a malformed one is a `UsageError`."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self._engine, self._lists = engine, TaskLists(engine.connection)
 
     async def report(self, task_uuid: str) -> TaskReport:
         """The task with all its steps. Raises `TaskNotFound`."""
@@ -86,9 +87,9 @@ class Tasks:
         offset: int = 0,
     ) -> Sequence[ListedTask]:
         """Tasks, the newest first: those created `since` then, and with all of the `tags`."""
-        which = {"namespace": namespace, "template": template, "status": status, "since": since, "tags": [*tags]}
-        rows = await self._query("list", **which, limit=limit, offset=offset)
-        return [ListedTask(*row) for row in rows]
+        which = TaskFilter(namespace, status, template, tags=tags, created_after=since)
+        page = await self._lists.page(which, limit=limit, offset=offset)
+        return [ListedTask(*row) for row in await self._query("list", tasks=page)]
 
     async def open_beside(self, task_uuid: str) -> tuple[int, int]:
         """How many other tasks are not finished: in the namespace of this one, and in others."""

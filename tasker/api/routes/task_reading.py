@@ -16,7 +16,7 @@ from tasker.api.routes.route import program_of, router
 from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.tasks import TaskContextResponse, TaskDetailsResponse, TaskListResponse
-from tasker.services.client_views import TaskFilter
+from tasker.services.task_filter import TaskFilter
 
 routes = router("tasks")
 Filter = Annotated[str | None, Query(max_length=255)]
@@ -48,7 +48,7 @@ async def list_tasks(
         ),
     ] = None,
 ) -> Json:
-    """Tasks by their time of creation, without their steps; counted to 100,000."""
+    """Tasks by their time of creation, without their steps; counted to 10,000."""
     which = TaskFilter(
         namespace=namespace,
         status=status,

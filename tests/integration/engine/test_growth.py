@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from functools import partial
@@ -10,9 +11,10 @@ from uuid import uuid4
 
 import pytest
 
+from tasker.db.connection import Rows, Statements
 from tasker.db.queries import query
-from tasker.services.client_views import MATCHING, TaskFilter
-from tests.support.engine_fixture import Item, Lab, change, fail, new_step, ok, retry
+from tasker.services.task_filter import TaskFilter, TaskLists
+from tests.support.engine_fixture import Item, Lab, Session, change, fail, new_step, ok, retry
 from tests.support.fleets.work import FACTOR, Work, assert_linear, work_of
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec
 
@@ -214,33 +216,73 @@ def test_a_batch_takes_work_for_each_of_its_changes(lone_lab: Lab, kind: str, wi
     assert_linear(bring(SMALL), bring(LARGE))
 
 
-@pytest.mark.parametrize("status", ["error", "cancelled", "steps_in_process", "waiting_for_retry"])
-@pytest.mark.parametrize(("file", "name"), [("tasks", "list"), ("client", "page"), ("client", "count")])
-def test_tasks_of_a_state_are_found_without_reading_those_that_are_complete(
-    lone_lab: Lab, file: str, name: str, status: str
-) -> None:
-    lab = lone_lab
-    which = TaskFilter(status=status).params() if file == "client" else {"status": status, "tags": []}
-    wanted = {"namespace": None, "template": None, "since": None, "limit": 5, "offset": 0, "after": None, **which}
+class Direct(Statements):
+    """A session of the test, for whoever awaits."""
 
-    def look() -> Work:
-        lab.one.execute("vacuum tasker.tasks")  # which takes those that ended from the index of open ones
-        found = query(file, name)
-        if file == "client":
-            found = found.format(matching=MATCHING, order="desc", beyond="<")
-        params = {**wanted, "most": 100}
-        return work_of(lab.one, lambda: lab.one.connection.execute(found, params).fetchall())
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
+    async def execute(self, statement: str, params: Any = None) -> Rows:
+        return self.session.connection.execute(statement.encode(), params).fetchall()
+
+    async def close(self) -> None:
+        """It stays open."""
+
+
+def listing(lab: Lab, wanted: TaskFilter) -> Work:
+    """What a page of a list, and the number beside it, cost."""
+    lists = TaskLists(Direct(lab.one))
     lab.one.execute("set enable_seqscan to off")  # as where tables are large
+    lab.one.execute("vacuum tasker.tasks")  # which takes those that ended from the index of open ones
+
+    def ask() -> None:
+        asyncio.run(lists.page(wanted, limit=5))
+        asyncio.run(lists.count(wanted, 10))
+
+    return work_of(lab.one, ask)
+
+
+@pytest.mark.parametrize("status", ["error", "cancelled", "steps_in_process", "waiting_for_retry"])
+def test_tasks_of_a_state_are_found_without_reading_those_that_are_complete(lone_lab: Lab, status: str) -> None:
+    lab = lone_lab
     lab.submit(lab.chain(1), *({} for _ in range(SMALL)))
     lab.one.run_all()
-    few = look()
+    few = listing(lab, TaskFilter(status=status))
     lab.submit(lab.chain(1), *({} for _ in range(3 * SMALL)))
     lab.one.run_all()
-    many = look()
+    many = listing(lab, TaskFilter(status=status))
 
     assert many.pages <= few.pages + 5, (few.pages_of, many.pages_of)
     assert many.rows <= few.rows + 5, many.heaviest
+
+
+def test_a_list_and_its_number_read_no_tasks_but_those_they_show(lone_lab: Lab) -> None:
+    lab = lone_lab
+    rare: dict[str, Any] = {"initiator": "rare", "source_system": "rare", "tags": ["rare", "web"]}
+    which = [*({name: value} for name, value in rare.items()), {"template": "rare"}, {"template": "none"}, {}]
+
+    def submit(count: int) -> list[Work]:
+        lab.submit(lab.chain(1, name="common"), *({"tags": ["web"], "initiator": "web"} for _ in range(count)))
+        lab.one.execute("analyze")
+        return [listing(lab, TaskFilter(**each)) for each in which]
+
+    lab.submit(lab.chain(1, name="rare"), rare)
+    for wanted, few, many in zip(which, submit(SMALL), submit(20 * SMALL), strict=True):
+        assert many.pages <= few.pages + 20, (wanted, few.pages_of, many.pages_of)
+        assert many.rows <= few.rows + 20, (wanted, many.heaviest)
+
+
+def test_dead_letters_are_counted_without_reading_their_snapshots(lone_lab: Lab) -> None:
+    lab = lone_lab
+    lab.one.execute("""insert into tasker.tasks_dlq (task_uuid, original_state, dlq_reason, task_snapshot)
+        select tasker.uuid_v7(), 'pending', 'manual_dlq', jsonb_build_object('text', repeat(md5(n::text), 40))
+        from generate_series(1, 200) n""")
+    lab.one.execute("set enable_seqscan to off")  # as where tables are large
+    lab.one.execute("vacuum analyze tasker.tasks_dlq")
+
+    work = work_of(lab.one, lambda: lab.one.connection.execute(query("dead_letters", "stats")).fetchall())
+
+    assert work.pages_of.get("tasks_dlq", 0) < 10, work.pages_of
 
 
 def test_who_sleeps_is_found_without_reading_those_that_have_stopped(lone_lab: Lab) -> None:

@@ -134,6 +134,8 @@ create index tasks_open on tasker.tasks (task_uuid) where not complete;
 create index tasks_troubled on tasker.tasks (task_uuid) where troubled;
 -- for prunable_v1 and prune_v1: what has ended, by template and time. Its columns change when the task ends, never before.
 create index tasks_ended on tasker.tasks (named_task_uuid, troubled, completed_at) where complete;
+-- for lists of a template's tasks, in their order
+create index tasks_of_template on tasker.tasks (named_task_uuid, task_uuid);
 
 create table tasker.task_details (
   task_uuid             uuid primary key,
@@ -150,6 +152,10 @@ create table tasker.task_details (
 );
 create unique index idx_tasks_identity_hash on tasker.task_details (identity_hash);      -- duplicate submissions
 create index idx_tasks_correlation_id on tasker.task_details (correlation_id);           -- look-up by correlation
+-- for lists, in their order; a task without such a word costs nothing here
+create index tasks_by_initiator on tasker.task_details (initiator, task_uuid) where initiator <> 'unknown';
+create index tasks_by_source on tasker.task_details (source_system, task_uuid) where source_system <> 'unknown';
+create index tasks_by_tag on tasker.task_details using gin (tags) where cardinality(tags) > 0;
 
 -- Hot. `unmet` = parents that are not satisfied yet. `claim_token` only grows and fences results, renewals and
 -- checkpoints. `sort_key` counts the transitions so far (creation is 1).

@@ -105,7 +105,7 @@ from tasker.tasks o join tasker.tasks t on t.task_uuid <> o.task_uuid
 where o.task_uuid = %(task)s and not t.complete
 
 -- name: list
--- Tasks, the newest first; `unserved` is the handler of the first step that waits because nobody serves it, `paused`
+-- These tasks, the newest first; `unserved` is the handler of the first step that waits because nobody serves it, `paused`
 -- the oldest pause that holds a step that could run.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version, t.state as status, t.priority, t.total,
   t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active > 0 then (
@@ -121,16 +121,10 @@ select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version,
     cross join lateral tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) p
     where s.task_uuid = t.task_uuid and (s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0))
     order by p.pause_id limit 1) end as paused
-from tasker.tasks_in(%(status)s::text) t
+from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
-where (%(namespace)s::text is null or ns.name = %(namespace)s)
-  and (%(template)s::text is null or nt.name = %(template)s)
-  and (%(status)s::text is null or t.state = %(status)s)
-  and (%(since)s::timestamptz is null or t.created_at >= %(since)s)
-  and (%(tags)s::text[] = '{}' or exists (
-    select from tasker.task_details d where d.task_uuid = t.task_uuid and d.tags @> %(tags)s::text[]))
-order by t.task_uuid desc limit %(limit)s offset %(offset)s
+where t.task_uuid = any (%(tasks)s::uuid[]) order by t.task_uuid desc
 
 -- name: history
 -- Every transition of a task and of its steps, in order. That of one subject is told by its sort keys, because clocks go

@@ -1,0 +1,58 @@
+-- Lists of tasks, put together from what is asked for (services/task_filter.py). Parameters are %(name)s.
+
+-- name: page
+-- The identifiers of one page of the tasks that match, the newest first (`{order}` desc), or the oldest; `{beyond}` is
+-- what is true of tasks behind a place.
+select t.task_uuid::text {matching}
+and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+order by t.task_uuid {order} limit %(limit)s offset %(offset)s
+
+-- name: count
+-- How many tasks match; at most %(most)s are counted.
+select count(*) from (select {matching} limit %(most)s) q
+
+-- name: tasks
+from tasker.tasks t
+
+-- name: details
+join tasker.task_details d on d.task_uuid = t.task_uuid
+
+-- name: named_tasks
+-- The templates, of every version that is meant.
+select array(
+  select nt.named_task_uuid from tasker.named_tasks nt join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
+  where (%(namespace)s::text is null or ns.name = %(namespace)s) and (%(template)s::text is null or nt.name = %(template)s)
+    and (%(version)s::text is null or nt.version = %(version)s))
+
+-- name: template
+t.named_task_uuid = any (%(named_tasks)s::uuid[])
+
+-- name: status
+t.state = %(status)s::text
+
+-- name: troubled
+t.troubled
+
+-- name: open
+not t.complete
+
+-- name: created_after
+-- Identifiers begin with the time of whoever made them, whose clock may be a day off.
+t.created_at >= %(created_after)s::timestamptz
+and t.task_uuid >= tasker.task_uuid_at(%(created_after)s::timestamptz - interval '1 day')
+
+-- name: created_before
+t.created_at < %(created_before)s::timestamptz
+and t.task_uuid < tasker.task_uuid_at(%(created_before)s::timestamptz + interval '1 day')
+
+-- name: initiator
+d.initiator = %(initiator)s::text
+
+-- name: source_system
+d.source_system = %(source_system)s::text
+
+-- name: correlation_id
+d.correlation_id = %(correlation_id)s::uuid
+
+-- name: tags
+d.tags @> %(tags)s::text[] and cardinality(d.tags) > 0
