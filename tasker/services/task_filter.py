@@ -50,7 +50,7 @@ class TaskFilter:
 
 
 class TaskLists:
-    """Finds the tasks that a filter means. Templates are given by their identifiers, of which the planner has statistics."""
+    """Finds the tasks that a filter means. Templates are named by identifiers: of these the planner has statistics."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
