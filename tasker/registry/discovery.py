@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +102,13 @@ def _found(value: Any, module: ModuleType) -> FoundHandler:
     key = cls.handler_name or own
     aliases = dict.fromkeys([own, *_dotted(value.__module__, own)])
     aliases.pop(key, None)
-    return FoundHandler(key, tuple(aliases), value, f"{file_of(value.__module__) or value.__module__}:{own}")
+    return FoundHandler(key, tuple(aliases), value, f"{_source(value.__module__)}:{own}")
+
+
+def _source(module: str) -> str:
+    """The file, which is the same whether it was loaded as a file or imported as a module."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return str(Path(file).resolve()) if file else module
 
 
 def _dotted(module: str, name: str) -> list[str]:

@@ -159,6 +159,8 @@ def _decorator(
     _check_name(decorator, name)
 
     def decorate(function: F, /) -> F:
+        if inspect.isclass(function):
+            raise _on_a_class(decorator, name, function)
         function.__dict__["_handler_class"] = handler_class(base, function, name, version, **attributes)
         return function
 
@@ -171,6 +173,13 @@ def _check_name(decorator: str, name: Any) -> None:
         return
     meant = getattr(name, "__name__", "my_handler")
     raise UsageError(f"@{decorator} needs the name of the handler", hint=f'write @{decorator}("{meant}")')
+
+
+def _on_a_class(decorator: str, name: str, cls: type) -> UsageError:
+    return UsageError(
+        f"@{decorator} is for functions, and {cls.__name__} is a class",
+        hint=f'write class {cls.__name__}(StepHandler), with handler_name = "{name}" and `def call(self, context)`',
+    )
 
 
 def _declaration(key: str, value: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

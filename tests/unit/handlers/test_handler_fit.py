@@ -169,6 +169,10 @@ def test_what_has_the_name_and_is_no_handler_is_named_with_its_place(shop: Path,
         ("@decision_handler\ndef charge():", 'write @decision_handler("charge")'),
         ("@step_handler('charge')\n@inputs\ndef charge(card):", 'write @inputs("card", "amount")'),
         ("@step_handler('')\ndef charge():", "needs the name of the handler"),
+        (
+            '@step_handler("charge")\nclass Charge: ...\ndef pay():',
+            'write class Charge(StepHandler), with handler_name = "charge"',
+        ),
     ],
 )
 def test_a_decorator_without_parentheses_is_refused_with_its_line(shop: Path, decorated: str, says: str) -> None:

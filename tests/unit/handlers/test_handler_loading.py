@@ -214,6 +214,18 @@ def test_a_file_that_is_loaded_again_is_no_conflict_and_its_newest_code_counts(
     assert not caplog.records
 
 
+def test_a_file_that_is_also_imported_as_a_module_is_no_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write(tmp_path / "also_a_module.py", named("charge", "work"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "also_a_module", sys)  # taken away again at the end
+    del sys.modules["also_a_module"]
+    registry = load_handlers([file, "also_a_module"])
+    require_handlers(registry, plan_of(step_plan("a", "charge"), step_plan("b", "work")))
+    assert not caplog.records
+
+
 def test_missing_callables_come_with_suggestions(folder: Path) -> None:
     registry = load_handlers([folder])
     plan = plan_of(step_plan("a", "charge_card"), step_plan("b", "charge_crad"), step_plan("c", "xyz"))
