@@ -128,7 +128,7 @@ class Tasks:
 def checked(task_uuid: str) -> str:
     """The identifier in its canonical form. Raises `UsageError` when it is none."""
     try:
-        return str(UUID(task_uuid))
+        return str(UUID(str(task_uuid)))
     except ValueError:
         raise UsageError(
             f"{task_uuid!r} is not a task's identifier", hint="expected a UUID; see `tasker task list`"

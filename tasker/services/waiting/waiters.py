@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from tasker.contracts.backoff import Backoff
@@ -110,28 +110,27 @@ class Waiters:
 
     async def wait(self, task_uuid: str, timeout: float | None = None) -> None:
         """Return once the task has ended. Raises `TaskNotFound`, and after `timeout` seconds `TimeoutError`."""
-        async with self._at_most(timeout, task_uuid):
-            await answered(lambda: self._wait(task_uuid))
+        await self.read(task_uuid, _nothing, timeout)
 
     async def read(self, task_uuid: str, ask: Callable[[], Awaitable[T]], timeout: float | None = None) -> T:
-        """What `ask` says of the task once it has ended, asked again while the database is away. Raises as `wait`."""
-        async with self._at_most(timeout, task_uuid):
-            await answered(lambda: self._wait(task_uuid))
-            return await answered(ask)
+        """What `ask` says of the task once it has ended, asked again while the database is away. Raises as `wait`.
 
-    @contextlib.asynccontextmanager
-    async def _at_most(self, timeout: float | None, task_uuid: str) -> AsyncIterator[None]:
+        A task that has ended is read however short the `timeout` is.
+        """
         try:
             async with asyncio.timeout(timeout) as limit:
-                yield
+                await answered(lambda: self._wait(task_uuid))
+                return await answered(ask)
         except TimeoutError:
             if not limit.expired():
                 raise
-            state = await self._state(task_uuid)
-            raise TimeoutError(
-                f"task {task_uuid} has not ended after {timeout:g} s and goes on: {state}. "
-                f"To wait on: wait({task_uuid!r}), or in a shell: tasker task watch {task_uuid}"
-            ) from None
+        state, ended = await self._state(task_uuid)
+        if ended:
+            return await ask()
+        raise TimeoutError(
+            f"task {task_uuid} has not ended after {timeout:g} s and goes on: {state}. "
+            f"To wait on: wait({task_uuid!r}), or in a shell: tasker task watch {task_uuid}"
+        )
 
     async def _wait(self, task_uuid: str) -> None:
         if task_uuid in self._ended and await self._is_final(task_uuid):
@@ -236,13 +235,23 @@ class Waiters:
             if not future.done():
                 future.set_exception(not_found(task_uuid))
 
-    async def _state(self, task_uuid: str) -> str:
-        """How the task stands, in words; whoever gave up waiting is not kept for long by a database that is away."""
-        with contextlib.suppress(DatabaseError, TimeoutError):
+    async def _state(self, task_uuid: str) -> tuple[str, bool]:
+        """How the task stands, in words, and whether it has ended. Raises `TaskNotFound`.
+
+        Whoever gave up waiting is not kept for long by a database that is away.
+        """
+        try:
             async with asyncio.timeout(STATE_SECONDS):
-                for state, _ in await self._ask(query("tasks", "state"), {"task": task_uuid}):
-                    return f"it is {state}"
-        return "its state cannot be read now"
+                rows = await self._ask(query("tasks", "state"), {"task": task_uuid})
+        except (DatabaseError, TimeoutError):
+            return "its state cannot be read now", False
+        for state, ended in rows:
+            return f"it is {state}", ended
+        raise not_found(task_uuid)
+
+
+async def _nothing() -> None:
+    """What is read of a task of which only the end counts."""
 
 
 async def answered(ask: Callable[[], Awaitable[T]]) -> T:

@@ -86,7 +86,12 @@ async def test_a_wait_that_gives_up_says_which_task_how_it_stands_and_how_to_wai
         task = (await app.submit(plan, {"name": "x"})).task_uuid
         with pytest.raises(TimeoutError) as caught:
             await app.wait(task, timeout=0.01)
+        await app.tasks.cancel(task)
+        cancelled = await app.wait(task, timeout=0)
+        with pytest.raises(TaskNotFound):
+            await app.wait(NOBODY, timeout=0)
 
+    assert cancelled.status == "cancelled"
     assert str(caught.value) == (
         f"task {task} has not ended after 0.01 s and goes on: it is steps_in_process. "
         f"To wait on: wait('{task}'), or in a shell: tasker task watch {task}"
