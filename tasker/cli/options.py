@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from math import isnan
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -43,6 +44,21 @@ class Database:
         return "".join(f" {name} {quote(str(value))}" for name, value in parts.items() if value)
 
 
+class NumberRange(click.FloatRange):
+    """A range that does not hold `nan`, which is neither below nor above anything."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Raises `BadParameter` for what is none, and for one outside of the range."""
+        number = super().convert(value, param, ctx)
+        if isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
+
+
+SECONDS = NumberRange(min=0, min_open=True)
+STOP_SECONDS = NumberRange(0, 3600, min_open=True)
+CONCURRENCY = click.IntRange(1, 10_000)
+"""As the setting `max_concurrent_handlers`."""
 PRIORITY = click.IntRange(MIN_PRIORITY, MAX_PRIORITY)
 
 

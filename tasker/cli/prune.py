@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import FORMAT, configured_for, connected, print_as
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import Database, NumberRange, database_options
 from tasker.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tasker.contracts.retention import RetentionRule
     from tasker.services.database.retention import Pruned
 
-_DAYS = click.FloatRange(0, 36_500)
+_DAYS = NumberRange(0, 36_500)
 _COUNT = click.IntRange(1)
 
 

@@ -12,7 +12,7 @@ import click
 
 from tasker.cli.connection import configured_for
 from tasker.cli.loading import nothing_is_garbage
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import STOP_SECONDS, Database, database_options
 from tasker.cli.worker.children import TASKER, TIED, end_with_parent, start_child
 from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_to_stderr, no_config_option
 from tasker.cli.worker.supervising import supervise, without
@@ -49,7 +49,7 @@ def require_libraries() -> None:
 )
 @click.option(
     "--shutdown-timeout",
-    type=click.FloatRange(0, min_open=True),
+    type=STOP_SECONDS,
     metavar="SECONDS",
     help="Limit of an orderly stop (default: orchestration.shutdown_timeout_ms, 30 seconds).",
 )

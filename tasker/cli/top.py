@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import FORMAT, connected, plain
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import Database, NumberRange, database_options
 from tasker.cli.render.values import echo, screen_width
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ NO_ANSWER = "the database does not answer, waiting for it"
 @click.command()
 @click.option(
     "--interval",
-    type=click.FloatRange(0.2, 3600),
+    type=NumberRange(0.2, 3600),
     default=2.0,
     show_default=True,
     metavar="SECONDS",

@@ -13,7 +13,7 @@ import click
 
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.next_commands import next_text
-from tasker.cli.options import PRIORITY, database_options
+from tasker.cli.options import CONCURRENCY, PRIORITY, SECONDS, database_options
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.json_output import error_object, reserved_stdout, write_json
 from tasker.cli.run.order import Prepared, RunOrder, check_order, prepare_order, resume_of
@@ -90,10 +90,8 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 @click.option("--strict-identity", is_flag=True, help="Let the template decide whether the same input may run again.")
 @click.option("--priority", type=PRIORITY, default=0, show_default=True, help="Higher runs sooner.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
-@click.option(
-    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Stop then; --resume goes on."
-)
-@click.option("--concurrency", metavar="N", type=click.IntRange(min=1), help="Steps at a time.  [default: 100]")
+@click.option("--timeout", metavar="SECONDS", type=SECONDS, help="Stop then; --resume goes on.")
+@click.option("--concurrency", metavar="N", type=CONCURRENCY, help="Steps at a time.  [default: 100]")
 @click.option("--resume", metavar="TASK_UUID", help="Go on with a task that was interrupted; no PATH is needed.")
 def run(target: str | None, input_: str | None, as_json: bool, **options: Any) -> None:
     """Run a workflow to its end and show its progress and its results.

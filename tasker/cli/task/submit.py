@@ -11,7 +11,7 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, connected, print_as
 from tasker.cli.next_commands import next_text, watch_command
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import SECONDS, Database, database_options
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.task.duplicates import naming_the_existing
 from tasker.cli.task.options import task_input, task_options
@@ -38,7 +38,7 @@ ON_DUPLICATE = ("refuse", "return")
 )
 @click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Kept with the task; repeatable.")
 @click.option("--wait", is_flag=True, help="Wait until it has ended, and show it.")
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="With --wait: at most.")
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="With --wait: at most.")
 @FORMAT
 @database_options
 def submit(

@@ -10,7 +10,7 @@ import click
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.connection import FORMAT, connected
 from tasker.cli.next_commands import next_text, watch_command
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import SECONDS, Database, database_options
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.signals import interruption
 from tasker.cli.task.lookup import find_task
@@ -26,7 +26,7 @@ ADVICE = "Ctrl-C ends the view, the task goes on"
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Watch no longer.")
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Watch no longer.")
 @FORMAT
 @database_options
 def watch(task_uuid: str, timeout: float | None, form: str, database: Database) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from tasker.cli.guessing import WorkflowPath
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import CONCURRENCY, Database, database_options
 from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, TASKER, start_child, wait_for_end
 from tasker.cli.worker.options import LOG_FORMAT
 
@@ -28,7 +28,9 @@ GRACE_SECONDS = 3.0
 @click.command()
 @click.argument("workflows", nargs=-1, type=WorkflowPath(), metavar="[WORKFLOW]...")
 @click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
-@click.option("--concurrency", default=100, show_default=True, help="Steps that run at the same time.")
+@click.option(
+    "--concurrency", type=CONCURRENCY, default=100, show_default=True, help="Steps that run at the same time."
+)
 @click.option("--port", type=click.IntRange(0, 65535), help="Also answer HTTP there, as `tasker server` does.")
 @LOG_FORMAT
 @database_options

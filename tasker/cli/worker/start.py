@@ -12,7 +12,7 @@ import click
 from tasker.app.configured import UNCONFIGURED
 from tasker.cli.guessing import WorkflowPath
 from tasker.cli.loading import nothing_is_garbage
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import CONCURRENCY, STOP_SECONDS, Database, NumberRange, database_options
 from tasker.cli.worker.children import TASKER, TIED, end_with_parent, start_child
 from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
 from tasker.cli.worker.supervising import supervise, without
@@ -26,18 +26,29 @@ HANDLED_HERE = ("--processes", "--database-url")
 @click.argument("workflows", nargs=-1, type=WorkflowPath(), metavar="[WORKFLOW]...")
 @click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Serve this namespace; repeatable.")
 @click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
-@click.option("--concurrency", type=int, help="Steps that run at the same time, per process.")
-@click.option("--threads", type=int, help="Threads for handlers that are not async, per process.")
-@click.option("--processes", default=1, show_default=True, help="Worker processes; one that dies is started again.")
+@click.option("--concurrency", type=CONCURRENCY, help="Steps that run at the same time, per process.")
+@click.option("--threads", type=click.IntRange(1, 1000), help="Threads for handlers that are not async, per process.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Worker processes; one that dies is started again.",
+)
 @click.option(
     "--result-path",
     type=click.Choice(["inline", "queued"]),
     help="inline: move tasks on here; queued: leave that to `tasker orchestrator`.",
 )
-@click.option("--lease", type=float, metavar="SECONDS", help="How long the worker is trusted when it is silent.")
+@click.option(
+    "--lease",
+    type=NumberRange(1, 600),
+    metavar="SECONDS",
+    help="How long the worker is trusted when it is silent.  [1<=x<=600]",
+)
 @click.option(
     "--shutdown-timeout",
-    type=float,
+    type=STOP_SECONDS,
     metavar="SECONDS",
     help="Limit of an orderly stop (default: orchestration.shutdown_timeout_ms, 30 seconds).",
 )

@@ -147,6 +147,7 @@ def test_a_path_that_does_not_exist_is_said(target: str) -> None:
         (("missing", "--strict-identity", "--idempotency-key", "k"), "exclude each other"),
         (("missing",), "missing does not exist"),
         (("missing", "--timeout", "0"), "--timeout"),
+        (("missing", "--timeout", "nan"), "is not a number"),
         (("missing", "--concurrency", "0"), "--concurrency"),
         (("missing", "--data-dir", "x"), "--database-url names another one"),
         (("missing", "--priority", "3000000000"), "3000000000 is not in the range -2147483648<=x<=2147483647"),
