@@ -10,7 +10,23 @@ from pydantic.json_schema import models_json_schema
 
 from tasker.api.permissions import REQUIRED
 from tasker.api.shapes.problems import Problem
+from tasker.services.authentication.settings import KEY_HEADER
 
+SCHEMES: dict[str, Any] = {
+    "bearer_auth": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "A token signed with RS256 by the configured issuer.",
+    },
+    "api_key_auth": {
+        "type": "apiKey",
+        "in": "header",
+        "name": KEY_HEADER,
+        "description": "A key of the configuration; the header is the configured one.",
+    },
+}
+"""What a server with authentication asks for (F-282); one without it takes requests as they are."""
 FRAMEWORKS_OWN = ("HTTPValidationError", "ValidationError")
 
 
@@ -22,6 +38,7 @@ def description_of(app: FastAPI) -> dict[str, Any]:
     schemas.update(ours["$defs"])
     for name in FRAMEWORKS_OWN:
         schemas.pop(name, None)
+    found["components"]["securitySchemes"] = SCHEMES
     for operations in found["paths"].values():
         for operation in operations.values():
             _complete(operation)
@@ -33,5 +50,6 @@ def _complete(operation: dict[str, Any]) -> None:
     if "application/json" in content:
         del operation["responses"]["422"]
     if permission := operation.get(REQUIRED):
+        operation["security"] = [{name: []} for name in SCHEMES]
         words = f"Permission: `{permission}`."
         operation["description"] = f"{operation.get('description', '')}\n\n{words}".strip()

@@ -1,4 +1,4 @@
-"""What a caller must be allowed to do. Every route names one, or is open to everybody (F-272, F-278).
+"""What a caller must be allowed to do. Every route names one permission, or is open to everybody (F-272, F-278).
 
 Who calls and what they may is asked of the application's gate before the body of a request is read (F-271). Without
 configured authentication the gate lets everybody through, and the server listens on loopback only.
@@ -7,70 +7,57 @@ configured authentication the gate lets everybody through, and the server listen
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from fastapi import Request
 
+from tasker.contracts.permissions import Permission as Permission  # offered to the routes
+from tasker.errors import NotPermitted
+from tasker.services.authentication.caller import ANYBODY, Caller
+
 REQUIRED = "x-required-permission"
 """The key of an operation's description that names its permission (F-282)."""
+CONFINES = "x-confines-by-namespace"
+"""The key of an operation that shows and changes only what is in the caller's namespaces (H-156)."""
+
+Gate = Callable[[Request], Awaitable[Caller]]
+"""Answers who calls; raises `NotAuthenticated` when nobody is known by what they show."""
 
 
-class Permission(StrEnum):
-    """What may be permitted."""
-
-    TASKS_CREATE = "tasks:create"
-    TASKS_READ = "tasks:read"
-    TASKS_LIST = "tasks:list"
-    TASKS_CANCEL = "tasks:cancel"
-    TASKS_CONTEXT_READ = "tasks:context_read"
-    STEPS_READ = "steps:read"
-    STEPS_RESOLVE = "steps:resolve"
-    DLQ_READ = "dlq:read"
-    DLQ_UPDATE = "dlq:update"
-    DLQ_STATS = "dlq:stats"
-    TEMPLATES_READ = "templates:read"
-    TEMPLATES_VALIDATE = "templates:validate"
-    TEMPLATES_REGISTER = "templates:register"
-    SYSTEM_CONFIG_READ = "system:config_read"
-    SYSTEM_HANDLERS_READ = "system:handlers_read"
-    SYSTEM_ANALYTICS_READ = "system:analytics_read"
-    SYSTEM_PAUSES_READ = "system:pauses_read"
-    SYSTEM_PAUSES_CHANGE = "system:pauses_change"
-    WORKER_CONFIG_READ = "worker:config_read"
-    WORKER_TEMPLATES_READ = "worker:templates_read"
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who sends a request: the name that is kept with what they do."""
-
-    name: str
-
-
-ANYBODY = Caller("anonymous")
-
-Gate = Callable[[Request, Permission], Awaitable[Caller]]
-"""Answers who calls; raises `Refused` when they may not."""
-
-
-async def open_gate(request: Request, permission: Permission) -> Caller:
+async def open_gate(request: Request) -> Caller:
     """Without configured authentication everybody may do everything."""
     return ANYBODY
 
 
-def needs(permission: Permission) -> dict[str, Any]:
-    """The part of a route's declaration that says which permission it needs."""
-    return {"openapi_extra": {REQUIRED: str(permission)}}
+def needs(permission: Permission, *, confines: bool = False) -> dict[str, Any]:
+    """The part of a route's declaration that says which permission it needs.
 
-
-async def require(request: Request, permission: Permission) -> None:
-    """Ask the gate for one more permission, which the body of the request asks for."""
-    await request.app.state.gate(request, permission)
+    A caller who is confined to namespaces reaches a route whose path names a task or a namespace of theirs; another
+    one only where it `confines`: its function keeps to `namespaces_of` the request.
+    """
+    return {"openapi_extra": {REQUIRED: str(permission), **({CONFINES: True} if confines else {})}}
 
 
 def caller_of(request: Request) -> Caller:
     """Who the gate said is calling."""
     caller: Caller = request.state.caller
     return caller
+
+
+def namespaces_of(request: Request) -> frozenset[str] | None:
+    """Where the caller may do what the route does; None: everywhere."""
+    found: frozenset[str] | None = request.state.namespaces
+    return found
+
+
+def require_namespace(request: Request, namespace: str) -> None:
+    """Raises `NotPermitted` where the caller may not do this in that namespace."""
+    where = namespaces_of(request)
+    if where is not None and namespace not in where:
+        raise NotPermitted(f"Missing required permission: this is not permitted in namespace {namespace}")
+
+
+def actor_of(request: Request, given: str | None = None) -> str:
+    """The name that is kept with what the caller does: their own where it is known, else the one that they give."""
+    caller = caller_of(request)
+    return caller.name if caller.known else given or caller.name

@@ -27,6 +27,8 @@ from tasker.errors import (
     InputInvalid,
     LockTimeout,
     MessagingError,
+    NotAuthenticated,
+    NotPermitted,
     Overloaded,
     PlanUnreadable,
     PoolExhausted,
@@ -37,6 +39,7 @@ from tasker.errors import (
     TaskNotFound,
     TemplateError,
     TemplateNotFound,
+    TooManyRequests,
 )
 from tasker.lifecycle.storable import NotStorable
 
@@ -58,6 +61,9 @@ LOST = "the connection to the database was lost; a change may have been made or 
 BUSY = "the database is too busy; nothing was changed"
 BROKER = "the messaging provider failed"
 KINDS: Mapping[type[TaskerError], Kind] = {
+    NotAuthenticated: Kind(401, "UNAUTHORIZED"),
+    NotPermitted: Kind(403, "FORBIDDEN"),
+    TooManyRequests: Kind(429, "RATE_LIMITED"),
     TaskNotFound: Kind(404, "NOT_FOUND"),
     StepNotFound: Kind(404, "NOT_FOUND"),
     DeadLetterNotFound: Kind(404, "NOT_FOUND"),
@@ -132,7 +138,7 @@ def problem_of(error: TaskerError, *, within: bool = False) -> dict[str, Any]:
         kind.public or error.message,
         kind=error.error_type,
         code=kind.code,
-        retry_after=error.retry_after if kind.status == 503 else None,
+        retry_after=error.retry_after if kind.status in (429, 503) else None,
         hint=None if kind.public else error.hint,
         errors=problems_in(error, "/context" if within else ""),
     )
@@ -143,6 +149,8 @@ def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | 
     sent = dict(headers or {})
     if seconds := found["error"].get("retry_after_seconds"):
         sent["Retry-After"] = str(seconds)
+    if found["status"] == 401:
+        sent["WWW-Authenticate"] = "Bearer"
     body = {**found, "instance": scope["path"], "request_id": scope["state"]["request_id"]}
     return Response(orjson.dumps(body, default=str), found["status"], sent, MEDIA_TYPE)
 

@@ -42,7 +42,7 @@ def require_loopback(host: str) -> None:
             return
     raise UsageError(
         f"{host} can be reached from other machines, and there is no authentication: anybody could run tasks",
-        hint="listen on 127.0.0.1 and let a proxy that knows its users stand in front",
+        hint="listen on 127.0.0.1, or turn on [orchestration.web.auth]; see docs/security.md",
     )
 
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from tasker.api.application import Options, application
 from tasker.api.envelope import Limits
+from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
+from tasker.api.permissions import open_gate
 from tasker.api.sockets import listen, require_loopback
 from tasker.app.configured import Configured
 from tasker.app.embedded.app import App
@@ -20,17 +22,10 @@ from tasker.db.awaited import with_servers
 from tasker.errors import UsageError
 from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, host_and_port
 from tasker.process.stopping import Stop, grace_of
+from tasker.services.authentication.authenticator import Authenticator
+from tasker.services.authentication.settings import AuthSettings
+from tasker.services.authentication.tokens import ALGORITHM
 
-NO_AUTH: dict[str, Any] = {
-    "enabled": False,
-    "verification_method": "none",
-    "jwt_issuer": "",
-    "jwt_audience": "",
-    "api_key_header": "",
-    "api_key_count": 0,
-    "strict_validation": False,
-    "allowed_algorithms": [],
-}
 _log = logging.getLogger("tasker.process")
 
 
@@ -40,6 +35,8 @@ class HttpService:
 
     service: Service
     listening: socket.socket
+    authenticator: Authenticator | None = None
+    """Who tells callers apart; None: everybody may do everything."""
 
 
 async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
@@ -56,15 +53,25 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
     try:
         if await stop.interrupted(with_servers(where, wait_seconds, hint, app.start)):
             return
-        interface = application(app, options_of(configuration))
+        gate = ClosedGate(given.authenticator) if given.authenticator else open_gate
+        interface = application(app, options_of(configuration), gate)
         server = HttpServer(interface, given.listening, grace_seconds=grace_of(service.stop_limit))
         await server.start()
-        ready(f"server {os.getpid()} listens on {server.address}")
+        ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}")
         await stop.asked()
         _log.info("stopping the server on %s", server.address)
         await server.stop()
     finally:
         await app.stop()
+
+
+def authenticator_of(http: HttpSettings) -> Authenticator | None:
+    """Who tells callers apart; None where nobody is asked. Raises `UsageError` for what cannot work."""
+    return Authenticator(http.auth) if http.auth.enabled else None
+
+
+def _who(authenticator: Authenticator | None) -> str:
+    return f"for callers with {authenticator.methods}" if authenticator else "without authentication"
 
 
 def listening_socket(http: HttpSettings, host: str | None, port: int | None, inherited: int | None) -> socket.socket:
@@ -78,7 +85,8 @@ def listening_socket(http: HttpSettings, host: str | None, port: int | None, inh
         raise UsageError("HTTP is turned off", hint="set orchestration.web.enabled = true")
     own_host, own_port = host_and_port(http.bind_address or DEFAULT_ADDRESS)
     host, port = host or own_host, own_port if port is None else port
-    require_loopback(host)
+    if not http.auth.enabled:
+        require_loopback(host)
     return listen(host, port)
 
 
@@ -113,7 +121,7 @@ def _shown(configuration: Configured) -> dict[str, Any]:
     pool, breaker = configuration.http.pool, configuration.breakers.database
     names = configuration.queue_names
     return {
-        "auth": NO_AUTH,
+        "auth": _auth_shown(configuration.http.auth),
         "circuit_breakers": {
             "enabled": True,
             "failure_threshold": breaker.failure_threshold,
@@ -126,4 +134,20 @@ def _shown(configuration: Configured) -> dict[str, Any]:
         },
         "deployment_mode": str(configuration.orchestrator_events.deployment_mode),
         "messaging": {"backend": configuration.backend, "queues": list(names.orchestration())},
+    }
+
+
+def _auth_shown(auth: AuthSettings) -> dict[str, Any]:
+    """In the published shape."""
+    tokens = auth.enabled and bool(auth.public_key or auth.public_key_path or auth.jwks_url)
+    keys = (len(auth.api_keys) if auth.api_keys_enabled else 0) + bool(auth.api_key)
+    return {
+        "enabled": auth.enabled,
+        "verification_method": auth.verification_method if tokens else "none",
+        "jwt_issuer": auth.issuer if tokens else "",
+        "jwt_audience": auth.audience if tokens else "",
+        "api_key_header": auth.api_key_header if auth.enabled else "",
+        "api_key_count": keys if auth.enabled else 0,
+        "strict_validation": tokens and auth.strict_validation,
+        "allowed_algorithms": [ALGORITHM] if tokens else [],
     }

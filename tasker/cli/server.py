@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from tasker.cli.worker.supervising import supervise, without
 from tasker.errors import UsageError
 from tasker.version import DISTRIBUTION
 
-LIBRARIES = ("fastapi", "httptools", "uvicorn")
+LIBRARIES = ("cryptography", "fastapi", "httptools", "jwt", "uvicorn")
 """What the extra `api` installs."""
 SOCKET = "--socket"
 """Option of a child process: the number of the listening socket that it inherits."""
@@ -27,12 +28,12 @@ HANDLED_HERE = ("--workers", "--database-url", "--host", "--port")
 """Options that the children of `--workers` do not get."""
 
 
-def require_libraries() -> None:
+def require_libraries(use: str = "answering HTTP", libraries: Sequence[str] = LIBRARIES) -> None:
     """Raises `UsageError` where the extra `api` is not installed."""
-    missing = [library for library in LIBRARIES if find_spec(library) is None]
+    missing = [library for library in libraries if find_spec(library) is None]
     if missing:
         raise UsageError(
-            f"answering HTTP needs {' and '.join(missing)}, which this environment does not have",
+            f"{use} needs {', '.join(missing)}, which this environment does not have",
             hint=f"pip install '{DISTRIBUTION}[api]'",
         )
 
@@ -70,7 +71,8 @@ def server(
 ) -> None:
     """Answer HTTP until stopped: create, watch and steer tasks; see docs/rest-api.md.
 
-    It runs no steps: start workers beside it. Without authentication it listens on this machine only.
+    It runs no steps: start workers beside it. Without authentication it listens on this machine only;
+    docs/security.md has how to turn it on.
 
     Stops gracefully on SIGTERM or Ctrl-C: takes no new connection, and answers what is under way.
 
@@ -81,7 +83,7 @@ def server(
     """
     require_libraries()
     with nothing_is_garbage():
-        from tasker.app.http_serving import HttpService, listening_socket, serve_http
+        from tasker.app.http_serving import HttpService, authenticator_of, listening_socket, serve_http
         from tasker.app.serving import Service
 
     if tied and (url := end_with_parent()):
@@ -89,11 +91,12 @@ def server(
     log_to_stderr()
     log_as_configured(chosen := configured_for(database, no_config=no_config))
     service = Service(configuration=chosen, data_dir=database.data_dir, shutdown_seconds=shutdown_timeout)
+    authenticator = authenticator_of(chosen.http)
     socket = listening_socket(chosen.http, host, port, inherited)
     if workers > 1:
         url = database.url if database.url_given else None
         raise SystemExit(_side_by_side(socket.fileno(), workers, url, service.stop_limit))
-    asyncio.run(serve_http(HttpService(service, socket), lambda line: click.echo(line, err=True)))
+    asyncio.run(serve_http(HttpService(service, socket, authenticator), lambda line: click.echo(line, err=True)))
 
 
 def _side_by_side(socket: int, workers: int, database_url: str | None, stop_limit: float) -> int:

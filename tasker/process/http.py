@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tasker.contracts.defaults import HTTP_BODY_BYTES, HTTP_STREAMS
+from tasker.services.authentication.settings import AuthSettings
 
 DEFAULT_ADDRESS = "127.0.0.1:8080"
 
@@ -34,6 +35,8 @@ class HttpSettings:
     body_bytes: int = HTTP_BODY_BYTES
     streams: int = HTTP_STREAMS
     pool: HttpPool = field(default_factory=HttpPool)
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    """Who is let in."""
 
 
 def host_and_port(address: str) -> tuple[str, int]:

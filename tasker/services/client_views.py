@@ -18,7 +18,7 @@ from tasker.lifecycle.evaluate import (
 from tasker.lifecycle.machines.step import StepState
 from tasker.services.engine.calls import Engine
 from tasker.services.task_filter import TaskFilter, TaskLists
-from tasker.services.tasks import checked
+from tasker.services.tasks import checked, not_found
 
 View = dict[str, Any]
 
@@ -44,6 +44,13 @@ class ClientViews:
         if found is None:
             raise TaskNotFound(f"no task {task_uuid} in this database")
         return {**_task(found), "steps": [_readiness(_step(step)) for step in steps]}
+
+    async def namespace(self, task_uuid: str) -> str:
+        """The namespace of a task. Raises `TaskNotFound`."""
+        rows = await self._query("namespace", task=checked(task_uuid))
+        if not rows:
+            raise not_found(task_uuid)
+        return str(rows[0][0])
 
     async def tasks(
         self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None

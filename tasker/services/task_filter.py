@@ -33,11 +33,13 @@ class TaskFilter:
     correlation_id: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
+    namespaces: Sequence[str] | None = None
+    """Only tasks of these, whatever `namespace` says; None: of all."""
 
     @property
     def names_templates(self) -> bool:
         """True when only tasks of some templates are meant."""
-        return any(each is not None for each in (self.namespace, self.template, self.version))
+        return any(each is not None for each in (self.namespace, self.template, self.version, self.namespaces))
 
     def conditions(self) -> list[str]:
         """The names of the parts of the condition; the state comes with the index of those that are in such a state."""

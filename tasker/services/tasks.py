@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -69,11 +69,17 @@ class Tasks:
             raise not_found(task_uuid)
         return int(rows[0][0])
 
-    async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]:
-        """The tasks whose identifier begins so (hexadecimal digits, with or without hyphens), the newest first."""
+    async def starting_with(
+        self, prefix: str, *, limit: int = 10, namespaces: Collection[str] | None = None
+    ) -> Sequence[str]:
+        """The tasks whose identifier begins so (hexadecimal digits, with or without hyphens), the newest first.
+
+        `namespaces`: only tasks of these; None: of all.
+        """
         digits = prefix.replace("-", "").lower()
         bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
-        return [row[0] for row in await self._query("starting_with", **bounds, limit=limit)]
+        rows = await self._query("starting_with", **bounds, limit=limit, namespaces=_listed(namespaces))
+        return [row[0] for row in rows]
 
     async def list(
         self,
@@ -85,9 +91,13 @@ class Tasks:
         tags: Sequence[str] = (),
         limit: int = 50,
         offset: int = 0,
+        namespaces: Collection[str] | None = None,
     ) -> Sequence[ListedTask]:
-        """Tasks, the newest first: those created `since` then, and with all of the `tags`."""
-        which = TaskFilter(namespace, status, template, tags=tags, created_after=since)
+        """Tasks, the newest first: those created `since` then, and with all of the `tags`.
+
+        `namespaces`: only tasks of these, whatever `namespace` says; None: of all.
+        """
+        which = TaskFilter(namespace, status, template, tags=tags, created_after=since, namespaces=_listed(namespaces))
         page = await self._lists.page(which, limit=limit, offset=offset)
         return [ListedTask(*row) for row in await self._query("list", tasks=page)]
 
@@ -123,6 +133,10 @@ class Tasks:
 
     async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._engine.connection.execute(query("tasks", name), params)
+
+
+def _listed(names: Collection[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
 
 
 def checked(task_uuid: str) -> str:

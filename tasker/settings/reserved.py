@@ -12,7 +12,6 @@ _EVENTS = "publishing domain events"
 _GRPC = "the gRPC API"
 _TELEMETRY = "telemetry"
 _WEB = "the HTTP server of a worker"
-_AUTH = "authentication"
 
 RESERVED: Mapping[str, str] = {
     "common.cache": "caching of analytics",
@@ -23,7 +22,6 @@ RESERVED: Mapping[str, str] = {
     "orchestration.decision_points.enable_metrics": _TELEMETRY,
     "orchestration.enable_performance_logging": _TELEMETRY,
     "orchestration.grpc": _GRPC,
-    "orchestration.web.auth": _AUTH,
     "orchestration.web.database_pools.max_total_connections_hint": "advice about connections",
     "worker.event_systems.worker.metadata.in_process_events": _EVENTS,
     "worker.grpc": _GRPC,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, caller_of, needs
+from tasker.api.permissions import Permission, actor_of, needs
 from tasker.api.routes.route import program_of, router
 from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.dead_letters import (
@@ -100,7 +100,7 @@ async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
     """Put a task on the list by hand; the task itself goes on. 400 when it has a pending entry."""
     opened = await program_of(request).dead_letters.open(
         body.task_uuid,
-        actor=body.actor or caller_of(request).name,
+        actor=actor_of(request, body.actor),
         notes=body.notes,
         reason=body.reason,
         metadata=body.metadata,
@@ -124,7 +124,7 @@ async def update_entry(
         dlq_entry_uuid,
         status=body.resolution_status,
         notes=body.resolution_notes,
-        by=body.resolved_by or (caller_of(request).name if body.resolution_status else None),
+        by=actor_of(request, body.resolved_by) if body.resolution_status or body.resolved_by else None,
         metadata=body.metadata,
     )
     message = f"the investigation is {updated.resolution_status}"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, caller_of, needs
+from tasker.api.permissions import Permission, actor_of, namespaces_of, needs, require_namespace
 from tasker.api.routes.route import program_of, router
 from tasker.api.shapes.fleet import (
     HandlerListResponse,
@@ -24,6 +24,7 @@ from tasker.api.shapes.fleet import (
 from tasker.api.shapes.problems import refusals
 from tasker.services.listings import RegisteredProcess
 from tasker.services.pauses import Target
+from tasker.services.tasks import not_found
 
 routes = router("fleet")
 Name = Annotated[str | None, Query(max_length=255)]
@@ -96,18 +97,22 @@ async def list_pauses(request: Request, log: Annotated[int, Query(ge=0, le=1000)
     "/v1/pauses",
     response_model=PauseResponse,
     responses=refusals(404),
-    **needs(Permission.SYSTEM_PAUSES_CHANGE),
+    **needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True),
 )
 async def pause(request: Request, body: PauseRequest) -> Json:
     """Let nothing more start of one thing. `paused` is false when it is paused already."""
     target = Target.of(body.namespace, template=body.template, step=body.step, task=body.task, queue=body.queue)
-    actor = body.actor or caller_of(request).name
+    await _require_within(request, target)
+    actor = actor_of(request, body.actor)
     paused = await program_of(request).pauses.pause(target, actor=actor, reason=body.reason)
     return Json({"target": str(target), "paused": paused})
 
 
 @routes.delete(
-    "/v1/pauses", response_model=ResumeResponse, responses=refusals(404), **needs(Permission.SYSTEM_PAUSES_CHANGE)
+    "/v1/pauses",
+    response_model=ResumeResponse,
+    responses=refusals(404),
+    **needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True),
 )
 async def resume(
     request: Request,
@@ -121,6 +126,17 @@ async def resume(
 ) -> Json:
     """End a pause. `held` is how many ready steps, or messages, go on; null when it was not paused."""
     target = Target.of(namespace, template=template, step=step, task=task, queue=queue)
-    who = actor or caller_of(request).name
-    held = await program_of(request).pauses.resume(target, actor=who, reason=reason)
+    await _require_within(request, target)
+    held = await program_of(request).pauses.resume(target, actor=actor_of(request, actor), reason=reason)
     return Json({"target": str(target), "resumed": held is not None, "held": held})
+
+
+async def _require_within(request: Request, target: Target) -> None:
+    """Raises `NotPermitted` for a target outside of the caller's namespaces; a queue belongs to all of them."""
+    where = namespaces_of(request)
+    if where is None:
+        return
+    if target.task is not None and await program_of(request).views.namespace(target.task) not in where:
+        raise not_found(target.task)
+    if target.task is None:
+        require_namespace(request, target.namespace or "*")

@@ -9,7 +9,7 @@ import orjson
 from fastapi import Query, Request
 
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, caller_of, needs
+from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
 from tasker.api.routes.route import program_of, router
 from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.observed import DoctorResponse, HistoryEntry, RetryRequest
@@ -25,7 +25,7 @@ from tasker.services.steps import Retried
 routes = router("operators")
 Filter = Annotated[str | None, Query(max_length=255)]
 TASKS = needs(Permission.TASKS_READ)
-LISTED = needs(Permission.TASKS_LIST)
+LISTED = needs(Permission.TASKS_LIST, confines=True)
 FLEET = needs(Permission.SYSTEM_ANALYTICS_READ)
 Hexadecimal = Annotated[str, Query(pattern=r"^[0-9a-fA-F-]{1,36}$", description="How the identifiers begin.")]
 
@@ -43,7 +43,8 @@ async def list_tasks_briefly(
 ) -> Json:
     """Tasks, the newest first, with the numbers of their steps and what holds them."""
     which: dict[str, Any] = {"namespace": namespace, "template": template, "status": status, "since": since}
-    return Json(await program_of(request).tasks.list(**which, tags=tag, limit=limit, offset=offset))
+    tasks = program_of(request).tasks
+    return Json(await tasks.list(**which, tags=tag, limit=limit, offset=offset, namespaces=namespaces_of(request)))
 
 
 @routes.get("/v1/listings/identifiers", response_model=list[str], responses=refusals(), **LISTED)
@@ -51,7 +52,8 @@ async def list_identifiers(
     request: Request, beginning: Hexadecimal, limit: Annotated[int, Query(ge=1, le=100)] = 10
 ) -> Json:
     """The identifiers of tasks that begin so, the newest first."""
-    return Json(await program_of(request).tasks.starting_with(beginning, limit=limit))
+    tasks, where = program_of(request).tasks, namespaces_of(request)
+    return Json(await tasks.starting_with(beginning, limit=limit, namespaces=where))
 
 
 @routes.get("/v1/tasks/{uuid}/report", response_model=TaskReport, responses=refusals(404), **TASKS)
@@ -98,7 +100,7 @@ async def get_audit_of_task(request: Request, uuid: TaskUuid) -> Json:
 )
 async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Json:
     """Let every failed step of a task run again, in one transaction; 400 for a task that was cancelled."""
-    actor = body.actor or caller_of(request).name
+    actor = actor_of(request, body.actor)
     return Json(await program_of(request).steps.retry(uuid, actor=actor, reason=body.reason))
 
 

@@ -8,8 +8,11 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from tasker.api.permissions import REQUIRED, Permission
+from tasker.api.permissions import CONFINES, REQUIRED, require_namespace
 from tasker.api.program import Program
+from tasker.contracts.permissions import Permission
+from tasker.errors import NotPermitted
+from tasker.services.tasks import not_found
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -20,16 +23,37 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Handler:
         """The function behind the gate."""
         handle = super().get_route_handler()
-        name = (self.openapi_extra or {}).get(REQUIRED)
-        if name is None:
+        declared = self.openapi_extra or {}
+        if REQUIRED not in declared:
             return handle
-        permission = Permission(name)
+        permission, confines = Permission(declared[REQUIRED]), bool(declared.get(CONFINES))
 
         async def guarded(request: Request) -> Response:
-            request.state.caller = await request.app.state.gate(request, permission)
+            await admit(request, permission, confines)
             return await handle(request)
 
         return guarded
+
+
+async def admit(request: Request, permission: Permission, confines: bool) -> None:
+    """Raises `NotAuthenticated`, `NotPermitted`, and `TaskNotFound` for a task outside of their namespaces."""
+    state = request.state
+    state.caller = caller = await request.app.state.gate(request)
+    caller.require(permission)
+    state.namespaces = where = caller.namespaces(permission)
+    if where is not None and not await _named_by_its_path(request, where) and not confines:
+        raise NotPermitted(f"Missing required permission: {permission} in every namespace")
+
+
+async def _named_by_its_path(request: Request, where: frozenset[str]) -> bool:
+    """Whether the path names a task or a namespace, which then must be one of the caller's."""
+    named = request.path_params
+    task = named.get("uuid") or named.get("task_uuid")
+    if task is not None and await program_of(request).views.namespace(task) not in where:
+        raise not_found(task)
+    if "namespace" in named:
+        require_namespace(request, named["namespace"])
+    return task is not None or "namespace" in named
 
 
 def router(tag: str) -> APIRouter:

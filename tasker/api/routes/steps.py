@@ -8,8 +8,7 @@ from typing import Annotated
 from fastapi import Path, Request
 
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, needs
-from tasker.api.program import Program
+from tasker.api.permissions import Permission, actor_of, needs
 from tasker.api.rendering import step_view
 from tasker.api.routes.route import program_of, router
 from tasker.api.routes.tasks import TaskUuid
@@ -45,20 +44,18 @@ async def mend_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid, body:
     """Let a step run again, or take it as done. 400 where the step's state, or its task's, does not allow it."""
     program = program_of(request)
     step = await program.views.step(uuid, step_uuid)
-    await _act(program, uuid, step["name"], body)
+    await _act(request, uuid, step["name"], body)
     return Json(step_view(await program.views.step(uuid, step_uuid)))
 
 
-def _act(program: Program, task: str, step: str, body: StepManualAction) -> Awaitable[None]:
-    action = body.root
+def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awaitable[None]:
+    steps, action = program_of(request).steps, body.root
     if isinstance(action, ResetForRetry):
-        return program.steps.reset(task, step, actor=action.reset_by, reason=action.reason)
+        return steps.reset(task, step, actor=actor_of(request, action.reset_by), reason=action.reason)
     if isinstance(action, CompleteManually):
-        given, who = action.completion_data, action.completed_by
-        return program.steps.complete(
-            task, step, given.result, actor=who, reason=action.reason, metadata=given.metadata
-        )
-    return program.steps.resolve(task, step, actor=action.resolved_by, reason=action.reason)
+        given, who = action.completion_data, actor_of(request, action.completed_by)
+        return steps.complete(task, step, given.result, actor=who, reason=action.reason, metadata=given.metadata)
+    return steps.resolve(task, step, actor=actor_of(request, action.resolved_by), reason=action.reason)
 
 
 @routes.get(

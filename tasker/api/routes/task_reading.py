@@ -10,7 +10,7 @@ from fastapi import Query, Request
 
 from tasker.api.cursors import cursor_after, place_of
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, needs
+from tasker.api.permissions import Permission, namespaces_of, needs
 from tasker.api.rendering import task_context, task_details, task_view
 from tasker.api.routes.route import program_of, router
 from tasker.api.routes.tasks import TaskUuid
@@ -23,7 +23,9 @@ Filter = Annotated[str | None, Query(max_length=255)]
 Sort = Annotated[Literal["-created_at", "created_at"], Query(description="The newest first, or the oldest.")]
 
 
-@routes.get("/v1/tasks", response_model=TaskListResponse, responses=refusals(), **needs(Permission.TASKS_LIST))
+@routes.get(
+    "/v1/tasks", response_model=TaskListResponse, responses=refusals(), **needs(Permission.TASKS_LIST, confines=True)
+)
 async def list_tasks(
     request: Request,
     namespace: Filter = None,
@@ -60,6 +62,7 @@ async def list_tasks(
         correlation_id=str(correlation_id) if correlation_id else None,
         created_after=created_after,
         created_before=created_before,
+        namespaces=_sorted(namespaces_of(request)),
     )
     views = program_of(request).views
     after = place_of(cursor, sort) if cursor else None
@@ -77,6 +80,10 @@ async def list_tasks(
         pages = {"page": page, "total_count": count, "total_pages": -(-count // per_page), "has_previous": page > 0}
         pagination |= pages
     return Json({"tasks": [task_view(task) for task in shown], "pagination": pagination})
+
+
+def _sorted(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
 
 
 @routes.get(

@@ -9,7 +9,7 @@ from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, caller_of, needs, require
+from tasker.api.permissions import Permission, actor_of, caller_of, needs, require_namespace
 from tasker.api.problems import problem_of
 from tasker.api.rendering import task_created, task_view
 from tasker.api.routes.route import program_of, router
@@ -24,7 +24,8 @@ from tasker.api.shapes.tasks import (
     TaskResponse,
 )
 from tasker.api.waiting import Wait, ended_or_late, seconds_of
-from tasker.errors import TaskerError
+from tasker.errors import NotPermitted, TaskerError
+from tasker.services.server.bulk_submission import Order
 from tasker.services.submission import Submitted
 
 routes = router("tasks")
@@ -36,30 +37,48 @@ TaskUuid = Annotated[str, Path(description="The task's identifier.")]
     status_code=201,
     response_model=TaskCreated,
     responses={200: {"model": TaskCreated, "description": "It existed, and was asked for."}, **refusals(409, 422)},
-    **needs(Permission.TASKS_CREATE),
+    **needs(Permission.TASKS_CREATE, confines=True),
 )
 async def create_task(request: Request, body: TaskRequest, wait: Wait = None) -> Json:
     """Create a task of a registered template. 503 with `Retry-After` while too much work waits."""
     program, seconds = program_of(request), seconds_of(wait)
-    if body.on_duplicate != "refuse":
-        await require(request, Permission.TASKS_READ)
-    submitted = await program.submit_order(
-        body.order(), on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds)
-    )
+    order = body.order()
+    _permit(request, order, body.on_duplicate)
+    submitted = await program.submit_order(order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds))
     await ended_or_late(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid)
     headers = {"Location": f"/v1/tasks/{submitted.task_uuid}"}
     return Json(task_created(task, submitted), 201 if submitted.created else 200, headers)
 
 
-@routes.post("/v1/tasks/batch", response_model=BatchResponse, responses=refusals(), **needs(Permission.TASKS_CREATE))
+@routes.post(
+    "/v1/tasks/batch",
+    response_model=BatchResponse,
+    responses=refusals(),
+    **needs(Permission.TASKS_CREATE, confines=True),
+)
 async def create_tasks(request: Request, body: TaskBatch) -> Json:
     """Create many tasks, those of one template in one transaction, with an answer for each."""
-    if body.on_duplicate != "refuse":
-        await require(request, Permission.TASKS_READ)
     orders = [each.order() for each in body.tasks]
-    answers = await program_of(request).submit_orders(orders, on_duplicate=ON_DUPLICATE[body.on_duplicate])
-    return Json(_batch(answers))
+    refused = {place: error for place, order in enumerate(orders) if (error := _refusal(request, order, body))}
+    permitted = [order for place, order in enumerate(orders) if place not in refused]
+    answers = iter(await program_of(request).submit_orders(permitted, on_duplicate=ON_DUPLICATE[body.on_duplicate]))
+    return Json(_batch([refused.get(place) or next(answers) for place in range(len(orders))]))
+
+
+def _permit(request: Request, order: Order, on_duplicate: str) -> None:
+    """Raises `NotPermitted`. Who wants the task that exists must be allowed to read it."""
+    require_namespace(request, order.namespace)
+    if on_duplicate != "refuse":
+        caller_of(request).require_in(Permission.TASKS_READ, order.namespace)
+
+
+def _refusal(request: Request, order: Order, body: TaskBatch) -> NotPermitted | None:
+    try:
+        _permit(request, order, body.on_duplicate)
+    except NotPermitted as error:
+        return error
+    return None
 
 
 def _batch(answers: Sequence[Submitted | TaskerError]) -> dict[str, Any]:
@@ -106,5 +125,5 @@ async def cancel_task(
 ) -> Response:
     """Cancel a task and every step of it that has not ended; 400 for one that has ended."""
     program = program_of(request)
-    before = await program.tasks.cancel(uuid, reason=reason, actor=actor or caller_of(request).name)
+    before = await program.tasks.cancel(uuid, reason=reason, actor=actor_of(request, actor))
     return Json({**task_view(await program.views.task(uuid)), "previous_status": before})

@@ -11,7 +11,7 @@ from fastapi import Header, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, needs
+from tasker.api.permissions import Permission, namespaces_of, needs, require_namespace
 from tasker.api.routes.route import program_of, router
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.templates import (
@@ -34,11 +34,17 @@ IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
 
 
 @routes.get(
-    "/v1/templates", response_model=TemplateListResponse, responses=refusals(), **needs(Permission.TEMPLATES_READ)
+    "/v1/templates",
+    response_model=TemplateListResponse,
+    responses=refusals(),
+    **needs(Permission.TEMPLATES_READ, confines=True),
 )
 async def list_templates(request: Request, namespace: Annotated[str | None, Query(max_length=255)] = None) -> Json:
     """The registered templates in each of their versions."""
-    rows = [row for row in await program_of(request).plans.registered() if namespace in (None, row["namespace"])]
+    found, where = await program_of(request).plans.registered(), namespaces_of(request)
+    rows = [
+        row for row in found if namespace in (None, row["namespace"]) and (where is None or row["namespace"] in where)
+    ]
     count = Counter(row["namespace"] for row in rows)
     return Json(
         {
@@ -95,13 +101,16 @@ async def get_graph(
     status_code=201,
     response_model=RegistrationResponse,
     responses={200: {"model": RegistrationResponse, "description": "Nothing was registered."}, **refusals(422)},
-    **needs(Permission.TEMPLATES_REGISTER),
+    **needs(Permission.TEMPLATES_REGISTER, confines=True),
 )
 async def register_templates(request: Request, body: TemplateText) -> Json:
     """Register templates from their text, all or none; 422 with every problem of the text."""
     texts = program_of(request).template_texts
     if body.validate_only:
         return Json(_registration(await texts.compiled(body.yaml, body.environment), registered=False))
+    if namespaces_of(request) is not None:
+        for plan in (await texts.compiled(body.yaml, body.environment)).plans:
+            require_namespace(request, plan.namespace)
     found = await texts.register(body.yaml, body.environment, force=body.force)
     return Json(_registration(found, registered=True), 201)
 

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from tasker.app.configured.unset import is_set
 from tasker.process.http import HttpPool, HttpSettings
+from tasker.services.authentication.settings import ApiKey, AuthSettings
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
+    from tasker.settings.tables.api import OrchestrationAuth
 
 
 def http_settings(settings: Settings) -> HttpSettings:
@@ -30,4 +32,30 @@ def http_settings(settings: Settings) -> HttpSettings:
             acquire_timeout=pools.web_api_connection_timeout_seconds,
             idle_timeout=pools.web_api_idle_timeout_seconds,
         ),
+        auth=_auth(web.auth),
+    )
+
+
+def _auth(auth: OrchestrationAuth) -> AuthSettings:
+    keys = [
+        ApiKey(each.key, each.permissions, each.name or each.description, each.namespaces) for each in auth.api_keys
+    ]
+    return AuthSettings(
+        enabled=auth.enabled,
+        api_key=auth.api_key,
+        api_key_header=auth.api_key_header,
+        api_keys_enabled=auth.api_keys_enabled,
+        api_keys=tuple(keys),
+        verification_method=auth.jwt_verification_method,
+        public_key=auth.jwt_public_key,
+        public_key_path=auth.jwt_public_key_path,
+        private_key=auth.jwt_private_key,
+        jwks_url=auth.jwks_url,
+        jwks_refresh_seconds=auth.jwks_refresh_interval_seconds,
+        audience=auth.jwt_audience,
+        issuer=auth.jwt_issuer,
+        token_hours=auth.jwt_token_expiry_hours,
+        permissions_claim=auth.permissions_claim,
+        strict_validation=auth.strict_validation,
+        log_unknown_permissions=auth.log_unknown_permissions,
     )

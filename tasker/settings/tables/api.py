@@ -2,21 +2,54 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tasker.contracts.defaults import HTTP_BODY_BYTES, HTTP_STREAMS
-from tasker.contracts.settings import Table, flag, several, table, text, whole
-from tasker.settings.tables.formats import Address, Origin, RootPath, WebUrl
+from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
+from tasker.settings.tables.formats import Address, GrantText, HeaderName, KeySecret, Origin, RootPath, WebUrl
+
+
+class ApiKeyEntry(Table):
+    """A key of the registry. `permissions` empty: known, and permitted nothing. `namespaces` empty: all of them."""
+
+    key: KeySecret = ""
+    permissions: tuple[GrantText, ...] = several((), "What it permits.")
+    description: str = ""
+    name: str = ""
+    namespaces: tuple[str, ...] = several((), "Where.")
 
 
 class Auth(Table):
     """Who may call."""
 
     enabled: bool = flag(False, "Ask for a token or a key.")
-    api_key: str = text("", "One key that may do everything.", shortest=0)
-    api_key_header: str = text("X-API-Key", "The header that carries the key.")
-    jwt_private_key: str = text("", "Key that signs tokens, PEM.", shortest=0)
+    api_key: str = text("", "One key that may do everything, or `sha256:` and its digest.", shortest=0)
+    api_key_header: HeaderName = text("X-API-Key", "The header that carries the key.")
+    api_keys_enabled: bool = flag(False, "Take the keys of `api_keys`.")
+    api_keys: tuple[ApiKeyEntry, ...] = several(
+        (),
+        "Keys with permissions of their own, each a table `[[...api_keys]]` with `key` (or `sha256:` and its digest), "
+        "`permissions`, and perhaps `name`, `description`, `namespaces`; `tasker auth create-api-key` makes one.",
+    )
+    jwt_private_key: str = text("", "Key with which `tasker auth generate-token` signs, PEM.", shortest=0)
     jwt_public_key: str = text("", "Key that checks tokens, PEM.", shortest=0, variable="TASKER_JWT_PUBLIC_KEY")
-    jwt_public_key_path: str = text("", "File with that key.", shortest=0, variable="TASKER_JWT_PUBLIC_KEY_PATH")
-    jwt_token_expiry_hours: int = whole(24, 1, 720, "Lifetime of a token.")
+    jwt_public_key_path: str = text(
+        "",
+        "File with that key; it counts above the text.",
+        shortest=0,
+        variable="TASKER_JWT_PUBLIC_KEY_PATH",
+    )
+    jwt_verification_method: Literal["public_key", "jwks"] = choice(
+        "public_key", "Check tokens with that key, or with those that `jwks_url` publishes."
+    )
+    jwks_url: str = text("", "Where the issuer of tokens publishes its keys, https.", shortest=0)
+    jwks_refresh_interval_seconds: int = whole(
+        3600, 10, 86_400, "Fetch them again after so long; earlier when a token names an unknown one."
+    )
+    jwt_token_expiry_hours: int = whole(24, 1, 720, "Lifetime of a token that `tasker auth generate-token` makes.")
+    permissions_claim: str = text("permissions", "The claim of a token that lists what it permits.")
+    strict_validation: bool = flag(True, "Refuse a token with a permission that does not exist; off: leave that out.")
+    log_unknown_permissions: bool = flag(True, "Write a warning when one is left out.")
 
 
 class OrchestrationAuth(Auth):

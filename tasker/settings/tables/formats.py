@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from tasker.contracts.messaging import check_queue_name
+from tasker.contracts.permissions import Grant
 from tasker.contracts.retention import FORM, RetentionRule
 from tasker.contracts.settings import refused, unclear, url_of
 from tasker.errors import InvalidQueueName
 from tasker.settings.redaction import ENCODE, is_clear
 
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):(\d{1,5})", re.ASCII)
+SHORTEST_KEY = 16
 CHANNEL_MAX_BYTES = 63
 """What PostgreSQL leaves of the name of a NOTIFY channel."""
 
@@ -87,6 +89,30 @@ def _origin(value: str) -> str:
     raise refused("Not the origin of a page", 'Use format like "https://ops.example.com", without a path')
 
 
+def _header(value: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9-]+", value, re.ASCII) and value.lower() != "authorization":
+        return value
+    raise refused("Not the name of a header for keys", 'Use format like "X-API-Key"')
+
+
+def _grant(value: str) -> str:
+    try:
+        Grant.of(value)
+    except ValueError:
+        raise refused("No such permission", "`tasker auth show-permissions` lists them") from None
+    return value
+
+
+def _key_secret(value: str) -> str:
+    if value.startswith("sha256:"):
+        if re.fullmatch(r"sha256:[0-9a-fA-F]{64}", value):
+            return value
+        raise refused("Not the digest of a key", "Write sha256: and 64 hexadecimal digits")
+    if len(value) >= SHORTEST_KEY:
+        return value
+    raise refused(f"A key needs {SHORTEST_KEY} characters at least", "`tasker auth create-api-key` makes one")
+
+
 Address = Annotated[str, AfterValidator(_address)]
 DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
 OrchestrationQueue = Annotated[str, AfterValidator(_orchestration_queue)]
@@ -97,4 +123,7 @@ CallablePattern = Annotated[str, AfterValidator(_callable_pattern)]
 WebUrl = Annotated[str, url_of("http", "https")]
 RootPath = Annotated[str, AfterValidator(_root_path)]
 Origin = Annotated[str, AfterValidator(_origin)]
+HeaderName = Annotated[str, AfterValidator(_header)]
+GrantText = Annotated[str, AfterValidator(_grant)]
+KeySecret = Annotated[str, Field(validate_default=True), AfterValidator(_key_secret)]
 RetentionLine = Annotated[str, AfterValidator(_retention)]

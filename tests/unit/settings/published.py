@@ -114,6 +114,13 @@ worker.web.bind_address                                               "0.0.0.0:8
 {{orchestration|worker}}.web.auth.enabled                             false               -
 {{orchestration|worker}}.web.auth.{{api_key|jwt_private_key|jwt_public_key|jwt_public_key_path}} "" -
 {{orchestration|worker}}.web.auth.api_key_header                      "X-API-Key"         -
+{{orchestration|worker}}.web.auth.jwt_verification_method             "public_key"        -
+{{orchestration|worker}}.web.auth.jwks_url                            ""                  -
+{{orchestration|worker}}.web.auth.jwks_refresh_interval_seconds       3600                10-86400
+{{orchestration|worker}}.web.auth.permissions_claim                   "permissions"       -
+{{orchestration|worker}}.web.auth.{{strict_validation|log_unknown_permissions}} true      -
+{{orchestration|worker}}.web.auth.api_keys_enabled                    false               -
+{{orchestration|worker}}.web.auth.api_keys                            []                  -
 {{orchestration|worker}}.web.auth.jwt_token_expiry_hours              24                  1-720
 orchestration.web.auth.jwt_audience                                   "tasker-api"        -
 worker.web.auth.jwt_audience                                          "worker-api"        -

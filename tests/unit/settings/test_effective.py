@@ -73,6 +73,28 @@ LEAVES: dict[str, Leaf] = {
     "http.cors_origins": (f"{WEB}.cors_origins", tuple),
     "http.body_bytes": same(f"{WEB}.max_body_bytes"),
     "http.streams": same(f"{WEB}.max_streams"),
+    **{
+        f"http.auth.{ours}": same(f"{WEB}.auth.{theirs}")
+        for ours, theirs in (
+            ("enabled", "enabled"),
+            ("api_key", "api_key"),
+            ("api_key_header", "api_key_header"),
+            ("api_keys_enabled", "api_keys_enabled"),
+            ("verification_method", "jwt_verification_method"),
+            ("public_key", "jwt_public_key"),
+            ("public_key_path", "jwt_public_key_path"),
+            ("private_key", "jwt_private_key"),
+            ("jwks_url", "jwks_url"),
+            ("jwks_refresh_seconds", "jwks_refresh_interval_seconds"),
+            ("audience", "jwt_audience"),
+            ("issuer", "jwt_issuer"),
+            ("token_hours", "jwt_token_expiry_hours"),
+            ("permissions_claim", "permissions_claim"),
+            ("strict_validation", "strict_validation"),
+            ("log_unknown_permissions", "log_unknown_permissions"),
+        )
+    },
+    "http.auth.api_keys": (f"{WEB}.auth.api_keys", tuple),
     "http.pool.max_connections": same(f"{WEB}.database_pools.web_api_max_connections"),
     "http.pool.min_connections": same(f"{WEB}.database_pools.web_api_pool_size"),
     "http.pool.acquire_timeout": same(f"{WEB}.database_pools.web_api_connection_timeout_seconds"),

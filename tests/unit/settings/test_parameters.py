@@ -17,6 +17,18 @@ from tests.unit.settings.published import OTHER_DEFAULT, OWN, published, refused
 check = partial(checking.check, reserved={})  # what is reserved has its form already
 
 PUBLISHED = published()
+IN_THE_CHAPTER_ON_AUTHENTICATION = (
+    "config_endpoint_enabled",
+    "jwt_verification_method",
+    "jwks_url",
+    "jwks_refresh_interval_seconds",
+    "permissions_claim",
+    "strict_validation",
+    "log_unknown_permissions",
+    "api_keys_enabled",
+    "api_keys",
+)
+"""What the published reference leaves out."""
 RANGED = [parameter for parameter in parameters() if parameter.low is not None]
 
 
@@ -25,7 +37,7 @@ def path_of(value: Any) -> str | None:
 
 
 def test_all_246_published_parameters_are_accounted_for() -> None:
-    later = {path for path in PUBLISHED if path.endswith(".config_endpoint_enabled")}
+    later = {path for path in PUBLISHED if path.rpartition(".")[2] in IN_THE_CHAPTER_ON_AUTHENTICATION}
     assert len(PUBLISHED) - len(later) + len(OTHER_DEFAULT) + len(refused()) == 246
     assert set(by_path()) == set(PUBLISHED) | OTHER_DEFAULT | OWN
 

@@ -29,6 +29,7 @@ from tasker.orchestration.storms import StormSettings
 from tasker.orchestration.sweep import SweepSettings
 from tasker.process.http import HttpPool, HttpSettings
 from tasker.resilience.registry import BreakerPolicies
+from tasker.services.authentication.settings import ApiKey, AuthSettings
 from tasker.services.engine.calls import Rules
 from tasker.settings.catalogue import Parameter, by_path, parameters
 from tasker.settings.check import check
@@ -78,6 +79,8 @@ READERS: dict[Any, set[str]] = {
     BufferLimits: {"limits", "self"},
     DatabaseSettings: {"database", "_database"},
     DepthLimits: {"limits", "_limits", "self"},
+    ApiKey: {"key"},
+    AuthSettings: {"settings", "_settings", "auth"},
     HttpPool: {"pool"},
     HttpSettings: {"http"},
     PoolSettings: {"pool", "settings"},

@@ -1,5 +1,10 @@
 -- Tasks and steps as clients see them. Each query is named and takes its parameters as %(name)s.
 
+-- name: namespace
+-- That of a task.
+select ns.name from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+where t.task_uuid = %(task)s::uuid
+
 -- name: tasks
 -- The tasks of these identifiers as documents, the newest first.
 select to_jsonb(v) from (

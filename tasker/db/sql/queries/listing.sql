@@ -22,7 +22,8 @@ join tasker.task_details d on d.task_uuid = t.task_uuid
 select array(
   select nt.named_task_uuid from tasker.named_tasks nt join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
   where (%(namespace)s::text is null or ns.name = %(namespace)s) and (%(template)s::text is null or nt.name = %(template)s)
-    and (%(version)s::text is null or nt.version = %(version)s))
+    and (%(version)s::text is null or nt.version = %(version)s)
+    and (%(namespaces)s::text[] is null or ns.name = any (%(namespaces)s)))
 
 -- name: template
 t.named_task_uuid = any (%(named_tasks)s::uuid[])

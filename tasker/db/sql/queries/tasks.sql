@@ -96,6 +96,8 @@ select t.template_id from tasker.tasks t where t.task_uuid = %(task)s
 -- name: starting_with
 -- The tasks in a range of identifiers, the newest first: how a prefix finds its task.
 select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)s::uuid and %(highest)s::uuid
+  and (%(namespaces)s::text[] is null or t.namespace_id in (
+    select n.namespace_id from tasker.task_namespaces n where n.name = any (%(namespaces)s)))
 order by t.task_uuid desc limit %(limit)s
 
 -- name: open_beside

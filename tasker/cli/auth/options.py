@@ -1,0 +1,59 @@
+"""What the commands about keys and tokens share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.connection import configured_for
+from tasker.cli.options import Database
+from tasker.cli.server import require_libraries
+from tasker.errors import UsageError
+
+if TYPE_CHECKING:
+    from tasker.services.authentication.settings import AuthSettings
+
+PEM = click.Path(path_type=Path)
+
+
+def _names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """Several names between commas."""
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+PERMISSIONS = click.option(
+    "--permissions",
+    callback=_names,
+    required=True,
+    metavar="A,B",
+    help="What it permits, such as tasks:create,tasks:read, tasks:* or *; `tasker auth show-permissions` has the list.",
+)
+NAMESPACES = click.option(
+    "--namespaces", callback=_names, default="", metavar="A,B", help="The only namespaces in which it counts."
+)
+
+
+def auth_settings() -> AuthSettings:
+    """What is configured. Raises `UsageError` where the extra `api` is not installed."""
+    require_libraries("working with keys and tokens", ("cryptography", "jwt"))
+    return configured_for(Database()).http.auth
+
+
+def require_permissions(permissions: tuple[str, ...]) -> None:
+    """Raises `UsageError` for permissions that do not exist."""
+    from tasker.contracts.permissions import grants_of
+
+    _, unknown = grants_of(permissions)
+    if unknown:
+        raise UsageError(
+            f"no such permission: {', '.join(unknown)}", hint="`tasker auth show-permissions` has the list"
+        )
+
+
+def text_of(file: Path) -> str:
+    """The text of a file. Raises `UsageError`."""
+    from tasker.services.authentication.authenticator import read
+
+    return read(str(file), str(file))

@@ -1,0 +1,59 @@
+"""Keys that callers show. Only digests are kept: a key is random enough that nothing slower is needed."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Iterable
+from hashlib import sha256
+
+from tasker.contracts.permissions import grants_of
+from tasker.errors import NotAuthenticated, UsageError
+from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.settings import ApiKey
+
+DIGEST = "sha256:"
+_PREFIX, _BYTES = "tk_", 32
+
+
+def new_key() -> str:
+    """A key that nobody can guess."""
+    return f"{_PREFIX}{secrets.token_urlsafe(_BYTES)}"
+
+
+def digest(key: str) -> str:
+    """What of a key is written into a configuration."""
+    return f"{DIGEST}{sha256(key.encode()).hexdigest()}"
+
+
+class KeyRing:
+    """The keys of a configuration. Raises `UsageError` for one with a permission that does not exist."""
+
+    def __init__(self, keys: Iterable[ApiKey]) -> None:
+        self._keys = [(_digest_of(key.secret), _caller(key)) for key in keys]
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def caller(self, key: str) -> Caller:
+        """Whose key it is. Raises `NotAuthenticated`. It takes equally long for every key of the ring."""
+        shown = digest(key).encode()
+        matching = [caller for known, caller in self._keys if hmac.compare_digest(known, shown)]
+        if not matching:
+            raise NotAuthenticated("unknown API key")
+        return matching[0]
+
+
+def _digest_of(secret: str) -> bytes:
+    return (secret.lower() if secret.startswith(DIGEST) else digest(secret)).encode()
+
+
+def _caller(key: ApiKey) -> Caller:
+    grants, unknown = grants_of(key.permissions)
+    name = key.name or f"key {_digest_of(key.secret).decode().removeprefix(DIGEST)[:8]}"
+    if unknown:
+        raise UsageError(
+            f"the API key {name!r} has permissions that do not exist: {', '.join(unknown)}",
+            hint="`tasker auth show-permissions` lists them",
+        )
+    return Caller(name, grants, "api_key", frozenset(key.namespaces) or None)

@@ -1,0 +1,81 @@
+"""Tells callers apart, by what is configured."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from tasker.errors import NotAuthenticated, UsageError
+from tasker.services.authentication.api_keys import KeyRing
+from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.rsa_keys import public_key
+from tasker.services.authentication.settings import ApiKey, AuthSettings
+from tasker.services.authentication.tokens import TokenReader
+from tasker.services.authentication.verification_keys import OneKey, PublishedKeys, VerificationKeys
+
+_log = logging.getLogger("tasker.api")
+NOBODY = "authentication is on, and nobody could be let in: there is neither a key nor anything to check tokens with"
+HOW = "set jwt_public_key_path, or jwks_url, or api_key, or api_keys_enabled and api_keys; or turn `enabled` off"
+
+
+class Authenticator:
+    """Who a request comes from. Raises `UsageError` for a configuration that lets nobody in, or cannot be used."""
+
+    def __init__(self, settings: AuthSettings) -> None:
+        self.settings = settings
+        self.keys = KeyRing(_keys(settings))
+        source = verification_keys(settings)
+        self._tokens = None if source is None else TokenReader(source, settings)
+        if self._tokens is None and not self.keys:
+            raise UsageError(NOBODY, hint=f"in [orchestration.web.auth] {HOW}")
+
+    @property
+    def methods(self) -> str:
+        """What callers may show, in words."""
+        tokens = ["tokens (RS256)"] if self._tokens else []
+        count = len(self.keys)
+        return " and ".join([*tokens, *([f"{count} API {'key' if count == 1 else 'keys'}"] if count else [])])
+
+    async def caller(self, authorization: str | None, key: str | None) -> Caller:
+        """Who shows this: the header `Authorization`, and the one of API keys. Raises `NotAuthenticated`."""
+        if authorization:
+            scheme, _, token = authorization.partition(" ")
+            if scheme.lower() != "bearer" or not token.strip():
+                raise NotAuthenticated("the header Authorization is not `Bearer TOKEN`")
+            if self._tokens is None:
+                raise NotAuthenticated("tokens are not taken here", hint=f"send {self.settings.api_key_header}")
+            return await self._tokens.caller(token.strip())
+        if key:
+            return self.keys.caller(key)
+        raise NotAuthenticated(
+            "Missing authentication credentials",
+            hint=f"send Authorization: Bearer TOKEN, or {self.settings.api_key_header}: KEY",
+        )
+
+
+def _keys(settings: AuthSettings) -> list[ApiKey]:
+    single = [ApiKey(settings.api_key, ("*",), "api_key")] if settings.api_key else []
+    if settings.api_keys and not settings.api_keys_enabled:
+        _log.warning("orchestration.web.auth.api_keys are not used: api_keys_enabled is false")
+    return [*single, *(settings.api_keys if settings.api_keys_enabled else ())]
+
+
+def verification_keys(settings: AuthSettings) -> VerificationKeys | None:
+    """Where keys for tokens come from; None: nowhere. Raises `UsageError`."""
+    if settings.verification_method == "jwks":
+        if not settings.jwks_url:
+            raise UsageError("jwt_verification_method is jwks, and there is no jwks_url", hint="set jwks_url")
+        return PublishedKeys(settings.jwks_url, settings.jwks_refresh_seconds)
+    if settings.public_key_path:
+        where = f"jwt_public_key_path ({settings.public_key_path})"
+        return OneKey(public_key(read(settings.public_key_path, where), where))
+    return OneKey(public_key(settings.public_key, "jwt_public_key")) if settings.public_key else None
+
+
+def read(path: str, where: str) -> str:
+    """The text of a file. Raises `UsageError`."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text"
+        raise UsageError(f"{where} cannot be read: {reason}", hint="name a PEM file") from None

@@ -1,0 +1,65 @@
+"""RSA keys: made, read, and refused when they are too weak."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tasker.errors import UsageError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+
+LEAST_BITS = 2048
+
+
+def generate(bits: int) -> tuple[str, str]:
+    """A new pair as PEM: the private key, and the public one."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    made = rsa.generate_private_key(public_exponent=65537, key_size=bits)
+    pem = serialization.Encoding.PEM
+    private = made.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    public = made.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return private.decode(), public.decode()
+
+
+def public_key(pem: str, where: str) -> RSAPublicKey:
+    """The key in a text. Raises `UsageError` for what is none, or has less than 2,048 bits; `where` names the text."""
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    try:
+        found = load_pem_public_key(pem.encode())
+    except ValueError:
+        raise UsageError(
+            f"{where} is no public key", hint="PEM is expected: `tasker auth generate-keys` makes a pair"
+        ) from None
+    if not isinstance(found, RSAPublicKey):
+        raise UsageError(f"{where} is no RSA key", hint="tokens are signed with RS256")
+    require_strong(found.key_size, where)
+    return found
+
+
+def private_key(pem: str, where: str) -> RSAPrivateKey:
+    """As `public_key`, of a key that signs; one that is locked by a password is refused."""
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        found = load_pem_private_key(pem.encode(), None)
+    except (ValueError, TypeError):
+        raise UsageError(
+            f"{where} is no private key without a password",
+            hint="PEM is expected: `tasker auth generate-keys` makes a pair",
+        ) from None
+    if not isinstance(found, RSAPrivateKey):
+        raise UsageError(f"{where} is no RSA key", hint="tokens are signed with RS256")
+    require_strong(found.key_size, where)
+    return found
+
+
+def require_strong(bits: int, where: str) -> None:
+    """Raises `UsageError` for a key that can be broken."""
+    if bits < LEAST_BITS:
+        raise UsageError(f"{where} has {bits} bits", hint=f"use a key of at least {LEAST_BITS} bits")

@@ -1,0 +1,123 @@
+"""Tokens: JSON Web Tokens signed with RS256, and never with anything else (F-276)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from tasker.contracts.permissions import grants_of
+from tasker.errors import NotAuthenticated
+from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.settings import AuthSettings
+from tasker.services.authentication.verification_keys import VerificationKeys
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+ALGORITHM = "RS256"
+NAMESPACES = "namespaces"
+"""The claim that confines a token to namespaces; `worker_namespaces` is the published name of the same."""
+REQUIRED = ("sub", "exp", "iss", "aud")
+LONGEST_BYTES, LONGEST_NAME = 16_384, 255
+_log = logging.getLogger("tasker.api")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOrder:
+    """What a new token says. No `namespaces`: all of them."""
+
+    subject: str
+    permissions: Sequence[str]
+    hours: int
+    namespaces: Sequence[str] = ()
+    key_id: str | None = None
+
+
+def sign(order: TokenOrder, key: RSAPrivateKey, settings: AuthSettings) -> str:
+    """A token for the issuer and audience of the settings."""
+    import jwt
+
+    now = int(time())
+    claims = {
+        "sub": order.subject,
+        "iss": settings.issuer,
+        "aud": settings.audience,
+        "iat": now,
+        "exp": now + order.hours * 3600,
+        settings.permissions_claim: list(order.permissions),
+        **({NAMESPACES: list(order.namespaces)} if order.namespaces else {}),
+    }
+    return jwt.encode(claims, key, ALGORITHM, headers={"kid": order.key_id} if order.key_id else None)
+
+
+class TokenReader:
+    """Tells from a token who calls."""
+
+    def __init__(self, keys: VerificationKeys, settings: AuthSettings) -> None:
+        self._keys, self._settings = keys, settings
+
+    async def caller(self, token: str) -> Caller:
+        """Whose token it is. Raises `NotAuthenticated` for one that is malformed, forged, expired or of others."""
+        claims = await self.claims(token)
+        permissions = _texts(claims, self._settings.permissions_claim)
+        grants, unknown = grants_of(permissions)
+        if unknown:
+            self._object(_subject(claims), unknown)
+        return Caller(_subject(claims), grants, "jwt", _confined(claims))
+
+    async def claims(self, token: str) -> Mapping[str, Any]:
+        """What a token says, once its signature, lifetime, issuer and audience are found right."""
+        import jwt
+
+        if len(token) > LONGEST_BYTES:
+            raise NotAuthenticated(f"Invalid token: longer than {LONGEST_BYTES} bytes")
+        try:
+            header = jwt.get_unverified_header(token)
+            if header.get("alg") != ALGORITHM:  # before any key is asked for
+                raise jwt.InvalidAlgorithmError(f"signed with something else than {ALGORITHM}")
+            key = await self._keys.key(header.get("kid"))
+            found: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                [ALGORITHM],
+                {"require": [*REQUIRED]},
+                audience=self._settings.audience,
+                issuer=self._settings.issuer,
+            )
+        except jwt.ExpiredSignatureError:
+            raise NotAuthenticated("Token expired", hint="get a new one") from None
+        except jwt.InvalidTokenError as error:
+            raise NotAuthenticated(f"Invalid token: {error}") from None
+        return found
+
+    def _object(self, subject: str, unknown: Sequence[str]) -> None:
+        names = ", ".join(each if each.isprintable() else ascii(each) for each in unknown)
+        if self._settings.strict_validation:
+            raise NotAuthenticated(f"Unknown permissions: {names}")
+        if self._settings.log_unknown_permissions:
+            _log.warning("the token of %r has unknown permissions: %s", subject, names)
+
+
+def _subject(claims: Mapping[str, Any]) -> str:
+    """It is kept in the database and written into logs."""
+    found: str = claims["sub"]
+    if not 1 <= len(found) <= LONGEST_NAME or not found.isprintable():
+        raise NotAuthenticated(f"Invalid token: sub is not a name of 1 to {LONGEST_NAME} printable characters")
+    return found
+
+
+def _confined(claims: Mapping[str, Any]) -> frozenset[str] | None:
+    """An empty list of ours is nowhere; an empty one under the published name is everywhere."""
+    if NAMESPACES in claims:
+        return frozenset(_texts(claims, NAMESPACES))
+    return frozenset(_texts(claims, "worker_namespaces")) or None
+
+
+def _texts(claims: Mapping[str, Any], name: str) -> list[str]:
+    found = claims.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise NotAuthenticated(f"Invalid token: {name} is not a list of texts")
+    return found

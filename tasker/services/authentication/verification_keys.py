@@ -1,0 +1,138 @@
+"""The keys that tokens are checked with: one of the configuration, or those that an issuer publishes (JWKS, F-277)."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+
+from tasker.errors import NotAuthenticated, UsageError
+from tasker.services.authentication.rsa_keys import require_strong
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+AGAIN_SECONDS = 10.0
+"""The issuer is asked once in so long at most, whatever key ids strangers make up."""
+FETCH_SECONDS, MOST_BYTES = 5.0, 1_000_000
+LOCAL = ("localhost", "127.0.0.1", "::1")
+_log = logging.getLogger("tasker.api")
+Fetch = Callable[[str], Awaitable[Any]]
+
+
+class VerificationKeys(Protocol):
+    """Where the key of a token is found."""
+
+    async def key(self, key_id: str | None) -> RSAPublicKey:
+        """The key with which a token of that `kid` is checked. Raises `NotAuthenticated`."""
+        ...
+
+
+class OneKey:
+    """The key of the configuration, for every token."""
+
+    def __init__(self, key: RSAPublicKey) -> None:
+        self._key = key
+
+    async def key(self, key_id: str | None) -> RSAPublicKey:
+        """That key."""
+        return self._key
+
+
+class PublishedKeys:
+    """Keys that are fetched from a URL, again after `refresh_seconds` and when a token has an unknown `kid`.
+
+    While the issuer cannot be asked the former keys count. Raises `UsageError` for a URL that must not be asked.
+    """
+
+    def __init__(self, url: str, refresh_seconds: float, fetch: Fetch | None = None) -> None:
+        self._url, self._refresh_seconds, self._fetch = checked_url(url), refresh_seconds, fetch or fetched
+        self._keys: Mapping[str, RSAPublicKey] = {}
+        self._asked: float | None = None
+        self._fetching = asyncio.Lock()
+
+    async def key(self, key_id: str | None) -> RSAPublicKey:
+        """The published key of that id. Raises `NotAuthenticated`."""
+        if key_id is None:
+            raise NotAuthenticated("Invalid token: it does not name its key (kid)")
+        if self._is_due(self._refresh_seconds) or (key_id not in self._keys and self._is_due(AGAIN_SECONDS)):
+            await self._refresh(key_id)
+        if key_id not in self._keys:
+            raise NotAuthenticated("Invalid token: its issuer publishes no such key")
+        return self._keys[key_id]
+
+    def _is_due(self, seconds: float) -> bool:
+        return self._asked is None or monotonic() - self._asked >= seconds
+
+    async def _refresh(self, wanted: str) -> None:
+        before = self._asked
+        async with self._fetching:
+            if self._asked != before:  # another request has asked while this one waited
+                return
+            try:
+                self._keys = keys_in(await self._fetch(self._url))
+            except (httpx.HTTPError, ValueError, UsageError) as error:
+                _log.warning("the keys of %s could not be fetched: %s", self._url, error)
+            finally:
+                self._asked = monotonic()
+
+
+def checked_url(url: str) -> str:
+    """The URL, if it may be asked: of https, or of this machine; not of an address where clouds keep their secrets."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOCAL):
+        raise UsageError(f"jwks_url must begin with https://: {url}", hint="only this machine may be asked over http")
+    with suppress(ValueError):
+        if ipaddress.ip_address(parts.hostname or "").is_link_local:
+            raise UsageError(f"jwks_url names a link-local address: {url}", hint="name the host of the issuer")
+    return url
+
+
+async def fetched(url: str) -> Any:
+    """The document behind a URL. Redirects are not followed: they may lead where `checked_url` would not."""
+    client = httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False)
+    async with client, client.stream("GET", url) as answer:
+        answer.raise_for_status()
+        body = bytearray()
+        async for part in answer.aiter_bytes():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise ValueError(f"more than {MOST_BYTES} bytes")
+    return orjson.loads(body)
+
+
+def keys_in(document: Any) -> dict[str, RSAPublicKey]:
+    """The RSA keys of a document that check signatures, by their id; others are left out."""
+    entries = document.get("keys") if isinstance(document, Mapping) else None
+    if not isinstance(entries, list):
+        raise ValueError("not a JSON Web Key Set: no list of `keys`")
+    return {entry["kid"]: _key(entry) for entry in entries if _signs(entry)}
+
+
+def _signs(entry: Any) -> bool:
+    wanted = {"kty": "RSA", "use": "sig", "alg": "RS256"}
+    named = isinstance(entry, dict) and isinstance(entry.get("kid"), str)
+    return named and all(entry.get(name, want) == want for name, want in wanted.items())
+
+
+def _key(entry: Mapping[str, Any]) -> RSAPublicKey:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from jwt.algorithms import RSAAlgorithm
+    from jwt.exceptions import InvalidKeyError
+
+    try:
+        found = RSAAlgorithm.from_jwk(dict(entry))
+    except InvalidKeyError as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(found, RSAPublicKey):
+        raise ValueError("a published key is private")
+    require_strong(found.key_size, f"the key {entry['kid']}")
+    return found

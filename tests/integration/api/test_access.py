@@ -1,0 +1,165 @@
+"""Who is let in: every route asks for its permission before it reads anything, and callers stay in their namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest_asyncio
+from fastapi.routing import APIRoute
+
+import tasker
+from tasker.api.application import SUBJECTS, Options, application
+from tasker.api.gate import ClosedGate
+from tasker.api.permissions import REQUIRED
+from tasker.api.routes import config
+from tasker.contracts.permissions import Permission
+from tasker.services.authentication.authenticator import Authenticator
+from tasker.services.authentication.settings import ApiKey, AuthSettings
+from tasker.template import compile_text
+from tests.integration.api.program import WAITING, order
+from tests.integration.api.test_errors import UNKNOWN, problem
+
+ROUTES = [route for module in (*SUBJECTS, config) for route in module.routes.routes if isinstance(route, APIRoute)]
+GUARDED = [route for route in ROUTES if REQUIRED in (route.openapi_extra or {})]
+CONFINED, ELSEWHERE, SCOPED = "confined-to-the-shop", "confined-to-elsewhere", "scoped-to-the-shop"
+KEYS = [
+    *(ApiKey(f"only {permission}", (permission,), f"only-{permission}") for permission in Permission),
+    *(ApiKey(f"but {permission}", tuple({*Permission} - {permission}), "most") for permission in Permission),
+    *(ApiKey(f"group {p}", (f"{p.partition(':')[0]}:*",), "group") for p in Permission),
+    ApiKey("everything", ("*",), "root"),
+    ApiKey("nothing", (), "nobody"),
+    ApiKey(CONFINED, ("*",), "shopkeeper", ("shop",)),
+    ApiKey(ELSEWHERE, ("*",), "stranger", ("elsewhere",)),
+    ApiKey(SCOPED, ("tasks:*:shop", "tasks:read:nobody"), "scoped"),
+]
+NOTHING_CONFIGURED: dict[str, Any] = {}
+
+
+@pytest_asyncio.fixture
+async def guarded(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
+    gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_keys_enabled=True, api_keys=tuple(KEYS))))
+    transport = httpx.ASGITransport(app=application(app, Options(configuration=NOTHING_CONFIGURED), gate))
+    async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:
+        yield client
+
+
+def by(key: str) -> dict[str, str]:
+    return {"X-API-Key": key}
+
+
+async def test_every_route_answers_with_its_permission_and_with_no_other(guarded: httpx.AsyncClient) -> None:
+    assert len(GUARDED) > 25
+    for route in GUARDED:
+        permission = (route.openapi_extra or {})[REQUIRED]
+        for method in route.methods:
+            path = route.path
+            for name in ("uuid", "task_uuid", "step_uuid", "dlq_entry_uuid"):
+                path = path.replace(f"{{{name}}}", UNKNOWN)
+
+            async def send(key: str | None, method: str = method, path: str = path) -> httpx.Response:
+                # what is no JSON is not looked at before the caller is
+                return await guarded.request(method, path, headers=by(key) if key else {}, content=b"{")
+
+            refused = problem(await send(None), 401, "UNAUTHORIZED", "unauthorized")
+            assert refused.detail == "Missing authentication credentials"
+            problem(await send("unknown to the server"), 401, "UNAUTHORIZED", "unauthorized")
+            for wrong in ("nothing", f"but {permission}"):
+                found = problem(await send(wrong), 403, "FORBIDDEN", "forbidden")
+                assert found.detail == f"Missing required permission: {permission}"
+            for right in (f"only {permission}", f"group {permission}", "everything"):
+                answer = await send(right)
+                assert answer.status_code not in (401, 403), f"{method} {path}: {answer.text}"
+
+
+async def test_what_is_open_to_everybody_needs_no_key(guarded: httpx.AsyncClient) -> None:
+    for path in ("/health", "/live", "/ready", "/openapi.json", "/docs"):
+        assert (await guarded.get(path)).status_code == 200
+    assert (await guarded.get("/v1/tasks")).headers["www-authenticate"] == "Bearer"
+
+
+async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
+    app: tasker.App, guarded: httpx.AsyncClient
+) -> None:
+    (waiting,) = compile_text(WAITING).plans
+    await app.plans.register(waiting, force=True)
+    theirs = {"namespace": "nobody", "name": "waiting"}
+    ours = (await guarded.post("/v1/tasks?wait=20s", json=order(7), headers=by(CONFINED))).json()["task_uuid"]
+    other = (await guarded.post("/v1/tasks", json=theirs, headers=by("everything"))).json()["task_uuid"]
+
+    problem(await guarded.post("/v1/tasks", json=theirs, headers=by(CONFINED)), 403, "FORBIDDEN")
+    batch = {"tasks": [theirs, order(8), theirs]}
+    answers = (await guarded.post("/v1/tasks/batch", json=batch, headers=by(CONFINED))).json()
+    assert [each["status"] for each in answers["results"]] == [403, 201, 403]
+
+    listed = (await guarded.get("/v1/tasks", headers=by(CONFINED))).json()
+    assert {task["namespace"] for task in listed["tasks"]} == {"shop"}
+    assert listed["pagination"]["total_count"] == len(listed["tasks"])
+    assert (await guarded.get("/v1/tasks?namespace=nobody", headers=by(CONFINED))).json()["tasks"] == []
+    assert (await guarded.get("/v1/tasks", headers=by(ELSEWHERE))).json()["tasks"] == []
+    briefly = (await guarded.get("/v1/listings/tasks", headers=by(CONFINED))).json()
+    assert {task["namespace"] for task in briefly} == {"shop"}
+    for task, beginning in ((ours, [ours]), (other, [])):
+        found = await guarded.get("/v1/listings/identifiers", params={"beginning": task}, headers=by(CONFINED))
+        assert found.json() == beginning
+
+    for path in (
+        "",
+        "/context",
+        "/details",
+        "/workflow_steps",
+        "/events",
+        "/explain",
+        "/report",
+        "/history",
+        "/template",
+    ):
+        assert (await guarded.get(f"/v1/tasks/{ours}{path}", headers=by(CONFINED))).status_code == 200
+        hidden = problem(await guarded.get(f"/v1/tasks/{other}{path}", headers=by(CONFINED)), 404, "NOT_FOUND")
+        unknown = problem(await guarded.get(f"/v1/tasks/{UNKNOWN}{path}", headers=by(CONFINED)), 404, "NOT_FOUND")
+        assert (hidden.detail.replace(other, ""), hidden.hint) == (unknown.detail.replace(UNKNOWN, ""), unknown.hint)
+    problem(await guarded.delete(f"/v1/tasks/{other}", headers=by(CONFINED)), 404, "NOT_FOUND")
+    paused = await guarded.post("/v1/pauses", json={"task": other, "reason": "x"}, headers=by(CONFINED))
+    problem(paused, 400, "BAD_REQUEST", "task_not_found")
+    problem(await guarded.delete("/v1/pauses?namespace=nobody", headers=by(CONFINED)), 403, "FORBIDDEN")
+    problem(await guarded.delete("/v1/pauses?queue=orchestration_step_results", headers=by(CONFINED)), 403, "FORBIDDEN")
+
+    templates = (await guarded.get("/v1/templates", headers=by(CONFINED))).json()
+    assert [each["name"] for each in templates["namespaces"]] == ["shop"]
+    problem(await guarded.get("/v1/templates/nobody/waiting/1.0.0", headers=by(CONFINED)), 403, "FORBIDDEN")
+    problem(await guarded.post("/v1/templates", json={"yaml": WAITING}, headers=by(CONFINED)), 403, "FORBIDDEN")
+
+
+async def test_what_is_not_of_one_namespace_is_not_for_those_who_are_confined(guarded: httpx.AsyncClient) -> None:
+    for path in ("/v1/workers", "/v1/queues", "/v1/pauses", "/v1/dlq", "/v1/analytics/performance", "/config"):
+        problem(await guarded.get(path, headers=by(CONFINED)), 403, "FORBIDDEN")
+
+
+async def test_a_permission_may_count_in_one_namespace_alone(app: tasker.App, guarded: httpx.AsyncClient) -> None:
+    (waiting,) = compile_text(WAITING).plans
+    await app.plans.register(waiting, force=True)
+    theirs = {"namespace": "nobody", "name": "waiting"}
+    other = (await guarded.post("/v1/tasks", json=theirs, headers=by("everything"))).json()["task_uuid"]
+
+    assert (await guarded.get(f"/v1/tasks/{other}", headers=by(SCOPED))).status_code == 200
+    problem(await guarded.delete(f"/v1/tasks/{other}", headers=by(SCOPED)), 404, "NOT_FOUND")
+    problem(await guarded.post("/v1/tasks", json=theirs, headers=by(SCOPED)), 403, "FORBIDDEN")
+    assert (await guarded.post("/v1/tasks", json=order(9), headers=by(SCOPED))).status_code in (201, 409)
+
+
+async def test_who_wants_the_task_that_exists_must_be_allowed_to_read_it(guarded: httpx.AsyncClient) -> None:
+    again = order(11, on_duplicate="return_existing")
+    problem(await guarded.post("/v1/tasks", json=again, headers=by("only tasks:create")), 403, "FORBIDDEN")
+    assert (await guarded.post("/v1/tasks", json=again, headers=by("everything"))).status_code == 201
+
+
+async def test_operators_act_under_their_own_name_whatever_the_request_says(guarded: httpx.AsyncClient) -> None:
+    pause = {"namespace": "shop", "reason": "x", "actor": "somebody else"}
+    await guarded.post("/v1/pauses", json=pause, headers=by(CONFINED))
+    (found,) = (await guarded.get("/v1/pauses", headers=by("everything"))).json()["pauses"]
+    await guarded.delete("/v1/pauses?namespace=shop&actor=x", headers=by(CONFINED))
+    log = (await guarded.get("/v1/pauses", headers=by("everything"))).json()["log"]
+
+    assert found["actor"] == "shopkeeper"
+    assert log[0]["actor"] == "shopkeeper"

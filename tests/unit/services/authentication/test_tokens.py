@@ -1,0 +1,223 @@
+"""Who is let in by a token: signed by the right key with RS256, of the issuer, in time, with known permissions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from time import time
+from typing import Any
+
+import jwt
+import pytest
+
+from tasker.contracts.permissions import Grant, Permission
+from tasker.errors import NotAuthenticated, NotPermitted, UsageError
+from tasker.services.authentication.authenticator import Authenticator
+from tasker.services.authentication.rsa_keys import generate, private_key, public_key
+from tasker.services.authentication.settings import AuthSettings
+from tasker.services.authentication.tokens import TokenOrder, TokenReader, sign
+from tasker.services.authentication.verification_keys import AGAIN_SECONDS, PublishedKeys, checked_url
+
+Pair = tuple[str, str]
+ORDER = TokenOrder("ada", ["tasks:*", "steps:read:shop"], hours=1)
+
+
+@pytest.fixture(scope="module")
+def pair() -> Pair:
+    return generate(2048)
+
+
+@pytest.fixture(scope="module")
+def settings(pair: Pair) -> AuthSettings:
+    return AuthSettings(enabled=True, public_key=pair[1])
+
+
+def claims(**changed: Any) -> dict[str, Any]:
+    """Of a good token; what is None is left out."""
+    now = int(time())
+    good = {"sub": "ada", "iss": "tasker-core", "aud": "tasker-api", "iat": now, "exp": now + 60, "permissions": ["*"]}
+    return {name: value for name, value in {**good, **changed}.items() if value is not None}
+
+
+async def caller(settings: AuthSettings, token: str) -> Any:
+    return await Authenticator(settings).caller(f"Bearer {token}", None)
+
+
+async def test_a_token_of_ours_says_who_calls_and_what_they_may_where(pair: Pair, settings: AuthSettings) -> None:
+    token = sign(replace(ORDER, namespaces=["shop", "bank"]), private_key(pair[0], "key"), settings)
+    found = await caller(settings, token)
+
+    assert (found.name, found.method, found.known) == ("ada", "jwt", True)
+    assert found.namespaces(Permission.TASKS_READ) == {"shop", "bank"}
+    assert found.namespaces(Permission.STEPS_READ) == {"shop"}
+    assert not found.may(Permission.STEPS_RESOLVE)
+    with pytest.raises(NotPermitted, match="Missing required permission: steps:resolve"):
+        found.require(Permission.STEPS_RESOLVE)
+    with pytest.raises(NotPermitted, match="in namespace bank"):
+        found.require_in(Permission.STEPS_READ, "bank")
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"exp": 1}, "Token expired"),
+        ({"exp": None}, '"exp"'),
+        ({"sub": None}, '"sub"'),
+        ({"sub": ""}, "sub is not a name"),
+        ({"sub": "a\nb"}, "sub is not a name"),
+        ({"iss": "others"}, "[Ii]ssuer"),
+        ({"iss": None}, '"iss"'),
+        ({"aud": "worker-api"}, "[Aa]udience"),
+        ({"aud": None}, '"aud"'),
+        ({"permissions": "*"}, "not a list"),
+        ({"permissions": [1]}, "not a list"),
+        ({"permissions": ["tasks:read", "tasks:fly", "coffee"]}, "^Unknown permissions: tasks:fly, coffee$"),
+        ({"namespaces": "shop"}, "not a list"),
+    ],
+)
+async def test_a_token_that_says_something_wrong_is_refused(
+    pair: Pair, settings: AuthSettings, changed: Mapping[str, Any], reason: str
+) -> None:
+    with pytest.raises(NotAuthenticated, match=reason):
+        await caller(settings, jwt.encode(claims(**changed), pair[0], "RS256"))
+
+
+async def test_nobody_gets_in_with_a_signature_that_is_not_ours(pair: Pair, settings: AuthSettings) -> None:
+    stranger, _ = generate(2048)
+    good = jwt.encode(claims(), pair[0], "RS256")
+    head, body, signature = good.split(".")
+    forged = [
+        jwt.encode(claims(), stranger, "RS256"),
+        jwt.encode(claims(), None, "none"),
+        _signed_with_the_public_key(pair[1]),
+        f"{head}.{body}.",
+        f"{head}.{body}.{signature[:-8]}AAAAAAAA",
+        "nonsense",
+        "a.b.c",
+        "x" * 20_000,
+    ]
+    for token in forged:
+        with pytest.raises(NotAuthenticated):
+            await caller(settings, token)
+    assert (await caller(settings, good)).name == "ada"
+
+
+def _signed_with_the_public_key(public: str) -> str:
+    """As if the server took the key that everybody knows for a shared secret."""
+    import hmac
+    from base64 import urlsafe_b64encode
+    from hashlib import sha256
+
+    import orjson
+
+    parts = [urlsafe_b64encode(orjson.dumps(part)).rstrip(b"=") for part in ({"alg": "HS256", "typ": "JWT"}, claims())]
+    message = b".".join(parts)
+    return b".".join([message, urlsafe_b64encode(hmac.digest(public.encode(), message, sha256)).rstrip(b"=")]).decode()
+
+
+async def test_unknown_permissions_are_left_out_where_that_is_configured(pair: Pair, settings: AuthSettings) -> None:
+    token = jwt.encode(claims(permissions=["tasks:read", "coffee"]), pair[0], "RS256")
+
+    found = await caller(replace(settings, strict_validation=False), token)
+
+    assert found.grants == {Grant("tasks:read")}
+
+
+async def test_the_published_claim_confines_a_token_too_and_an_empty_one_of_ours_is_nowhere(
+    pair: Pair, settings: AuthSettings
+) -> None:
+    async def where(**changed: Any) -> Any:
+        return (await caller(settings, jwt.encode(claims(**changed), pair[0], "RS256"))).confined_to
+
+    assert await where(worker_namespaces=["shop"]) == {"shop"}
+    assert await where(worker_namespaces=[]) is None
+    assert await where(namespaces=[]) == frozenset()
+
+
+class Issuer:
+    """Publishes keys; `fetch` counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked, self.keys, self.away = 0, list[dict[str, Any]](), False
+
+    def publish(self, kid: str, public: str) -> None:
+        jwk = jwt.algorithms.RSAAlgorithm.to_jwk(public_key(public, "key"), as_dict=True)
+        self.keys.append({**jwk, "kid": kid})
+
+    async def fetch(self, url: str) -> Any:
+        self.asked += 1
+        await asyncio.sleep(0)
+        if self.away:
+            raise ValueError("away")
+        return {"keys": [{"kty": "EC", "kid": "other"}, *self.keys]}
+
+
+async def test_keys_that_an_issuer_publishes_are_kept_and_asked_for_again_when_one_is_new(
+    pair: Pair, settings: AuthSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("tasker.services.authentication.verification_keys.monotonic", lambda: now)
+    issuer, second = Issuer(), generate(2048)
+    issuer.publish("one", pair[1])
+    keys = PublishedKeys("https://issuer.example.com/keys", 3600, issuer.fetch)
+    reader = TokenReader(keys, settings)
+
+    def token(private: str, kid: str | None) -> str:
+        return jwt.encode(claims(), private, "RS256", headers={"kid": kid} if kid else None)
+
+    assert [each.name for each in await asyncio.gather(*[reader.caller(token(pair[0], "one"))] * 1)] == ["ada"]
+    await asyncio.gather(*(reader.caller(token(pair[0], "one")) for _ in range(5)))
+    assert issuer.asked == 1
+
+    issuer.publish("two", second[1])
+    for _ in range(3):  # a stranger's made-up ids do not make this server ask and ask
+        with pytest.raises(NotAuthenticated, match="no such key"):
+            await reader.caller(token(second[0], "two"))
+    assert issuer.asked == 1
+    now += AGAIN_SECONDS
+    assert (await reader.caller(token(second[0], "two"))).name == "ada"
+    assert issuer.asked == 2
+    with pytest.raises(NotAuthenticated):
+        await reader.caller(token(second[0], "one"))
+    with pytest.raises(NotAuthenticated, match="kid"):
+        await reader.caller(token(second[0], None))
+
+    issuer.away = True
+    now += 3600
+    assert (await reader.caller(token(pair[0], "one"))).name == "ada"
+    assert issuer.asked == 3
+    issuer.away, issuer.keys = False, issuer.keys[1:]
+    now += 3600
+    with pytest.raises(NotAuthenticated, match="no such key"):  # what its issuer has withdrawn does not count
+        await reader.caller(token(pair[0], "one"))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://issuer.example.com/k", "ftp://x/k", "https://169.254.169.254/k", "", "file:///k"]
+)
+def test_keys_are_not_fetched_from_where_they_could_be_changed_or_secrets_lie(url: str) -> None:
+    with pytest.raises(UsageError, match="jwks_url"):
+        checked_url(url)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({}, "nobody could be let in"),
+        ({"public_key": "nonsense"}, "jwt_public_key is no public key"),
+        ({"public_key_path": "/nowhere/key.pem"}, "cannot be read: No such file"),
+        ({"verification_method": "jwks"}, "no jwks_url"),
+    ],
+)
+def test_a_configuration_that_lets_nobody_in_is_refused(changed: Mapping[str, Any], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        Authenticator(AuthSettings(enabled=True, **changed))
+
+
+def test_a_key_that_can_be_broken_is_refused() -> None:
+    private, public = generate(1024)
+    with pytest.raises(UsageError, match="has 1024 bits"):
+        public_key(public, "key")
+    with pytest.raises(UsageError, match="has 1024 bits"):
+        private_key(private, "key")
