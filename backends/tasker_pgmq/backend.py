@@ -50,6 +50,10 @@ class PgmqBackend:
         """PGMQ itself where it is missing, then this package's functions. Running them again changes nothing."""
         return scripts.install_scripts()
 
+    def role_sql(self, roles: Sequence[str]) -> str:
+        """`sql/roles.sql` for these roles."""
+        return scripts.role_script(roles)
+
     async def open(self) -> None:
         """Check that the functions are installed; raises `BackendUnavailable` otherwise."""
         if not await self._value("select to_regprocedure('tasker_pgmq.call_v1(text, jsonb)') is not null"):

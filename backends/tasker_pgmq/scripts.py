@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,12 @@ def install_scripts() -> list[tuple[str, str]]:
     folder = files("tasker_pgmq") / "sql"
     own = [(f"tasker_pgmq/{name}", (folder / f"{name}.sql").read_text("utf-8")) for name in _OWN]
     return [("pgmq", _pgmq_when_missing()), *own]
+
+
+def role_script(roles: Sequence[str]) -> str:
+    """What these roles, as SQL names them, must be allowed in order to send and take messages."""
+    text = (files("tasker_pgmq") / "sql" / "roles.sql").read_text("utf-8")
+    return text.replace("{roles}", ", ".join(roles))
 
 
 def _pgmq_when_missing() -> str:

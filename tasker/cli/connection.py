@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import getpass
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -60,6 +61,21 @@ def connected(database: Database, use: Callable[[App], Awaitable[T]], *, create:
     if not create:
         require_database(chosen.database_url, database.data_dir)
     return asyncio.run(_use(chosen, database.data_dir, use))
+
+
+@contextmanager
+def database_at(chosen: Configured, data_dir: Path | None) -> Iterator[str]:
+    """The URL of the database, whose embedded server runs meanwhile where there is no other."""
+    from tasker.db.embedded import DEFAULT_DATA_DIR, EmbeddedServer
+
+    if chosen.database_url is not None:
+        yield chosen.database_url
+        return
+    server = EmbeddedServer.start(data_dir or DEFAULT_DATA_DIR)
+    try:
+        yield server.url
+    finally:
+        server.stop()
 
 
 def require_database(url: str | None, data_dir: Path | None) -> None:

@@ -5,26 +5,23 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import FORMAT, configured_for, connected, require_database
+from tasker.cli.connection import FORMAT, configured_for, connected, database_at, require_database
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
 from tasker.cli.prune import prune
 from tasker.cli.report import report
+from tasker.cli.roles import roles
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db import migrate
 from tasker.db.database import describe_url, ensure_database
-from tasker.db.embedded import DEFAULT_DATA_DIR, EmbeddedServer
 
 if TYPE_CHECKING:
     from tasker.app import App
-    from tasker.app.configured import Configured
     from tasker.services.checks import Finding
 
 
@@ -35,6 +32,7 @@ def db() -> None:
 
 db.add_command(prune)
 db.add_command(report)
+db.add_command(roles)
 
 
 @db.command()
@@ -46,7 +44,7 @@ def upgrade(database: Database) -> None:
     or nothing.
     """
     chosen = configured_for(database)
-    with _database(chosen, database.data_dir) as url:
+    with database_at(chosen, database.data_dir) as url:
         ensure_database(url)
         applied = migrate.upgrade(url, _scripts_of(chosen.backend))
         for name in applied:
@@ -61,7 +59,7 @@ def status(database: Database, form: str) -> None:
     """Compare the database with this version. Exit code 1 unless it is current, 2 when there is none."""
     chosen = configured_for(database)
     require_database(chosen.database_url, database.data_dir)
-    with _database(chosen, database.data_dir) as url:
+    with database_at(chosen, database.data_dir) as url:
         found = migrate.status(url, _scripts_of(chosen.backend))
         if form == "json":
             click.echo(json.dumps(found.to_dict()))
@@ -107,18 +105,6 @@ def check(database: Database, form: str, repair: bool) -> None:
 def sql(backend: str) -> None:
     """Print the SQL that creates the schema in an empty database. Connects to nothing."""
     click.echo(migrate.offline_sql(_scripts_of(backend)), nl=False)
-
-
-@contextmanager
-def _database(chosen: Configured, data_dir: Path | None) -> Iterator[str]:
-    if chosen.database_url is not None:
-        yield chosen.database_url
-        return
-    server = EmbeddedServer.start(data_dir or DEFAULT_DATA_DIR)
-    try:
-        yield server.url
-    finally:
-        server.stop()
 
 
 def _scripts_of(backend: str) -> Sequence[tuple[str, str]]:

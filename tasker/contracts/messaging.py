@@ -256,6 +256,14 @@ class TransactionalBackend(Backend, Protocol):
         ...
 
 
+@runtime_checkable
+class GrantsRoles(Protocol):
+    """A backend in the engine's database that can say what roles need in order to use its queues."""
+
+    def role_sql(self, roles: Sequence[str]) -> str:
+        """SQL that lets these roles, named as SQL names them, send and take messages; it may be run again."""
+
+
 BackendSettings = Mapping[str, Any]
 
 ENCODE_URL = "percent-encode special characters of user and password: % as %25, @ as %40, / as %2F, ? as %3F, # as %23"

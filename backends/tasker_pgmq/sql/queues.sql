@@ -24,8 +24,13 @@ end $$;
 
 -- Makes the queue when it is missing and gives it its functions. Race-safe: one creator at a time per name, the others
 -- wait for its commit and find the work done. Locks: the name's advisory lock, until the end of the transaction.
+-- Runs with the rights of its owner, to whom every queue then belongs, so that processes under different roles share it
+-- (`tasker db roles`); therefore nobody may call it but those who are named there.
 create or replace function tasker_pgmq.ensure_queue(queue text) returns void
-language plpgsql as $$
+language plpgsql
+security definer
+set search_path to pg_catalog, pg_temp
+as $$
 declare
   twin text;
 begin
@@ -45,6 +50,7 @@ begin
     perform tasker_pgmq.generate(queue);
   end if;
 end $$;
+revoke execute on function tasker_pgmq.ensure_queue(text) from public;
 
 -- A queue table holds few live rows and sheds them fast: room for updates on the page, vacuum early and at full speed.
 create or replace function tasker_pgmq.tune(queue text) returns void

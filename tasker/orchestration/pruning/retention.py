@@ -35,6 +35,7 @@ class RetentionSweep:
         self._engine, self._settings = engine, settings
         self._retention = Retention(engine.connection, slice_steps=settings.slice_steps)
         self._left: list[Target] = []
+        self._may_delete: bool | None = None
 
     async def look(self) -> list[Pruned]:
         """Go on with what is left, or begin anew if it is time to; what was finished. Others' tasks come next time."""
@@ -61,6 +62,13 @@ class RetentionSweep:
         return done
 
     async def _is_my_turn(self) -> bool:
+        if self._may_delete is None:
+            self._may_delete = await self._retention.may_delete()
+            if not self._may_delete:
+                _log.info("pruning_left_to_others reason=this role may not delete tasks")
+        return self._may_delete and await self._takes_turn()
+
+    async def _takes_turn(self) -> bool:
         answer = await self._engine.read("turn", {"kind": TURN, "after_ms": self._settings.interval_ms})
         return bool(answer["mine"])
 

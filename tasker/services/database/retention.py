@@ -14,6 +14,8 @@ LEAST_MS = 3_600_000
 """A task that ended within the last hour always stays: whoever waits for it is still to read its result."""
 SLICE_STEPS = 1_000
 
+MAY_DELETE = "select has_table_privilege('tasker.tasks', 'delete')"
+
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
@@ -57,6 +59,11 @@ class Retention:
             while not target.over:
                 await self.delete_slice(target)
         return [each.pruned for each in targets if each.pruned.tasks or each.pruned.kept]
+
+    async def may_delete(self) -> bool:
+        """Whether the role of this process may delete tasks (`tasker db roles`). Raises `DatabaseError`."""
+        ((may,),) = await self._connection.execute(MAY_DELETE)
+        return bool(may)
 
     async def targets(self, rules: Sequence[RetentionRule]) -> list[Target]:
         """Where something may be deleted; reads a row of each template. Raises `DatabaseError`."""

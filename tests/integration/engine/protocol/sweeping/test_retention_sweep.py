@@ -6,12 +6,16 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tasker.contracts.retention import RetentionRule
 from tasker.orchestration.pruning.retention import RetentionSettings
 from tasker.orchestration.sweep import Sweeper
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.fleet.test_retention import ended, left
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+
+MAY_DELETE = "tasker.services.database.retention.MAY_DELETE"
 
 
 async def swept(orchestra: Orchestra, *rules: RetentionRule, times: int = 1, **more: Any) -> None:
@@ -48,3 +52,17 @@ async def test_a_sweep_deletes_so_much_and_goes_on_with_the_next(orchestra: Orch
     ended(lab, 31, 20)
     await swept(orchestra, rule, slice_steps=1, interval_ms=0, times=2)
     assert len(left(lab)) == 0
+
+
+async def test_a_process_whose_role_may_not_delete_leaves_the_turn_to_others(
+    orchestra: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, rule = orchestra.lab, RetentionRule(completed_days=30)
+    old = ended(lab, 31)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MAY_DELETE, "select false")
+        await swept(orchestra, rule)
+    assert left(lab) == {*old}
+    await swept(orchestra, rule)
+    assert left(lab) == set()

@@ -1,0 +1,13 @@
+-- Queues belong to the schema's owner, whoever makes them (tasker_pgmq.ensure_queue runs with its rights): so a queue that is
+-- made tomorrow can be used by the same roles as today's.
+do $do$
+declare
+  owner constant text := (select p.proowner::regrole from pg_proc p where p.oid = 'tasker_pgmq.ensure_queue(text)'::regprocedure);
+begin
+  grant usage on schema pgmq, tasker_pgmq to {roles};
+  grant select, insert, update, delete on all tables in schema pgmq to {roles};
+  revoke insert, update, delete on pgmq.meta from {roles};
+  grant execute on function tasker_pgmq.ensure_queue(text) to {roles};
+  execute format('alter default privileges for role %s in schema pgmq grant select, insert, update, delete on tables to {roles}', owner);
+end
+$do$;

@@ -1,0 +1,82 @@
+"""Database roles for the kinds of processes, with the least rights each (H-156)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import psycopg
+
+from tasker.db.database import connect
+from tasker.db.limits import MIGRATION
+from tasker.db.migrate import UPGRADE_LOCK
+from tasker.db.schema import HERE
+from tasker.errors import DatabaseError, UsageError
+
+KINDS = ("worker", "orchestrator", "api", "exporter")
+"""Each has a role. Who exports numbers reads them only; the others work, and send and take messages."""
+PREFIX = "tasker"
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role of the server; `made` says that it was not there before."""
+
+    name: str
+    made: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The roles of one fleet: their names begin with `prefix`. Raises `UsageError` for one that would need quotes.
+
+    `of_backend` is what the messaging backend wants these roles to be granted, if its queues are in this database.
+    """
+
+    prefix: str = PREFIX
+    of_backend: Callable[[Sequence[str]], str] | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.prefix):
+            hint = "lower-case letters, digits and _, at most 41 characters"
+            raise UsageError(f"{self.prefix!r} cannot begin the name of a role", hint=hint)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The role of each kind."""
+        return {kind: f"{self.prefix}_{kind}" for kind in KINDS}
+
+    def sql(self) -> str:
+        """All that makes them, in one transaction; it may be run again."""
+        names = self.names
+        grants = (HERE / "sql" / "roles.sql").read_text("utf-8")
+        for kind, name in names.items():
+            grants = grants.replace(f"{{{kind}}}", name)
+        extra = self.of_backend([names[kind] for kind in KINDS if kind != "exporter"]) if self.of_backend else ""
+        return "\n".join([f"select pg_advisory_xact_lock({UPGRADE_LOCK});", *map(_made, names.values()), grants, extra])
+
+    def apply(self, url: str) -> list[Role]:
+        """Make what is missing of them, and put every right back to what it is to be.
+
+        Raises `DatabaseError` for whoever may not make roles or does not own the schema.
+        """
+        with connect(url, session=MIGRATION, application_name="tasker roles") as connection, connection.transaction():
+            there = {name for (name,) in connection.execute("select rolname from pg_roles")}
+            try:
+                connection.execute(self.sql().encode())
+            except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidSchemaName) as error:
+                raise DatabaseError(
+                    f"the roles cannot be made: {error.diag.message_primary}",
+                    hint="run `tasker db upgrade`, then this as the owner of the schema with CREATEROLE; "
+                    "or give the SQL of --dry-run to who may",
+                ) from error
+        return [Role(name, name not in there) for name in self.names.values()]
+
+
+def _made(name: str) -> str:
+    return (
+        f"do $do$ begin if not exists (select from pg_roles where rolname = '{name}') then "
+        f"create role {name} nologin; end if; end $do$;"
+    )

@@ -1,0 +1,194 @@
+"""Each kind of process does its work under a role of its own, and is refused what is not its work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+import tasker
+from tasker.app.assembly.orchestrator import orchestrator_process
+from tasker.app.assembly.worker import worker_process
+from tasker.app.bootstrap import prepare
+from tasker.app.configured import UNCONFIGURED
+from tasker.contracts.plan import Plan
+from tasker.contracts.retention import RetentionRule
+from tasker.db.roles import KINDS
+from tasker.lifecycle.deployment import DeploymentMode
+from tasker.services.pauses import Target
+from tasker.services.submission import Request, Submitted
+from tests.integration.deployment.programs import plan, registry, settings
+from tests.support.command_line import invoke
+
+SQL = Path(tasker.__file__).parent / "db" / "sql"
+REFUSED = {
+    "worker": [
+        "insert into tasker.tasks default values",
+        "insert into tasker.named_tasks default values",
+        "insert into tasker.dlq_replays default values",
+        "delete from tasker.tasks",
+        "create table tasker.mine (id int)",
+        "update tasker.schema_scripts set sha256 = ''",
+        "truncate tasker.workflow_steps",
+    ],
+    "orchestrator": [
+        "insert into tasker.templates default values",
+        "insert into tasker.step_checkpoints default values",
+        "drop function tasker.now()",
+    ],
+    "api": [
+        "delete from tasker.tasks",
+        "delete from tasker.step_moves",
+        "insert into tasker.workers default values",
+        "insert into tasker.step_checkpoints default values",
+    ],
+    "exporter": [
+        "select context from tasker.task_details",
+        "select result from tasker.step_results",
+        "select inputs from tasker.step_inputs",
+        "select error from tasker.step_failures",
+        "select plan from tasker.templates",
+        "select task_snapshot from tasker.tasks_dlq",
+        "select * from tasker.poison_messages",
+        "update tasker.tasks set priority = 1",
+        "select tasker_pgmq.ensure_queue('mine')",
+        "select tasker.submit_v1('{}')",
+    ],
+}
+SEEN = (
+    "select tasker.overview_v1('{}')",
+    "select tasker.performance_v1('{}')",
+    "select tasker.bottlenecks_v1('{}')",
+    "select * from tasker.v_dlq_dashboard",
+    "select * from tasker.get_system_health_counts()",
+    "select * from tasker.get_next_ready_tasks(10)",
+    "select * from tasker.get_task_execution_contexts_batch(array(select task_uuid from tasker.tasks))",
+    "select * from tasker.tasks, lateral tasker.calculate_dependency_levels(task_uuid)",
+)
+
+
+@pytest.fixture
+def prefix(database_url: str) -> Iterator[str]:
+    """What the names of the roles begin with; they belong to the server, so they go when the test ends."""
+    prefix = f"t{uuid4().hex[:12]}"
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        yield prefix
+        for name in [f"{prefix}_{kind}{user}" for user in ("_user", "") for kind in KINDS]:
+            if admin.execute("select from pg_roles where rolname = %s", (name,)).fetchone():
+                admin.execute(f"drop owned by {name}".encode())
+                admin.execute(f"drop role {name}".encode())
+
+
+@pytest.fixture
+def urls(database_url: str, prefix: str) -> dict[str, str]:
+    """The database for a user of each role."""
+    made = invoke("db", "roles", "--prefix", prefix, "--format", "json", database=database_url)
+    again = invoke("db", "roles", "--prefix", prefix, database=database_url)
+    assert [(each["name"], each["made"]) for each in json.loads(made.output)] == [
+        (f"{prefix}_{k}", True) for k in KINDS
+    ]
+    assert (again.exit_code, again.output.count("was there")) == (0, len(KINDS))
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        for kind in KINDS:
+            admin.execute(f"create role {prefix}_{kind}_user login password 'x' in role {prefix}_{kind}".encode())
+    return {kind: as_user(database_url, f"{prefix}_{kind}_user") for kind in KINDS}
+
+
+def as_user(url: str, user: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=f"{user}:x@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+async def test_a_task_runs_with_each_process_under_its_role(urls: dict[str, str], database_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(tasker.App(urls["api"], work=False, configuration=UNCONFIGURED))
+        ours = {kind: prepare(urls[kind]).messaging for kind in ("worker", "orchestrator")}
+        for messaging in ours.values():
+            await messaging.open()
+            stack.push_async_callback(messaging.close)
+        orchestrator = orchestrator_process(urls["orchestrator"], ours["orchestrator"])
+        worker = worker_process(
+            urls["worker"],
+            ours["worker"],
+            registry(),
+            ["ears"],
+            settings=settings(DeploymentMode.HYBRID, result_path="queued"),
+            consume=False,
+        )
+        for process in (orchestrator, worker):
+            await process.start()
+            stack.push_async_callback(process.stop)
+        (submitted,) = await api.submit_many(plan(), [Request({})], awaited=True)
+        assert isinstance(submitted, Submitted)
+        assert (await api.wait(submitted.task_uuid, timeout=60)).status == "complete"
+
+        (other,) = await api.submit_many(build_elsewhere(), [Request({})])
+        assert isinstance(other, Submitted)
+        await api.pauses.pause(Target("elsewhere"), actor="me", reason="a test")
+        await api.pauses.resume(Target("elsewhere"), actor="me")
+        await api.tasks.cancel(other.task_uuid)
+        assert (await api.tasks.state(other.task_uuid))[0] == "cancelled"
+
+    for kind in ("worker", "orchestrator"):
+        async with tasker.App(urls[kind], work=False, configuration=UNCONFIGURED) as app:
+            assert not await app.repairs.run()
+            assert await app.retention.may_delete() is (kind == "orchestrator")
+    with psycopg.connect(urls["exporter"], autocommit=True) as exporter:
+        for query in SEEN:
+            exporter.execute(query.encode())
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        admin.execute("update tasker.tasks set completed_at = completed_at - interval '2 days'")
+    async with tasker.App(urls["orchestrator"], work=False, configuration=UNCONFIGURED) as app:
+        old = await app.retention.prune([RetentionRule(completed_days=1, failed_days=1)])
+        assert sum(each.tasks for each in old) == 2
+
+
+def build_elsewhere() -> Plan:
+    """A template whose namespace has no queue yet."""
+    return replace(plan(), namespace="elsewhere")
+
+
+def test_each_role_is_refused_what_is_not_its_work(urls: dict[str, str]) -> None:
+    for kind, statements in REFUSED.items():
+        with psycopg.connect(urls[kind], autocommit=True) as connection:
+            for statement in statements:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(statement.encode())
+
+
+def test_rights_that_somebody_added_are_gone_after_the_next_run(
+    urls: dict[str, str], database_url: str, prefix: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        admin.execute(f"grant delete on tasker.tasks to {prefix}_worker".encode())
+        assert invoke("db", "roles", "--prefix", prefix, database=database_url).exit_code == 0
+        query = "select has_table_privilege(%s, 'tasker.tasks', 'delete')"
+        assert admin.execute(query, (f"{prefix}_worker",)).fetchone() == (False,)
+
+
+def test_every_table_is_decided_about(database_url: str) -> None:
+    """A new table that nobody may write to would be found by whoever uses roles, not by us."""
+    text = (SQL / "roles.sql").read_text("utf-8")
+    with psycopg.connect(database_url) as connection:
+        tables = connection.execute(
+            "select relname from pg_class where relnamespace = 'tasker'::regnamespace and relkind = 'r'"
+        )
+        assert not [name for (name,) in tables if name != "alembic_version" and f"tasker.{name}" not in text]
+
+
+def test_who_may_not_make_roles_is_told_what_to_do(urls: dict[str, str], prefix: str) -> None:
+    refused = invoke("db", "roles", "--prefix", prefix, database=urls["api"])
+    wrong = invoke("db", "roles", "--prefix", "Mine;", database=urls["api"])
+    shown = invoke("db", "roles", "--dry-run", database=urls["api"])
+
+    assert (refused.exit_code, "--dry-run" in refused.output) == (1, True)
+    assert (wrong.exit_code, "lower-case letters" in wrong.output) == (2, True)
+    assert "create role tasker_worker nologin" in shown.output
+    assert "on all tables in schema pgmq to tasker_worker, tasker_orchestrator, tasker_api" in shown.output
