@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from tasker.api.envelope import FAILED
-from tasker.api.problems import answer, problem, problem_of, tell
+from tasker.api.problems import answer, kind_of, problem, problem_of, tell
 from tasker.errors import TaskerError
 
 JSON = re.compile(r"application/([\w.+-]+\+)?json\b", re.IGNORECASE)
@@ -35,7 +35,7 @@ async def _of_a_service(request: Request, error: Exception) -> Response:
 async def _of_a_malformed_request(request: Request, error: Exception) -> Response:
     """What was sent does not have the shape of a request; a value is never repeated, it may be secret."""
     assert isinstance(error, RequestValidationError)
-    if error.body and not JSON.match(request.headers.get("content-type", "")):
+    if _is_unannounced(request, error):
         found = problem(415, "the body is not announced as JSON", hint="send Content-Type: application/json")
         return answer(found, request.scope)
     errors = [_place(each) for each in error.errors()]
@@ -44,6 +44,17 @@ async def _of_a_malformed_request(request: Request, error: Exception) -> Respons
     message = f"{first['pointer'] or 'the request'}: {first['message']}{more}"
     hint = "the interface is described at /openapi.json"
     return answer(problem(400, message, kind="malformed_request", hint=hint, errors=errors), request.scope)
+
+
+def status_of(request: Request, error: TaskerError | RequestValidationError) -> int:
+    """The status with which an error is answered."""
+    if isinstance(error, TaskerError):
+        return kind_of(error).status
+    return 415 if _is_unannounced(request, error) else 400
+
+
+def _is_unannounced(request: Request, error: RequestValidationError) -> bool:
+    return bool(error.body) and not JSON.match(request.headers.get("content-type", ""))
 
 
 def _place(found: Mapping[str, Any]) -> dict[str, str]:

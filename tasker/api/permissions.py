@@ -20,6 +20,9 @@ REQUIRED = "x-required-permission"
 CONFINES = "x-confines-by-namespace"
 """The key of an operation that shows and changes only what is in the caller's namespaces (H-156)."""
 
+OPERATES = "x-recorded"
+"""The key of an operation that is kept in `tasker.operator_actions` with who asked for it."""
+
 Gate = Callable[[Request], Awaitable[Caller]]
 """Answers who calls; raises `NotAuthenticated` when nobody is known by what they show."""
 
@@ -29,13 +32,15 @@ async def open_gate(request: Request) -> Caller:
     return ANYBODY
 
 
-def needs(permission: Permission, *, confines: bool = False) -> dict[str, Any]:
+def needs(permission: Permission, *, confines: bool = False, operates: bool = False) -> dict[str, Any]:
     """The part of a route's declaration that says which permission it needs.
 
     A caller who is confined to namespaces reaches a route whose path names a task or a namespace of theirs; another
-    one only where it `confines`: its function keeps to `namespaces_of` the request.
+    one only where it `confines`: its function keeps to `namespaces_of` the request. What `operates` by hand is kept
+    with who asked for it.
     """
-    return {"openapi_extra": {REQUIRED: str(permission), **({CONFINES: True} if confines else {})}}
+    marks = {mark: True for mark, set_ in ((CONFINES, confines), (OPERATES, operates)) if set_}
+    return {"openapi_extra": {REQUIRED: str(permission), **marks}}
 
 
 def caller_of(request: Request) -> Caller:

@@ -157,7 +157,11 @@ def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | 
 
 def tell(error: TaskerError, scope: Scope) -> None:
     """Write what a client is not told into the log."""
-    if kind_of(error).status >= 500 and not isinstance(error, Overloaded):
+    status = kind_of(error).status
+    if status in (401, 403):
+        address = scope["client"][0] if scope.get("client") else "unknown"
+        _log.info("request=%s from=%s refused: %s", scope["state"]["request_id"], address, error)
+    if status >= 500 and not isinstance(error, Overloaded):
         _log.error("request=%s %s: %s", scope["state"]["request_id"], error.error_type, error)
 
 

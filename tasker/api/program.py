@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from fastapi import Request
+
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
 from tasker.services.client_views import ClientViews
@@ -16,6 +18,7 @@ from tasker.services.fleet.overview import Fleet
 from tasker.services.pauses import Pauses
 from tasker.services.server.bulk_submission import Order
 from tasker.services.server.health import ServerHealth
+from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
@@ -94,6 +97,11 @@ class Program(Protocol):
         ...
 
     @property
+    def operator_log(self) -> OperatorLog:
+        """Who asked for what over HTTP."""
+        ...
+
+    @property
     def queues(self) -> Queues:
         """The provider's queues."""
         ...
@@ -117,3 +125,9 @@ class Program(Protocol):
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
         """As `App.finished`."""
         ...
+
+
+def program_of(request: Request) -> Program:
+    """The services that answer this request."""
+    program: Program = request.app.state.program
+    return program

@@ -94,7 +94,11 @@ async def get_groups(request: Request, limit: Limit = 50) -> Json:
 
 
 @routes.post(
-    "/v1/dlq", response_model=DlqEntry, status_code=201, responses=refusals(404), **needs(Permission.DLQ_UPDATE)
+    "/v1/dlq",
+    response_model=DlqEntry,
+    status_code=201,
+    responses=refusals(404),
+    **needs(Permission.DLQ_UPDATE, operates=True),
 )
 async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
     """Put a task on the list by hand; the task itself goes on. 400 when it has a pending entry."""
@@ -112,7 +116,7 @@ async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
     "/v1/dlq/entry/{dlq_entry_uuid}",
     response_model=UpdateInvestigationResponse,
     responses=refusals(404),
-    **needs(Permission.DLQ_UPDATE),
+    **needs(Permission.DLQ_UPDATE, operates=True),
 )
 async def update_entry(
     request: Request,

@@ -97,7 +97,7 @@ async def list_pauses(request: Request, log: Annotated[int, Query(ge=0, le=1000)
     "/v1/pauses",
     response_model=PauseResponse,
     responses=refusals(404),
-    **needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True),
+    **needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True, operates=True),
 )
 async def pause(request: Request, body: PauseRequest) -> Json:
     """Let nothing more start of one thing. `paused` is false when it is paused already."""
@@ -112,7 +112,7 @@ async def pause(request: Request, body: PauseRequest) -> Json:
     "/v1/pauses",
     response_model=ResumeResponse,
     responses=refusals(404),
-    **needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True),
+    **needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True, operates=True),
 )
 async def resume(
     request: Request,

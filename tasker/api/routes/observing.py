@@ -96,7 +96,10 @@ async def get_audit_of_task(request: Request, uuid: TaskUuid) -> Json:
 
 
 @routes.post(
-    "/v1/tasks/{uuid}/retry", response_model=Retried, responses=refusals(404), **needs(Permission.STEPS_RESOLVE)
+    "/v1/tasks/{uuid}/retry",
+    response_model=Retried,
+    responses=refusals(404),
+    **needs(Permission.STEPS_RESOLVE, operates=True),
 )
 async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Json:
     """Let every failed step of a task run again, in one transaction; 400 for a task that was cancelled."""

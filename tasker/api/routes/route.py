@@ -8,8 +8,9 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from tasker.api.permissions import CONFINES, REQUIRED, require_namespace
-from tasker.api.program import Program
+from tasker.api.operating import recorded
+from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, require_namespace
+from tasker.api.program import program_of as program_of  # offered to the routes
 from tasker.contracts.permissions import Permission
 from tasker.errors import NotPermitted
 from tasker.services.tasks import not_found
@@ -27,10 +28,11 @@ class GuardedRoute(APIRoute):
         if REQUIRED not in declared:
             return handle
         permission, confines = Permission(declared[REQUIRED]), bool(declared.get(CONFINES))
+        operates, path = bool(declared.get(OPERATES)), self.path
 
         async def guarded(request: Request) -> Response:
             await admit(request, permission, confines)
-            return await handle(request)
+            return await (recorded(request, path, handle) if operates else handle(request))
 
         return guarded
 
@@ -59,9 +61,3 @@ async def _named_by_its_path(request: Request, where: frozenset[str]) -> bool:
 def router(tag: str) -> APIRouter:
     """For the routes of one subject."""
     return APIRouter(route_class=GuardedRoute, tags=[tag])
-
-
-def program_of(request: Request) -> Program:
-    """The services that answer this request."""
-    program: Program = request.app.state.program
-    return program

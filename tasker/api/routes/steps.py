@@ -39,7 +39,9 @@ async def get_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Jso
     return Json(step_view(await program_of(request).views.step(uuid, step_uuid)))
 
 
-@routes.patch(ONE, response_model=StepResponse, responses=refusals(404, 422), **needs(Permission.STEPS_RESOLVE))
+@routes.patch(
+    ONE, response_model=StepResponse, responses=refusals(404, 422), **needs(Permission.STEPS_RESOLVE, operates=True)
+)
 async def mend_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid, body: StepManualAction) -> Json:
     """Let a step run again, or take it as done. 400 where the step's state, or its task's, does not allow it."""
     program = program_of(request)

@@ -115,7 +115,10 @@ async def get_task(request: Request, uuid: TaskUuid, wait: Wait = None) -> Json:
 
 
 @routes.delete(
-    "/v1/tasks/{uuid}", response_model=TaskCancelled, responses=refusals(404), **needs(Permission.TASKS_CANCEL)
+    "/v1/tasks/{uuid}",
+    response_model=TaskCancelled,
+    responses=refusals(404),
+    **needs(Permission.TASKS_CANCEL, operates=True),
 )
 async def cancel_task(
     request: Request,

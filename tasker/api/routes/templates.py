@@ -101,7 +101,7 @@ async def get_graph(
     status_code=201,
     response_model=RegistrationResponse,
     responses={200: {"model": RegistrationResponse, "description": "Nothing was registered."}, **refusals(422)},
-    **needs(Permission.TEMPLATES_REGISTER, confines=True),
+    **needs(Permission.TEMPLATES_REGISTER, confines=True, operates=True),
 )
 async def register_templates(request: Request, body: TemplateText) -> Json:
     """Register templates from their text, all or none; 422 with every problem of the text."""

@@ -48,6 +48,7 @@ from tasker.services.pauses import Pauses
 from tasker.services.pressure import Admission
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
+from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
@@ -83,6 +84,7 @@ class AppLifecycle:
     events = Started[TaskEvents]()
     template_texts = Started[TemplateTexts]()
     queues = Started[Queues]()
+    operator_log = Started[OperatorLog]()
     registry = Started[HandlerRegistry]()
     _resources = Started[Resources]()
     _connection = Started[GuardedConnection]()
@@ -155,6 +157,7 @@ class AppLifecycle:
         self.admission, self.health, self.dead_letters = made.admission, made.health, made.dead_letters
         self.replays = made.replays
         self.template_texts, self.queues = TemplateTexts(made.plans), Queues(made.engine)
+        self.operator_log = OperatorLog(made.connection)
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
         self._targets = TargetPlans(self.registry, self.plans)
         self._after_commit = AfterCommit(self._connection, self._resources.messaging, self._wake)

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import psycopg
 import pytest_asyncio
 from fastapi.routing import APIRoute
 
 import tasker
 from tasker.api.application import SUBJECTS, Options, application
 from tasker.api.gate import ClosedGate
-from tasker.api.permissions import REQUIRED
+from tasker.api.permissions import OPERATES, REQUIRED
 from tasker.api.routes import config
 from tasker.contracts.permissions import Permission
 from tasker.services.authentication.authenticator import Authenticator
@@ -34,6 +35,7 @@ KEYS = [
     ApiKey(ELSEWHERE, ("*",), "stranger", ("elsewhere",)),
     ApiKey(SCOPED, ("tasks:*:shop", "tasks:read:nobody"), "scoped"),
 ]
+KEPT = "select actor, proof, endpoint, path, request_id, status from tasker.operator_actions"
 NOTHING_CONFIGURED: dict[str, Any] = {}
 
 
@@ -152,6 +154,31 @@ async def test_who_wants_the_task_that_exists_must_be_allowed_to_read_it(guarded
     again = order(11, on_duplicate="return_existing")
     problem(await guarded.post("/v1/tasks", json=again, headers=by("only tasks:create")), 403, "FORBIDDEN")
     assert (await guarded.post("/v1/tasks", json=again, headers=by("everything"))).status_code == 201
+
+
+async def test_what_is_done_by_hand_is_kept_with_who_asked_for_it(
+    app: tasker.App, guarded: httpx.AsyncClient, module_database_url: str
+) -> None:
+    task = (await guarded.post("/v1/tasks?wait=20s", json=order(13), headers=by("everything"))).json()["task_uuid"]
+    named = {"X-Request-ID": "call-1", **by(CONFINED)}
+    assert (await guarded.delete(f"/v1/tasks/{task}", headers=named)).status_code == 400
+    assert (await guarded.post("/v1/pauses", headers=by("but tasks:read"), content=b"{")).status_code == 415
+    assert (await guarded.post("/v1/pauses", headers=by("nothing"), json={})).status_code == 403
+
+    with psycopg.connect(module_database_url) as connection:
+        rows = connection.execute(KEPT).fetchall()
+
+    one = ("shopkeeper", "api_key", "DELETE /v1/tasks/{uuid}", f"/v1/tasks/{task}", "call-1", 400)
+    assert one in rows
+    assert ("most", "api_key", "POST /v1/pauses", "/v1/pauses", 415) in {(*row[:4], row[5]) for row in rows}
+    assert "nobody" not in {row[0] for row in rows}
+
+
+def test_every_route_that_changes_something_by_hand_is_kept() -> None:
+    by_programs = {"/v1/tasks", "/v1/tasks/batch", "/v1/templates/{namespace}/{name}/{version}/validate"}
+    changing = [route for route in GUARDED if not route.methods & {"GET"} and route.path not in by_programs]
+    assert len(changing) > 5
+    assert [route.path for route in changing if not (route.openapi_extra or {}).get(OPERATES)] == []
 
 
 async def test_operators_act_under_their_own_name_whatever_the_request_says(guarded: httpx.AsyncClient) -> None:

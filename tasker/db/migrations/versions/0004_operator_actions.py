@@ -1,0 +1,18 @@
+"""What operators did over HTTP."""
+
+from __future__ import annotations
+
+from tasker.db.migrations.run_sql import run_sql
+
+revision = "0004"
+down_revision = "0003"
+
+
+def upgrade() -> None:
+    """Create the table."""
+    run_sql("0004_operator_actions.up.sql")
+
+
+def downgrade() -> None:
+    """Drop it; who did what stays with the histories of tasks and the log of pauses."""
+    run_sql("0004_operator_actions.down.sql")

@@ -1,0 +1,1 @@
+drop table tasker.operator_actions cascade;

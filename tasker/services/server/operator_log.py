@@ -1,0 +1,43 @@
+"""Who asked for what over HTTP."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass
+
+from tasker.db.connection import Statements
+from tasker.db.queries import query
+from tasker.errors import TaskerError
+
+_log = logging.getLogger("tasker.api")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAction:
+    """One request that changes something by hand. `proof` says how the actor is known, `endpoint` what it is about."""
+
+    actor: str
+    proof: str
+    endpoint: str
+    path: str
+    request_id: str
+    address: str | None = None
+
+
+class OperatorLog:
+    """Keeps actions in `tasker.operator_actions`. Raises `DatabaseError` like every statement."""
+
+    def __init__(self, connection: Statements) -> None:
+        self._connection = connection
+
+    async def asked(self, action: OperatorAction) -> str:
+        """Keep an action before anything is done: nobody acts without a row. Answers its identifier."""
+        ((found,),) = await self._connection.execute(query("operators", "asked"), asdict(action))
+        return str(found)
+
+    async def answered(self, action: str, status: int) -> None:
+        """Keep the status of the answer; where that fails what was done stays done, and the log says so."""
+        try:
+            await self._connection.execute(query("operators", "answered"), {"action": action, "status": status})
+        except TaskerError as error:
+            _log.warning("the answer to the operator's action %s (%s) could not be kept: %s", action, status, error)
