@@ -15,6 +15,7 @@ from tasker.api.envelope import Envelope, Limits
 from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.program import Program
+from tasker.api.rate_limit import RateLimit
 from tasker.api.routes import (
     analytics,
     config,
@@ -67,6 +68,9 @@ class Options:
     root_path: str = ""
     cors_origins: Sequence[str] = ()
     environment: str = "development"
+    requests_per_second: int = 0
+    """Of each client on average; 0: any number. `request_burst` at once."""
+    request_burst: int = 100
     configuration: Mapping[str, Any] | None = None
     """What `/config` answers; None: there is no such path."""
 
@@ -82,8 +86,14 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
         app.add_middleware(CORSMiddleware, allow_origins=options.cors_origins, **CORS)
     app.root_path = options.root_path
     app.state.program, app.state.gate, app.state.options = program, gate, options
+    app.state.rate_limit = _rate_limit(options)
     app.state.streams = streams = Streams(options.streams)
     return Envelope(app, options.limits, streams.close)
+
+
+def _rate_limit(options: Options) -> RateLimit | None:
+    rate = options.requests_per_second
+    return RateLimit(rate, options.request_burst) if rate else None
 
 
 def described() -> FastAPI:

@@ -12,6 +12,7 @@ import uvicorn
 
 from tasker.api.envelope import Envelope
 from tasker.api.sockets import BACKLOG, url_of
+from tasker.api.tls import TlsFiles
 
 START_SECONDS = 0.002
 KEEP_ALIVE_SECONDS = 75
@@ -28,10 +29,12 @@ class _Uvicorn(uvicorn.Server):
 
 
 class HttpServer:
-    """Serves from `start` to `stop`. `grace_seconds` is what requests under way get at the end."""
+    """Serves from `start` to `stop`. `grace_seconds` is what requests under way get at the end; `tls` encrypts."""
 
-    def __init__(self, app: Envelope, listening: socket.socket, *, grace_seconds: float = 10.0) -> None:
-        self.socket, self._app = listening, app
+    def __init__(
+        self, app: Envelope, listening: socket.socket, *, grace_seconds: float = 10.0, tls: TlsFiles | None = None
+    ) -> None:
+        self.socket, self._app, self._scheme = listening, app, "https" if tls else "http"
         config = uvicorn.Config(
             app,
             lifespan="off",
@@ -44,6 +47,8 @@ class HttpServer:
             backlog=BACKLOG,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=max(1, round(grace_seconds)),
+            ssl_certfile=tls.certificate if tls else None,
+            ssl_keyfile=tls.key if tls else None,
         )
         logging.getLogger("uvicorn").setLevel(logging.WARNING)  # what is worth a line this process says itself
         self._server = _Uvicorn(config)
@@ -52,7 +57,7 @@ class HttpServer:
     @property
     def address(self) -> str:
         """Where it listens, as a URL."""
-        return url_of(self.socket)
+        return url_of(self.socket, self._scheme)
 
     async def start(self) -> None:
         """Answer requests from now on."""

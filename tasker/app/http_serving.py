@@ -15,6 +15,7 @@ from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
 from tasker.api.permissions import open_gate
 from tasker.api.sockets import listen, require_loopback
+from tasker.api.tls import TlsFiles, tls_files
 from tasker.app.configured import Configured
 from tasker.app.embedded.app import App
 from tasker.app.serving import Service
@@ -37,6 +38,7 @@ class HttpService:
     listening: socket.socket
     authenticator: Authenticator | None = None
     """Who tells callers apart; None: everybody may do everything."""
+    tls: TlsFiles | None = None
 
 
 async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
@@ -55,7 +57,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
             return
         gate = ClosedGate(given.authenticator) if given.authenticator else open_gate
         interface = application(app, options_of(configuration), gate)
-        server = HttpServer(interface, given.listening, grace_seconds=grace_of(service.stop_limit))
+        server = HttpServer(interface, given.listening, grace_seconds=grace_of(service.stop_limit), tls=given.tls)
         await server.start()
         ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}")
         await stop.asked()
@@ -68,6 +70,11 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
 def authenticator_of(http: HttpSettings) -> Authenticator | None:
     """Who tells callers apart; None where nobody is asked. Raises `UsageError` for what cannot work."""
     return Authenticator(http.auth) if http.auth.enabled else None
+
+
+def tls_of(http: HttpSettings) -> TlsFiles | None:
+    """What the server encrypts with; None where it does not. Raises `UsageError` for files that do not fit."""
+    return tls_files(http.tls_certificate_path, http.tls_key_path)
 
 
 def _who(authenticator: Authenticator | None) -> str:
@@ -109,6 +116,8 @@ def options_of(configuration: Configured) -> Options:
     return Options(
         limits=Limits(body_bytes=http.body_bytes, seconds=http.request_seconds),
         streams=http.streams,
+        requests_per_second=http.requests_per_second,
+        request_burst=http.request_burst,
         root_path=http.root_path,
         cors_origins=http.cors_origins,
         environment=configuration.environment or "development",

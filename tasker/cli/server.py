@@ -83,7 +83,7 @@ def server(
     """
     require_libraries()
     with nothing_is_garbage():
-        from tasker.app.http_serving import HttpService, authenticator_of, listening_socket, serve_http
+        from tasker.app.http_serving import HttpService, authenticator_of, listening_socket, serve_http, tls_of
         from tasker.app.serving import Service
 
     if tied and (url := end_with_parent()):
@@ -91,12 +91,12 @@ def server(
     log_to_stderr()
     log_as_configured(chosen := configured_for(database, no_config=no_config))
     service = Service(configuration=chosen, data_dir=database.data_dir, shutdown_seconds=shutdown_timeout)
-    authenticator = authenticator_of(chosen.http)
+    authenticator, tls = authenticator_of(chosen.http), tls_of(chosen.http)
     socket = listening_socket(chosen.http, host, port, inherited)
     if workers > 1:
         url = database.url if database.url_given else None
         raise SystemExit(_side_by_side(socket.fileno(), workers, url, service.stop_limit))
-    asyncio.run(serve_http(HttpService(service, socket, authenticator), lambda line: click.echo(line, err=True)))
+    asyncio.run(serve_http(HttpService(service, socket, authenticator, tls), lambda line: click.echo(line, err=True)))
 
 
 def _side_by_side(socket: int, workers: int, database_url: str | None, stop_limit: float) -> int:

@@ -34,6 +34,10 @@ class HttpSettings:
     """Whose pages may send requests from a browser."""
     body_bytes: int = HTTP_BODY_BYTES
     streams: int = HTTP_STREAMS
+    requests_per_second: int = 0
+    request_burst: int = 100
+    tls_certificate_path: str = ""
+    tls_key_path: str = ""
     pool: HttpPool = field(default_factory=HttpPool)
     auth: AuthSettings = field(default_factory=AuthSettings)
     """Who is let in."""

@@ -11,8 +11,10 @@ from fastapi.routing import APIRoute
 from tasker.api.operating import recorded
 from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, require_namespace
 from tasker.api.program import program_of as program_of  # offered to the routes
+from tasker.api.rate_limit import RateLimit
 from tasker.contracts.permissions import Permission
-from tasker.errors import NotPermitted
+from tasker.errors import NotAuthenticated, NotPermitted
+from tasker.services.authentication.caller import Caller
 from tasker.services.tasks import not_found
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -40,11 +42,26 @@ class GuardedRoute(APIRoute):
 async def admit(request: Request, permission: Permission, confines: bool) -> None:
     """Raises `NotAuthenticated`, `NotPermitted`, and `TaskNotFound` for a task outside of their namespaces."""
     state = request.state
-    state.caller = caller = await request.app.state.gate(request)
+    state.caller = caller = await _caller(request)
     caller.require(permission)
     state.namespaces = where = caller.namespaces(permission)
     if where is not None and not await _named_by_its_path(request, where) and not confines:
         raise NotPermitted(f"Missing required permission: {permission} in every namespace")
+
+
+async def _caller(request: Request) -> Caller:
+    """Who calls, as long as they may. Who shows nothing that is known counts by their address."""
+    limit: RateLimit | None = request.app.state.rate_limit
+    address = request.client.host if request.client else "unknown"
+    try:
+        caller: Caller = await request.app.state.gate(request)
+    except NotAuthenticated:
+        if limit:
+            limit.spend(f"address {address}")
+        raise
+    if limit:
+        limit.spend(f"{caller.method} {caller.name}" if caller.known else f"address {address}")
+    return caller
 
 
 async def _named_by_its_path(request: Request, where: frozenset[str]) -> bool:

@@ -46,10 +46,11 @@ MEANINGS = {
     409: "A task of this identity exists.",
     413: "The body is too large.",
     422: "The input does not fit.",
+    429: "Too many requests of this client; `Retry-After` says when to ask again.",
     500: "The server or its database failed.",
     503: "Not now: too much waits, or the database is away; `Retry-After` says when to ask again.",
 }
-ALWAYS = (400, 401, 403, 500, 503)
+ALWAYS = (400, 401, 403, 429, 500, 503)
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -26,6 +26,10 @@ def http_settings(settings: Settings) -> HttpSettings:
         cors_origins=web.cors_origins,
         body_bytes=web.max_body_bytes,
         streams=web.max_streams,
+        requests_per_second=web.requests_per_second,
+        request_burst=web.request_burst,
+        tls_certificate_path=web.tls_certificate_path,
+        tls_key_path=web.tls_key_path,
         pool=HttpPool(
             max_connections=pools.web_api_max_connections,
             min_connections=pools.web_api_pool_size,

@@ -35,7 +35,8 @@ grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
 grant insert, update on tasker.named_tasks, tasker.templates to {api};
 grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges to {api};
 grant update on tasker.task_details, tasker.workers to {api};
-grant insert on tasker.dlq_replays, tasker.dlq_replay_items to {api};
+grant insert on tasker.dlq_replays, tasker.dlq_replay_items, tasker.operator_actions to {api};
+grant update (status) on tasker.operator_actions to {api};
 
 -- Retention, for which orchestrators are: a process that may not delete leaves it to the others.
 grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker.dynamic_edges, tasker.step_inputs,

@@ -116,6 +116,16 @@ class OrchestrationWeb(Web):
         (), "Whose pages may send requests from a browser, such as https://ops.example.com; none by default."
     )
     max_body_bytes: int = whole(HTTP_BODY_BYTES, 1024, 1_073_741_824, "The body of one request; beyond it 413.")
+    requests_per_second: int = whole(
+        0, 0, 100_000, "Requests of one client on average, in each process; beyond it 429. 0: any number."
+    )
+    request_burst: int = whole(100, 1, 1_000_000, "Requests of one client at once, where they are limited.")
+    tls_certificate_path: str = text(
+        "",
+        "File with the certificate of the server and those between, PEM; with it the server speaks https.",
+        shortest=0,
+    )
+    tls_key_path: str = text("", "File with its private key, PEM, without a password.", shortest=0)
     max_streams: int = whole(HTTP_STREAMS, 0, 100_000, "Clients that follow tasks at the same time; beyond it 503.")
 
 

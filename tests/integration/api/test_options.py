@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
 
 import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 import tasker
 from tasker.api.application import Options, application
-from tasker.api.sockets import require_loopback
+from tasker.api.http_server import HttpServer
+from tasker.api.sockets import listen, require_loopback
+from tasker.api.tls import tls_files
 from tasker.app.configured import configured
 from tasker.app.http_serving import listening_socket, options_of, with_own_pool
 from tasker.errors import UsageError
@@ -105,3 +115,59 @@ def test_a_server_that_is_turned_off_does_not_start() -> None:
 def test_an_address_has_a_host_and_a_port() -> None:
     assert host_and_port("[::1]:80") == ("::1", 80)
     assert host_and_port("localhost:8080") == ("localhost", 8080)
+
+
+async def test_a_client_that_asks_too_often_is_told_when_to_ask_again(app: tasker.App) -> None:
+    async with offered(app, Options(requests_per_second=1, request_burst=2)) as client:
+        for _ in range(2):
+            assert (await client.get("/v1/tasks")).status_code == 200
+        refused = await client.get("/v1/tasks")
+        problem(refused, 429, "RATE_LIMITED", "too_many_requests")
+        assert refused.headers["retry-after"] == "1"
+        assert (await client.get("/live")).status_code == 200
+
+
+async def test_a_server_with_a_certificate_speaks_https_and_nothing_else(app: tasker.App, tmp_path: Path) -> None:
+    files = self_signed(tmp_path)
+    server = HttpServer(application(app), listen("127.0.0.1", 0), grace_seconds=1, tls=tls_files(*files))
+    await server.start()
+    try:
+        assert server.address.startswith("https://")
+        trusted = ssl.create_default_context(cafile=files[0])
+        async with httpx.AsyncClient(base_url=server.address, verify=trusted) as client:
+            assert (await client.get("/live")).status_code == 200
+        async with httpx.AsyncClient(base_url=server.address.replace("https", "http")) as plain:
+            with pytest.raises(httpx.TransportError):
+                await plain.get("/live")
+    finally:
+        await server.stop()
+
+
+def test_a_certificate_without_its_key_is_a_mistake(tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path)
+    assert tls_files("", "") is None
+    for one, other, reason in (
+        (certificate, "", "tls_key_path is not set"),
+        ("", key, "tls_certificate_path is not set"),
+        (certificate, certificate, "they do not fit"),
+        (certificate, str(tmp_path / "none"), "No such file"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            tls_files(one, other)
+
+
+def self_signed(folder: Path) -> tuple[str, str]:
+    """A certificate for this machine, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")]), datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "certificate.pem").write_bytes(made.public_bytes(pem))
+    (folder / "key.pem").write_bytes(secret)
+    return str(folder / "certificate.pem"), str(folder / "key.pem")

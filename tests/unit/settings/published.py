@@ -194,7 +194,19 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
-    *(f"orchestration.web.{own}" for own in ("root_path", "cors_origins", "max_body_bytes", "max_streams")),
+    *(
+        f"orchestration.web.{own}"
+        for own in (
+            "root_path",
+            "cors_origins",
+            "max_body_bytes",
+            "max_streams",
+            "requests_per_second",
+            "request_burst",
+            "tls_certificate_path",
+            "tls_key_path",
+        )
+    ),
     "orchestration.batch_processing.max_batches_per_step",
     "common.circuit_breakers.default_config.preset",
     *(

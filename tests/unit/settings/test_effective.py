@@ -73,6 +73,10 @@ LEAVES: dict[str, Leaf] = {
     "http.cors_origins": (f"{WEB}.cors_origins", tuple),
     "http.body_bytes": same(f"{WEB}.max_body_bytes"),
     "http.streams": same(f"{WEB}.max_streams"),
+    "http.requests_per_second": same(f"{WEB}.requests_per_second"),
+    "http.request_burst": same(f"{WEB}.request_burst"),
+    "http.tls_certificate_path": same(f"{WEB}.tls_certificate_path"),
+    "http.tls_key_path": same(f"{WEB}.tls_key_path"),
     **{
         f"http.auth.{ours}": same(f"{WEB}.auth.{theirs}")
         for ours, theirs in (
