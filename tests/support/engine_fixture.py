@@ -22,6 +22,7 @@ from tasker.contracts.plan import Plan
 from tasker.lifecycle.machines.step import STEP, StepState
 from tasker.lifecycle.machines.task import TASK, TaskState
 from tasker.process.system import new_task_uuid
+from tests.support.laboratory import NAMESPACE, Sessions
 from tests.support.random_plans import Spec, build_plan
 
 Answer = dict[str, Any]
@@ -132,11 +133,14 @@ class Session:
 
 
 class Lab:
-    """A namespace of its own on a migrated database, and sessions on it. `window` is the enqueue window."""
+    """A namespace of its own on a migrated database, and sessions on it. `window` is the enqueue window.
 
-    def __init__(self, url: str, window: int = 2000) -> None:
-        self.url, self.window = url, window
-        self.namespace = f"lab{next(_numbers)}"
+    With `kept` it works in their namespace and over their sessions, and gives them back at the end.
+    """
+
+    def __init__(self, url: str, window: int = 2000, kept: Sessions | None = None) -> None:
+        self.url, self.window, self._kept = url, window, kept
+        self.namespace = NAMESPACE if kept else f"lab{next(_numbers)}"
         self._sessions: list[Session] = []
         self._pool = ThreadPoolExecutor(8)
         self.observer = self._connect()
@@ -154,6 +158,8 @@ class Lab:
         return session
 
     def _connect(self, **options: Any) -> Session:
+        if self._kept and not options:
+            return Session(self, self._kept.take())
         connection = psycopg.connect(self.url, autocommit=True, row_factory=namedtuple_row, **options)
         return Session(self, connection)
 
@@ -244,8 +250,14 @@ class Lab:
 
     def close(self) -> None:
         self._pool.shutdown()
-        for session in (*self._sessions, self.observer):
-            session.connection.close()
+        for session in (*reversed(self._sessions), self.observer):  # the next lab's observer gets that of this one
+            self._let_go(session.connection)
+
+    def _let_go(self, connection: psycopg.Connection[Any]) -> None:
+        if self._kept:
+            self._kept.take_back(connection)
+        else:
+            connection.close()
 
     def check(self, most: int = 200) -> None:
         """No invariant is broken (in up to `most` tasks), and every path in the history is legal by the tables."""

@@ -1,4 +1,4 @@
-"""A lab for each test: a namespace of its own on the module's database, checked for broken invariants at the end."""
+"""A lab for each test, without tasks at first and checked for broken invariants at the end."""
 
 from __future__ import annotations
 
@@ -6,18 +6,38 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import Server
 from tests.support.engine_fixture import Lab
+from tests.support.laboratory import Laboratory
+
+
+@pytest.fixture(scope="session")
+def laboratory(server: Server, migrated_template: str) -> Iterator[Laboratory]:
+    laboratory = Laboratory(lambda: server.database(migrated_template))
+    yield laboratory
+    laboratory.close()
 
 
 @pytest.fixture
-def lab(module_database_url: str) -> Iterator[Lab]:
-    """Shares its database with the other tests of the module."""
+def lab(laboratory: Laboratory) -> Iterator[Lab]:
+    """Its database has no rows of other tests, and sessions that have served them."""
+    sessions = laboratory.sessions
+    try:
+        yield from _checked(Lab(sessions.url, kept=sessions))
+    finally:
+        laboratory.clean()
+
+
+@pytest.fixture
+def module_lab(module_database_url: str) -> Iterator[Lab]:
+    """Shares its database with the tests of its module alone, in a namespace of its own: for what counts the server's
+    work, which depends on the statistics."""
     yield from _checked(Lab(module_database_url))
 
 
 @pytest.fixture
 def lone_lab(database_url: str) -> Iterator[Lab]:
-    """Has its database to itself: for what looks at all tasks, as sweeps do."""
+    """Has a new database to itself: for what looks at pages and plans, and what changes the database."""
     yield from _checked(Lab(database_url))
 
 

@@ -22,6 +22,11 @@ SMALL = 60
 LARGE = SMALL * FACTOR
 
 
+@pytest.fixture
+def lab(module_lab: Lab) -> Lab:
+    return module_lab
+
+
 def batches(lab: Lab) -> Any:
     return lab.plan(
         Spec("cut", BATCHABLE), Spec("work", WORKER, ("cut",)), Spec("sum", DEFERRED, ("work",)), name="batches"

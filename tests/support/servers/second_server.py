@@ -23,7 +23,9 @@ from tests.support.waiting import until
 
 THROWN_AWAY = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "2GB", "checkpoint_timeout": "15min"}
 """For a server whose data need not survive the machine."""
-SETTINGS = {**THROWN_AWAY, "listen_addresses": "", "max_connections": "200", "timezone": "UTC"}
+NEVER_REPAID = {"jit": "off"}
+"""Compiling a query takes a second, and each of these runs for a few milliseconds; the embedded server cannot do it."""
+SETTINGS = {**THROWN_AWAY, **NEVER_REPAID, "listen_addresses": "", "max_connections": "200", "timezone": "UTC"}
 
 
 def programs() -> Path | None:

@@ -10,8 +10,8 @@ from tests.support.engine_fixture import Lab, fail
 
 
 @pytest.fixture
-def alone(lone_lab: Lab) -> Lab:
-    return lone_lab
+def alone(lab: Lab) -> Lab:
+    return lab
 
 
 def failed(lab: Lab, fingerprint: str, count: int = 1) -> list[str]:

@@ -49,8 +49,8 @@ def tried(lab: Lab, *, delay_ms: int = 1000) -> tuple[str, Plan]:
 
 
 @pytest.fixture
-def alone(lone_lab: Lab) -> Lab:
-    return lone_lab
+def alone(lab: Lab) -> Lab:
+    return lab
 
 
 def test_a_task_that_runs_for_too_long_becomes_a_dead_letter_in_error(alone: Lab) -> None:

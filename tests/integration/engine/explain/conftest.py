@@ -51,5 +51,5 @@ def at_work(session: Session, name: str, kind: str = "worker", **more: object) -
 
 
 @pytest.fixture
-def told(lone_lab: Lab) -> Told:
-    return Told(lone_lab)
+def told(lab: Lab) -> Told:
+    return Told(lab)

@@ -27,5 +27,5 @@ class Watched:
 
 
 @pytest.fixture
-def watched(lone_lab: Lab) -> Watched:
-    return Watched(lone_lab)
+def watched(lab: Lab) -> Watched:
+    return Watched(lab)

@@ -27,7 +27,7 @@ def asked(lab: Lab, what: Callable[[Analytics], Coroutine[Any, Any, T]]) -> T:
 
 
 @pytest.fixture
-def lab(watched: Watched) -> Lab:
+def worked(watched: Watched) -> Lab:
     """Three tasks have ended, one of them in error, and one is open."""
     lab = watched.lab
     for name, end, milliseconds in (("quick", ok, 5), ("slow", ok, 90_000), ("slow", fail, 30_000)):
@@ -37,8 +37,8 @@ def lab(watched: Watched) -> Lab:
     return lab
 
 
-def test_performance_counts_the_tasks_of_the_window(lab: Lab) -> None:
-    found = asked(lab, lambda analytics: analytics.performance())
+def test_performance_counts_the_tasks_of_the_window(worked: Lab) -> None:
+    found = asked(worked, lambda analytics: analytics.performance())
 
     assert (found.total, found.active, found.completed, found.failed) == (4, 1, 2, 1)
     assert (found.completion_rate, found.error_rate) == (0.5, 0.25)
@@ -53,12 +53,12 @@ def test_without_tasks_rates_are_0_and_health_is_1(watched: Watched) -> None:
     assert (found.completion_rate, found.error_rate, found.health) == (0, 0, 1)
 
 
-def test_bottlenecks_are_listed_by_mean_duration_with_what_to_do(lab: Lab) -> None:
-    found = asked(lab, lambda analytics: analytics.bottlenecks())
+def test_bottlenecks_are_listed_by_mean_duration_with_what_to_do(worked: Lab) -> None:
+    found = asked(worked, lambda analytics: analytics.bottlenecks())
 
     assert [(each.name, each.executions, each.errors, each.mean_seconds) for each in found.steps] == [
-        (f"{lab.namespace}/slow/s0", 2, 1, 60.0),
-        (f"{lab.namespace}/quick/s0", 1, 0, 0.005),
+        (f"{worked.namespace}/slow/s0", 2, 1, 60.0),
+        (f"{worked.namespace}/quick/s0", 1, 0, 0.005),
     ]
     assert {each.template: (each.executions, each.errors, each.mean_steps) for each in found.tasks} == {
         "slow": (2, 1, 1.0),
@@ -69,9 +69,9 @@ def test_bottlenecks_are_listed_by_mean_duration_with_what_to_do(lab: Lab) -> No
     assert any("slow/s0 takes 60 s" in each for each in found.recommendations)
 
 
-def test_what_ran_less_often_than_wanted_and_more_than_the_limit_is_left_out(lab: Lab) -> None:
-    often = asked(lab, lambda analytics: analytics.bottlenecks(min_executions=2))
-    one = asked(lab, lambda analytics: analytics.bottlenecks(limit=1))
+def test_what_ran_less_often_than_wanted_and_more_than_the_limit_is_left_out(worked: Lab) -> None:
+    often = asked(worked, lambda analytics: analytics.bottlenecks(min_executions=2))
+    one = asked(worked, lambda analytics: analytics.bottlenecks(limit=1))
 
     assert [each.template for each in (*often.steps, *often.tasks)] == ["slow", "slow"]
     assert (len(one.steps), len(one.tasks)) == (1, 1)
@@ -85,13 +85,13 @@ def test_a_full_pool_is_told() -> None:
     ]
 
 
-def test_commands_show_both(lab: Lab) -> None:
-    rates = invoke("analytics", "performance", database=lab.url).stdout
-    slow = invoke("analytics", "bottlenecks", "--limit", "1", database=lab.url).stdout
+def test_commands_show_both(worked: Lab) -> None:
+    rates = invoke("analytics", "performance", database=worked.url).stdout
+    slow = invoke("analytics", "bottlenecks", "--limit", "1", database=worked.url).stdout
 
     assert "tasks       4: 2 complete, 1 failed, 1 open\nrates       50.0% complete, 25.0% failed" in rates
     assert slow.splitlines()[1].split("  ")[-1] == "1 m 30 s"
-    assert slow.splitlines()[1].split()[:3] == [f"{lab.namespace}/slow/s0", "2", "50%"]
+    assert slow.splitlines()[1].split()[:3] == [f"{worked.namespace}/slow/s0", "2", "50%"]
 
 
 @pytest.mark.parametrize("function", ["performance_v1", "bottlenecks_v1"])

@@ -42,11 +42,6 @@ SHARED = {
 """Tables of which no row is one task's."""
 
 
-@pytest.fixture
-def lab(lone_lab: Lab) -> Lab:
-    return lone_lab
-
-
 def aged(lab: Lab, days: float, *tasks: str) -> None:
     """These tasks ended so long ago."""
     lab.one.execute(

@@ -49,12 +49,12 @@ class Orchestra:
 
 
 @pytest.fixture
-async def orchestra(lone_lab: Lab) -> AsyncIterator[Orchestra]:
-    connection = Connection(lone_lab.url)
+async def orchestra(lab: Lab) -> AsyncIterator[Orchestra]:
+    connection = Connection(lab.url)
     engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
     processor = Processor(engine, random.Random(1))
     yield Orchestra(
-        lone_lab, engine, processor, Sweeper(engine, processor, PlanStore(connection), random.Random(2), AT_ONCE)
+        lab, engine, processor, Sweeper(engine, processor, PlanStore(connection), random.Random(2), AT_ONCE)
     )
     await connection.close()
 

@@ -63,8 +63,8 @@ def test_a_step_that_this_worker_cannot_resolve_is_put_back_for_another_one(lab:
     assert [claim["name"] for claim in lab.two.claim()] == ["theirs"]
 
 
-def test_each_namespace_that_is_asked_gets_its_share_of_the_slots(lab: Lab, module_database_url: str) -> None:
-    other = Lab(module_database_url)
+def test_each_namespace_that_is_asked_gets_its_share_of_the_slots(lab: Lab) -> None:
+    other = Lab(lab.url)
     try:
         lab.submit(lab.chain(1), *({} for _ in range(8)))
         other.submit(other.chain(1), *({} for _ in range(8)))

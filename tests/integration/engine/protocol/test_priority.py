@@ -77,8 +77,7 @@ def test_two_processes_release_a_held_step_once(lab: Lab) -> None:
     assert {**lab.states(first), **lab.states(second)} == {"s0": "enqueued"}
 
 
-def test_an_urgent_task_passes_a_backlog_of_50_000(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_an_urgent_task_passes_a_backlog_of_50_000(lab: Lab) -> None:
     lab.window = 500
     plan = lab.chain(1)
     assert len(lab.submit(plan, *({} for _ in range(50_000)))) == 50_000
@@ -89,9 +88,8 @@ def test_an_urgent_task_passes_a_backlog_of_50_000(lone_lab: Lab) -> None:
     assert lab.queue_depth() <= lab.window
 
 
-def test_an_urgent_task_passes_running_tasks_that_keep_the_window_full(lone_lab: Lab) -> None:
+def test_an_urgent_task_passes_running_tasks_that_keep_the_window_full(lab: Lab) -> None:
     """Each finished step makes the next one ready: these may not take every place that becomes free."""
-    lab = lone_lab
     lab.window = 20
     lab.submit(lab.chain(40, name="long"), *({} for _ in range(lab.window)))
     urgent = lab.submit_one(lab.chain(1), priority=10)
@@ -100,8 +98,7 @@ def test_an_urgent_task_passes_running_tasks_that_keep_the_window_full(lone_lab:
     assert work(lab, until=urgent, slots=5) <= lab.window + 5
 
 
-def test_newcomers_do_not_jump_the_queue_of_held_tasks(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_newcomers_do_not_jump_the_queue_of_held_tasks(lab: Lab) -> None:
     lab.window = 20
     plan = lab.chain(1)
     lab.submit(plan, *({} for _ in range(30)))
@@ -113,8 +110,7 @@ def test_newcomers_do_not_jump_the_queue_of_held_tasks(lone_lab: Lab) -> None:
     assert lab.task(newcomer).held == 1
 
 
-def test_a_retry_that_must_be_held_keeps_the_age_of_its_task(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_a_retry_that_must_be_held_keeps_the_age_of_its_task(lab: Lab) -> None:
     plan = lab.chain(1)
     _, claims = lab.running(plan)
     lab.one.advance(retry(claims["s0"], delay_ms=0))
@@ -130,9 +126,8 @@ def test_a_retry_that_must_be_held_keeps_the_age_of_its_task(lone_lab: Lab) -> N
     assert lab.states(younger) == {"s0": "pending"}
 
 
-def test_waiting_makes_up_for_priority(lone_lab: Lab) -> None:
+def test_waiting_makes_up_for_priority(lab: Lab) -> None:
     """A point of priority is worth `ageing_s` seconds: the old task wins against one that is a bit more urgent."""
-    lab = lone_lab
     lab.window = 0
     plan = lab.chain(1)
     old, slightly, very = lab.submit_one(plan), "", ""
@@ -149,9 +144,8 @@ def test_waiting_makes_up_for_priority(lone_lab: Lab) -> None:
     assert released == [very, old, slightly]
 
 
-def test_a_fan_out_of_thousands_does_not_starve_another_task(lone_lab: Lab) -> None:
+def test_a_fan_out_of_thousands_does_not_starve_another_task(lab: Lab) -> None:
     """Its steps are ranked apart, so what becomes ready a moment later comes among the first of them."""
-    lab = lone_lab
     lab.window = 100
     wide = lab.plan(Spec("root"), *(Spec(f"c{i:04}", depends_on=("root",)) for i in range(3000)), name="wide")
     lab.submit_one(wide)
@@ -174,10 +168,10 @@ def test_within_a_write_the_urgent_task_s_steps_are_handed_over_first(lab: Lab, 
     assert [priorities[claim["task"]] for claim in answer["claims"]] == [9, 5, 1][:slots]
 
 
-def test_a_namespace_s_backlog_takes_no_room_from_another(lab: Lab, module_database_url: str) -> None:
+def test_a_namespace_s_backlog_takes_no_room_from_another(lab: Lab) -> None:
     lab.window = 3
     lab.submit(lab.chain(1), *({} for _ in range(10)))
-    other = Lab(module_database_url, window=3)
+    other = Lab(lab.url, window=3)
     try:
         task = other.submit_one(other.chain(1))
         assert other.states(task) == {"s0": "enqueued"}

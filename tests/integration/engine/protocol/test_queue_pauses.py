@@ -157,8 +157,7 @@ class _Half:
         return 0.5
 
 
-def test_pauses_and_resumptions_are_logged_and_announced_once(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_pauses_and_resumptions_are_logged_and_announced_once(lab: Lab) -> None:
     ears = lab.session()
     ears.execute("listen tasker_queues")
 
@@ -177,8 +176,7 @@ def test_pauses_and_resumptions_are_logged_and_announced_once(lone_lab: Lab) -> 
     assert heard(ears.connection) == [RESULTS, RESULTS]
 
 
-def test_of_two_who_pause_and_resume_at_once_each_is_told_what_became_of_it(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_of_two_who_pause_and_resume_at_once_each_is_told_what_became_of_it(lab: Lab) -> None:
     with lab.transaction(lab.one):
         assert pause(lab, RESULTS)["paused"]
         other = lab.later(lab.two.core, "pause_queue", {"queue": RESULTS, **WHY})

@@ -38,8 +38,7 @@ async def entry(orchestra: Orchestra, worker: str, **which: Any) -> RegisteredPr
     return found
 
 
-def test_a_namespace_without_a_live_worker_is_unserved(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_a_namespace_without_a_live_worker_is_unserved(lab: Lab) -> None:
     task = lab.submit_one(lab.chain(2))
     assert unserved(lab, task) == ["s0", "s1"]
 
@@ -50,8 +49,7 @@ def test_a_namespace_without_a_live_worker_is_unserved(lone_lab: Lab) -> None:
     assert unserved(lab, task) == ["s0", "s1"], "its lease is over"
 
 
-def test_a_draining_worker_and_an_orchestrator_serve_nothing(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_a_draining_worker_and_an_orchestrator_serve_nothing(lab: Lab) -> None:
     task = lab.submit_one(lab.chain(1))
     lab.one.start_worker()
     lab.one.core("worker", {"action": "drain", "worker": lab.one.worker})
@@ -61,8 +59,7 @@ def test_a_draining_worker_and_an_orchestrator_serve_nothing(lone_lab: Lab) -> N
     assert unserved(lab, task) == ["s0"]
 
 
-def test_a_step_is_unserved_once_every_live_worker_has_refused_it(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_a_step_is_unserved_once_every_live_worker_has_refused_it(lab: Lab) -> None:
     for session in (lab.one, lab.two):
         session.start_worker()
     task, claims = lab.running(lab.chain(1))
@@ -144,13 +141,13 @@ async def test_a_process_that_went_silent_is_lost_and_forgotten_after_a_time(orc
     assert lab.one.worker not in [row.worker for row in await Workers(orchestra.engine.connection).list()]
 
 
-def test_entering_twice_is_entering_once(lone_lab: Lab) -> None:
+def test_entering_twice_is_entering_once(lab: Lab) -> None:
     """The answer to the first attempt may have been lost (rule 4)."""
     for _ in range(2):
-        lone_lab.one.start_worker()
+        lab.one.start_worker()
 
     query = "select count(*) from tasker.workers where worker_uuid = %s"
-    assert lone_lab.observer.value(query, lone_lab.one.worker) == 1
+    assert lab.observer.value(query, lab.one.worker) == 1
 
 
 async def test_a_step_whose_handler_somebody_had_until_lately_does_not_fail(orchestra: Orchestra) -> None:

@@ -48,67 +48,67 @@ def registered(lab: Lab, *specs: Spec) -> Plan:
     return plan
 
 
-def test_a_task_that_is_submitted_and_not_committed_holds_up_no_other_task(lone_lab: Lab) -> None:
-    plan = registered(lone_lab, Spec("a"), Spec("b", depends_on=("a",)))
-    with lone_lab.transaction(lone_lab.one):
-        (late,) = submit(lone_lab.one, plan)
-        other = twin(lone_lab, lone_lab.one)
+def test_a_task_that_is_submitted_and_not_committed_holds_up_no_other_task(lab: Lab) -> None:
+    plan = registered(lab, Spec("a"), Spec("b", depends_on=("a",)))
+    with lab.transaction(lab.one):
+        (late,) = submit(lab.one, plan)
+        other = twin(lab, lab.one)
         (early,) = submit(other, plan)
         assert other.run_all() == 2
-        assert lone_lab.task(early).state == "complete"
+        assert lab.task(early).state == "complete"
 
     assert other.run_all() == 2
-    assert lone_lab.task(late).state == "complete"
+    assert lab.task(late).state == "complete"
 
 
-async def test_a_task_that_somebody_keeps_locked_does_not_hold_up_the_results_of_others(lone_lab: Lab) -> None:
-    connection = Connection(lone_lab.url, settings="-c lock_timeout=100")
+async def test_a_task_that_somebody_keeps_locked_does_not_hold_up_the_results_of_others(lab: Lab) -> None:
+    connection = Connection(lab.url, settings="-c lock_timeout=100")
     engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
-    processor, caller = Processor(engine, random.Random(1)), Caller(lone_lab.one.worker)
-    plan = lone_lab.plan(Spec("a"), Spec("pick", StepType.DECISION), Spec("b", depends_on=("pick",)))
-    kept, other = lone_lab.submit(plan, {}, {})
+    processor, caller = Processor(engine, random.Random(1)), Caller(lab.one.worker)
+    plan = lab.plan(Spec("a"), Spec("pick", StepType.DECISION), Spec("b", depends_on=("pick",)))
+    kept, other = lab.submit(plan, {}, {})
     results = [
-        result_of(plan, claim, create_steps("b") if claim["name"] == "pick" else None) for claim in lone_lab.one.claim()
+        result_of(plan, claim, create_steps("b") if claim["name"] == "pick" else None) for claim in lab.one.claim()
     ]
-    with lone_lab.transaction(lone_lab.two):
-        lone_lab.two.execute("select from tasker.tasks where task_uuid = %s for update", kept)
+    with lab.transaction(lab.two):
+        lab.two.execute("select from tasker.tasks where task_uuid = %s for update", kept)
         advanced = await processor.process(results, caller)
         assert {result.claim.task_uuid for result in advanced.again} == {kept}
-        assert lone_lab.states(other) == {"a": "complete", "pick": "complete", "b": "enqueued"}
+        assert lab.states(other) == {"a": "complete", "pick": "complete", "b": "enqueued"}
 
     advanced = await processor.process(advanced.again, caller)
     await connection.close()
     assert not advanced.again
-    assert lone_lab.states(kept) == {"a": "complete", "pick": "complete", "b": "enqueued"}
+    assert lab.states(kept) == {"a": "complete", "pick": "complete", "b": "enqueued"}
 
 
-def test_the_number_of_enqueued_steps_is_right_whoever_counted(lone_lab: Lab) -> None:
-    plan = registered(lone_lab, Spec("a"))
-    others = [twin(lone_lab, lone_lab.one) for _ in range(2)]
-    with lone_lab.transaction(lone_lab.one):
-        submit(lone_lab.one, plan, 2)
-        with lone_lab.transaction(others[0]):
+def test_the_number_of_enqueued_steps_is_right_whoever_counted(lab: Lab) -> None:
+    plan = registered(lab, Spec("a"))
+    others = [twin(lab, lab.one) for _ in range(2)]
+    with lab.transaction(lab.one):
+        submit(lab.one, plan, 2)
+        with lab.transaction(others[0]):
             submit(others[0], plan, 3)
             submit(others[1], plan)
-            assert enqueued(lone_lab) == 1
-        assert enqueued(lone_lab) == 4
-    assert enqueued(lone_lab) == 6
+            assert enqueued(lab) == 1
+        assert enqueued(lab) == 4
+    assert enqueued(lab) == 6
 
     others[1].run_all()
-    assert enqueued(lone_lab) == 0
-    assert not lone_lab.observer.rows("select * from tasker.violations_v1('{}')")
+    assert enqueued(lab) == 0
+    assert not lab.observer.rows("select * from tasker.violations_v1('{}')")
 
 
-def test_shards_are_used_again(lone_lab: Lab) -> None:
+def test_shards_are_used_again(lab: Lab) -> None:
     """There are as many as there were transactions at the same time, not as many as there were sessions."""
-    plan = registered(lone_lab, Spec("a"))
+    plan = registered(lab, Spec("a"))
     for _ in range(3):
-        with lone_lab.transaction(lone_lab.one):
-            submit(lone_lab.one, plan)
-            submit(twin(lone_lab, lone_lab.one), plan)
+        with lab.transaction(lab.one):
+            submit(lab.one, plan)
+            submit(twin(lab, lab.one), plan)
 
     query = "select count(*) from tasker.enqueue_counters where namespace_id = %s"
-    assert lone_lab.observer.value(query, lone_lab.namespace_id) == 2
+    assert lab.observer.value(query, lab.namespace_id) == 2
 
 
 def enqueued(lab: Lab) -> int:

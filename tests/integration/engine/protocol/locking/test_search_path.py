@@ -33,9 +33,9 @@ INTRUDED = "-c search_path=intruder,pg_catalog"
 
 
 @pytest.fixture
-def intruded(lone_lab: Lab) -> Lab:
+def intruded(lab: Lab) -> Lab:
     """A database with a schema full of namesakes, and sessions that search it before the server's own."""
-    watch = lone_lab.observer
+    watch = lab.observer
     watch.execute("create schema intruder")
     for function in FUNCTIONS:
         watch.execute(LOUD % function)
@@ -46,8 +46,8 @@ def intruded(lone_lab: Lab) -> Lab:
             f"create operator intruder.{symbol} (leftarg = {left}, rightarg = {right}, function = intruder.{name})"
         )
     for name in ("one", "two"):
-        setattr(lone_lab, name, lone_lab.session(options=INTRUDED))
-    return lone_lab
+        setattr(lab, name, lab.session(options=INTRUDED))
+    return lab
 
 
 def test_the_namesakes_are_found_by_who_does_not_take_care(intruded: Lab) -> None:

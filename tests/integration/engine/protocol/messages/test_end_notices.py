@@ -200,8 +200,8 @@ class _Away(Connection):
         return await super().execute(statement, params)
 
 
-async def test_what_could_not_be_told_is_told_the_next_time(lone_lab: Lab) -> None:
-    ears, connection = ears_of(lone_lab), _Away(lone_lab.url)
+async def test_what_could_not_be_told_is_told_the_next_time(lab: Lab) -> None:
+    ears, connection = ears_of(lab), _Away(lab.url)
     notices, task = EndNotices(connection), str(uuid4())
     notices.note({task: WAITER})
 
@@ -214,8 +214,8 @@ async def test_what_could_not_be_told_is_told_the_next_time(lone_lab: Lab) -> No
     await connection.close()
 
 
-async def test_notices_that_cannot_be_told_are_bounded_and_the_program_in_the_process_gets_none(lone_lab: Lab) -> None:
-    ears, connection = ears_of(lone_lab), Connection(lone_lab.url)
+async def test_notices_that_cannot_be_told_are_bounded_and_the_program_in_the_process_gets_none(lab: Lab) -> None:
+    ears, connection = ears_of(lab), Connection(lab.url)
     mine, last = new_uuid(), str(uuid4())
     notices = EndNotices(connection, own=mine)
     notices.note({str(uuid4()): mine, **{str(uuid4()): WAITER for _ in range(MOST)}})

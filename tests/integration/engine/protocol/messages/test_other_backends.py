@@ -33,14 +33,14 @@ class Flaky(MessagingService):
 
 
 @pytest.fixture
-async def outside(lone_lab: Lab) -> AsyncIterator[Orchestra]:
-    connection = Connection(lone_lab.url)
+async def outside(lab: Lab) -> AsyncIterator[Orchestra]:
+    connection = Connection(lab.url)
     messaging = Flaky(load_backend("memory", {}))
     await messaging.open()
     engine = Engine(connection, messaging)
     processor = Processor(engine, random.Random(1))
     yield Orchestra(
-        lone_lab, engine, processor, Sweeper(engine, processor, PlanStore(connection), random.Random(1), AT_ONCE)
+        lab, engine, processor, Sweeper(engine, processor, PlanStore(connection), random.Random(1), AT_ONCE)
     )
     await connection.close()
     await messaging.close()

@@ -55,15 +55,15 @@ class Queued(Orchestra):
 
 
 @pytest.fixture
-async def queued(lone_lab: Lab) -> AsyncIterator[Queued]:
-    connection = Connection(lone_lab.url)
-    messaging = MessagingService(load_backend("pgmq", {"channel": DatabaseChannel(lone_lab.url)}))
+async def queued(lab: Lab) -> AsyncIterator[Queued]:
+    connection = Connection(lab.url)
+    messaging = MessagingService(load_backend("pgmq", {"channel": DatabaseChannel(lab.url)}))
     await messaging.open()
     await messaging.ensure_orchestration_queues()
     engine = Engine(connection, messaging, Rules(hidden_seconds=36_000))
     processor, plans = Processor(engine, random.Random(1)), PlanStore(connection)
     sweeper = Sweeper(engine, processor, plans, random.Random(2), AT_ONCE)
-    yield Queued(lone_lab, engine, processor, sweeper, ParkedResults(engine, processor, plans))
+    yield Queued(lab, engine, processor, sweeper, ParkedResults(engine, processor, plans))
     await messaging.close()
     await connection.close()
 

@@ -62,11 +62,11 @@ class Tray:
 
 
 @pytest.fixture
-async def tray(lone_lab: Lab) -> AsyncIterator[Tray]:
-    messaging = MessagingService(load_backend("pgmq", {"channel": DatabaseChannel(lone_lab.url)}))
+async def tray(lab: Lab) -> AsyncIterator[Tray]:
+    messaging = MessagingService(load_backend("pgmq", {"channel": DatabaseChannel(lab.url)}))
     await messaging.open()
     await messaging.ensure_orchestration_queues()
-    yield Tray(lone_lab, messaging)
+    yield Tray(lab, messaging)
     await messaging.close()
 
 

@@ -46,11 +46,11 @@ class PooledConnection(Connection):
 
 
 @pytest.fixture
-def pooled(lone_lab: Lab) -> Lab:
+def pooled(lab: Lab) -> Lab:
     for name in ("one", "two"):
-        session = getattr(lone_lab, name)
-        setattr(lone_lab, name, PooledSession(lone_lab, session.connection))
-    return lone_lab
+        session = getattr(lab, name)
+        setattr(lab, name, PooledSession(lab, session.connection))
+    return lab
 
 
 def test_a_task_runs_through_wiped_sessions(pooled: Lab) -> None:
@@ -127,9 +127,8 @@ async def test_the_processor_and_the_sweeps_work_behind_a_pooler(pooled: Lab) ->
     assert pooled.task(task).state == "complete"
 
 
-def test_a_set_time_ends_with_its_transaction(lone_lab: Lab) -> None:
+def test_a_set_time_ends_with_its_transaction(lab: Lab) -> None:
     """`tasker.now` may be set for one transaction, as behind a pooler it must be."""
-    lab = lone_lab
     with lab.transaction(lab.one):
         lab.one.execute("set local tasker.now = '2001-02-03T04:05:06Z'")
         task = lab.submit_one(lab.chain(1))

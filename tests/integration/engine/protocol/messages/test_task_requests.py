@@ -69,13 +69,13 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(lone_lab: Lab) -> AsyncIterator[Desk]:
-    connection = Connection(lone_lab.url)
-    messaging = MessagingService(load_backend("pgmq", {"channel": DatabaseChannel(lone_lab.url)}))
+async def desk(lab: Lab) -> AsyncIterator[Desk]:
+    connection = Connection(lab.url)
+    messaging = MessagingService(load_backend("pgmq", {"channel": DatabaseChannel(lab.url)}))
     await messaging.open()
     await messaging.ensure_orchestration_queues()
     plans = PlanStore(connection)
-    yield Desk(lone_lab, Engine(connection, messaging, Rules(hidden_seconds=36_000)), plans)
+    yield Desk(lab, Engine(connection, messaging, Rules(hidden_seconds=36_000)), plans)
     await messaging.close()
     await connection.close()
 

@@ -14,8 +14,7 @@ def promote(session: Session, **more: Any) -> dict[str, Any]:
     return session.call("due", session.args(**more))
 
 
-def test_a_retry_is_not_promoted_before_it_is_due(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_a_retry_is_not_promoted_before_it_is_due(lab: Lab) -> None:
     task, claims = lab.running(lab.chain(1))
     lab.one.set_time(seconds=0)
     lab.one.advance(retry(claims["s0"], delay_ms=10_000))
@@ -30,12 +29,11 @@ def test_a_retry_is_not_promoted_before_it_is_due(lone_lab: Lab) -> None:
     assert lab.states(task) == {"s0": "enqueued"}
 
 
-def test_nothing_waits_means_no_next_time(lone_lab: Lab) -> None:
-    assert "next_due_ms" not in promote(lone_lab.one)
+def test_nothing_waits_means_no_next_time(lab: Lab) -> None:
+    assert "next_due_ms" not in promote(lab.one)
 
 
-def test_two_promoters_promote_a_step_once(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_two_promoters_promote_a_step_once(lab: Lab) -> None:
     task, claims = lab.running(lab.chain(1))
     lab.one.advance(retry(claims["s0"], delay_ms=0))
 
@@ -48,9 +46,8 @@ def test_two_promoters_promote_a_step_once(lone_lab: Lab) -> None:
     assert lab.queue_depth() == 1
 
 
-def test_a_promoter_that_looked_too_early_does_not_shorten_the_next_delay(lone_lab: Lab) -> None:
+def test_a_promoter_that_looked_too_early_does_not_shorten_the_next_delay(lab: Lab) -> None:
     """It read the first failure; meanwhile the step ran again and failed again, and is due much later."""
-    lab = lone_lab
     task, claims = lab.running(lab.chain(1))
     lab.one.advance(retry(claims["s0"], delay_ms=0))
     seen = lab.steps(task)["s0"]
@@ -64,8 +61,7 @@ def test_a_promoter_that_looked_too_early_does_not_shorten_the_next_delay(lone_l
     assert lab.states(task) == {"s0": "waiting_for_retry"}
 
 
-def test_a_due_step_is_handed_to_a_promoter_that_has_room(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_a_due_step_is_handed_to_a_promoter_that_has_room(lab: Lab) -> None:
     task, claims = lab.running(lab.chain(1))
     lab.one.advance(retry(claims["s0"], delay_ms=0))
 
@@ -77,8 +73,7 @@ def test_a_due_step_is_handed_to_a_promoter_that_has_room(lone_lab: Lab) -> None
     assert lab.task(task).state == "complete"
 
 
-def test_the_longest_overdue_goes_first(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_the_longest_overdue_goes_first(lab: Lab) -> None:
     _, claims = lab.running(lab.plan(Spec("first"), Spec("second"), Spec("third")))
     lab.one.advance(*(retry(claims[name], delay_ms=ms) for name, ms in (("third", 30), ("first", 10), ("second", 20))))
     lab.one.set_time(seconds=60)
@@ -89,8 +84,7 @@ def test_the_longest_overdue_goes_first(lone_lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("room", [0, 1])
-def test_a_due_step_is_held_when_the_window_is_full(lone_lab: Lab, room: int) -> None:
-    lab = lone_lab
+def test_a_due_step_is_held_when_the_window_is_full(lab: Lab, room: int) -> None:
     task, claims = lab.running(lab.chain(1))
     lab.one.advance(retry(claims["s0"], delay_ms=0))
 
@@ -107,8 +101,7 @@ def fail_all(lab: Lab, count: int) -> str:
     return task
 
 
-def test_a_locked_task_with_more_due_steps_than_are_taken_at_once_does_not_starve_the_others(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_a_locked_task_with_more_due_steps_than_are_taken_at_once_does_not_starve_the_others(lab: Lab) -> None:
     kept = fail_all(lab, 6)
     other = fail_all(lab, 2)
 
@@ -122,8 +115,7 @@ def test_a_locked_task_with_more_due_steps_than_are_taken_at_once_does_not_starv
     assert [promote(lab.one, limit=5).get("promoted") for _ in range(3)] == [5, 1, None]
 
 
-def test_a_promoter_says_whether_more_is_due_now_later_or_not_at_all(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_a_promoter_says_whether_more_is_due_now_later_or_not_at_all(lab: Lab) -> None:
     fail_all(lab, 3)
     later, claims = lab.running(lab.chain(1))
     lab.one.set_time(seconds=0)
@@ -139,8 +131,7 @@ def test_a_promoter_says_whether_more_is_due_now_later_or_not_at_all(lone_lab: L
     assert "next_due_ms" not in promote(lab.one)
 
 
-def test_a_due_time_that_was_left_on_a_step_that_waits_no_more_stands_in_nobodys_way(lone_lab: Lab) -> None:
-    lab = lone_lab
+def test_a_due_time_that_was_left_on_a_step_that_waits_no_more_stands_in_nobodys_way(lab: Lab) -> None:
     done = lab.submit_one(lab.plan(*(Spec(f"s{n}") for n in range(4))))
     lab.one.run_all()
     lab.observer.execute("update tasker.workflow_steps set due_at = '-infinity' where task_uuid = %s", done)
@@ -152,9 +143,8 @@ def test_a_due_time_that_was_left_on_a_step_that_waits_no_more_stands_in_nobodys
     assert "passed_over" not in answer
 
 
-def test_a_step_that_failed_again_between_the_look_and_the_lock_is_not_promoted_early(lone_lab: Lab) -> None:
+def test_a_step_that_failed_again_between_the_look_and_the_lock_is_not_promoted_early(lab: Lab) -> None:
     """What was read is older than the lock: meanwhile the step ran, failed, and is due much later."""
-    lab = lone_lab
     task = fail_all(lab, 1)
     lab.observer.execute("alter function tasker.advance_v1(jsonb) rename to advance_afterwards")
     lab.observer.execute(

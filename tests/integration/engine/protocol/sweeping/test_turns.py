@@ -54,9 +54,9 @@ class Process:
 
 
 @pytest.fixture
-async def processes(lone_lab: Lab) -> AsyncIterator[list[Process]]:
+async def processes(lab: Lab) -> AsyncIterator[list[Process]]:
     time, messaging = Time(), MessagingService(load_backend("pgmq", {}))
-    connections = [Connection(lone_lab.url) for _ in range(3)]
+    connections = [Connection(lab.url) for _ in range(3)]
     yield [Process(Engine(connection, messaging), time, seed) for seed, connection in enumerate(connections)]
     for connection in connections:
         await connection.close()
@@ -101,8 +101,8 @@ async def test_a_long_sweep_is_not_joined_by_others(processes: list[Process]) ->
     assert not two.had
 
 
-async def test_two_that_ask_at_the_same_moment_do_not_both_sweep(lone_lab: Lab) -> None:
-    lab, args = lone_lab, {"kind": "sweep", "after_ms": 1000}
+async def test_two_that_ask_at_the_same_moment_do_not_both_sweep(lab: Lab) -> None:
+    lab, args = lab, {"kind": "sweep", "after_ms": 1000}
     assert lab.one.core("turn", args)["mine"]
     lab.one.set_time(3600)
     lab.two.set_time(3600)
@@ -114,8 +114,8 @@ async def test_two_that_ask_at_the_same_moment_do_not_both_sweep(lone_lab: Lab) 
     assert (first, second) == (True, False)
 
 
-async def test_a_clock_that_was_set_back_stops_no_sweep(lone_lab: Lab) -> None:
-    lab, args = lone_lab, {"kind": "sweep", "after_ms": 1000}
+async def test_a_clock_that_was_set_back_stops_no_sweep(lab: Lab) -> None:
+    lab, args = lab, {"kind": "sweep", "after_ms": 1000}
     lab.one.set_time(3600)
     assert lab.one.core("turn", args)["mine"]
     lab.one.set_time(0)
