@@ -28,6 +28,7 @@ from tests.support.servers.run_folder import run_folder
 from tests.support.servers.second_server import THROWN_AWAY, programs, second_server
 
 VARIABLE = "TASKER_TEST_DATABASE_URL"
+os.environ["XDG_CONFIG_HOME"] = os.devnull  # the profiles of whoever runs the tests are not theirs
 _numbers = itertools.count(1)
 
 hypothesis.settings.register_profile(  # how fast a machine is, is not what these tests are about

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.connection import FORMAT, print_as
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import counted, duration
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ def analytics() -> None:
 @analytics.command()
 @click.option("--hours", type=click.IntRange(1, 720), default=1, show_default=True, help="Tasks submitted since then.")
 @FORMAT
-@database_options
-def performance(hours: int, form: str, database: Database) -> None:
+@fleet_options
+def performance(hours: int, form: str, place: Place) -> None:
     """Show rates and averages."""
-    print_as(form, connected(database, lambda app: app.analytics.performance(hours=hours)), _performance)
+    print_as(form, reached(place, lambda app: app.analytics.performance(hours=hours)), _performance)
 
 
 @analytics.command()
@@ -35,10 +36,10 @@ def performance(hours: int, form: str, database: Database) -> None:
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many of each.")
 @click.option("--min-executions", type=click.IntRange(1), default=1, show_default=True, help="Leave out what ran less.")
 @FORMAT
-@database_options
-def bottlenecks(form: str, database: Database, **which: int) -> None:
+@fleet_options
+def bottlenecks(form: str, place: Place, **which: int) -> None:
     """Show the slowest steps and templates, and what to do about them."""
-    found = connected(database, lambda app: app.analytics.bottlenecks(**which))
+    found = reached(place, lambda app: app.analytics.bottlenecks(**which))
     print_as(form, found, _bottlenecks)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import getpass
 import json
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -90,11 +90,18 @@ def require_database(url: str | None, data_dir: Path | None) -> None:
 
 
 async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], Awaitable[T]]) -> T:
+    async with opened(chosen, data_dir) as app:
+        return await use(app)
+
+
+@asynccontextmanager
+async def opened(chosen: Configured, data_dir: Path | None) -> AsyncIterator[App]:
+    """An app that submits and reads, and runs no steps."""
     with nothing_is_garbage():
         from tasker.app import App
 
     async with App(configuration=chosen, data_dir=data_dir, work=False) as app:
-        return await use(app)
+        yield app
 
 
 def print_as(form: str, value: Any, render: Callable[[Any], str]) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import FORMAT, connected, print_as
-from tasker.cli.options import Database, database_options
+from tasker.cli.connection import FORMAT, print_as
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width, wrapped
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ SOUND = {
 
 @click.command()
 @FORMAT
-@database_options
-def doctor(form: str, database: Database) -> None:
+@fleet_options
+def doctor(form: str, place: Place) -> None:
     """Look for what is wrong: releases, connections, settings, clocks, rows, queues. Changes nothing.
 
     Every finding has its fix. A `!` mends by itself or is only to be known. All open tasks are read, of the finished
@@ -40,7 +41,7 @@ def doctor(form: str, database: Database) -> None:
     """
     from tasker.services.fleet.doctor import to_dict
 
-    found = connected(database, lambda app: app.doctor.findings())
+    found = reached(place, lambda app: app.doctor.findings())
     print_as(form, to_dict(found), lambda _: "\n".join(_lines(found, screen_width())))
     raise SystemExit(1 if any(each.wrong for each in found) else 0)
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "orchestrator": ("tasker.cli.worker.orchestrator:orchestrator", "Move tasks on until stopped; runs no steps."),
     "server": ("tasker.cli.server:server", "Answer HTTP until stopped: create, watch and steer tasks."),
     "auth": ("tasker.cli.auth.command:auth", "Make keys and tokens for the HTTP interface, and check them."),
+    "profile": ("tasker.cli.profile.command:profile", "Name servers, and choose the one that commands ask."),
     "broker": ("tasker.cli.broker:broker", "Look at the messaging provider, and move to another one."),
     "config": ("tasker.cli.config.command:config", "Make, check, show and explain the configuration."),
     "db": ("tasker.cli.db:db", "Create, upgrade, check and prune the database."),

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, actor, connected, print_as
-from tasker.cli.options import Database, database_options
+from tasker.cli.connection import FORMAT, actor, print_as
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import echo
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
     from tasker.services.listings import Pause, PauseList
     from tasker.services.pauses import Target
 
@@ -37,8 +38,8 @@ def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("namespace", required=False)
 @_target_options
 @FORMAT
-@database_options
-def pause(namespace: str | None, reason: str, form: str, database: Database, **target: str | None) -> None:
+@fleet_options
+def pause(namespace: str | None, reason: str, form: str, place: Place, **target: str | None) -> None:
     """Let nothing more start in NAMESPACE, or of one template, step or task, until `tasker resume`.
 
     What runs goes on and may end. What is or becomes ready is held, without using an attempt. `tasker pause list` shows
@@ -55,22 +56,22 @@ def pause(namespace: str | None, reason: str, form: str, database: Database, **t
       tasker pause list
     """
     if namespace == LIST and not any(target.values()):
-        print_as(form, connected(database, lambda app: app.pauses.list()), _list_text)
+        print_as(form, reached(place, lambda app: app.pauses.list()), _list_text)
         return
 
-    async def act(app: App) -> str:
+    async def act(app: Fleet) -> str:
         named = await _target(app, namespace, **target)
         done = await app.pauses.pause(named, actor=actor(), reason=reason)
         return f"paused {named}" if done else f"{named} is paused already; see tasker pause list"
 
-    echo(connected(database, act))
+    echo(reached(place, act))
 
 
 @click.command()
 @click.argument("namespace", required=False)
 @_target_options
-@database_options
-def resume(namespace: str | None, reason: str, database: Database, **target: str | None) -> None:
+@fleet_options
+def resume(namespace: str | None, reason: str, place: Place, **target: str | None) -> None:
     """End a pause: name what `tasker pause` was given.
 
     \b
@@ -79,7 +80,7 @@ def resume(namespace: str | None, reason: str, database: Database, **target: str
       tasker resume --template shop/order
     """
 
-    async def act(app: App) -> str:
+    async def act(app: Fleet) -> str:
         named = await _target(app, namespace, **target)
         held = await app.pauses.resume(named, actor=actor(), reason=reason)
         if held is None:
@@ -87,10 +88,10 @@ def resume(namespace: str | None, reason: str, database: Database, **target: str
         what = "messages in it" if named.queue else "ready steps that wait for nothing else now"
         return f"resumed {named}; {what}: {held}"
 
-    echo(connected(database, act))
+    echo(reached(place, act))
 
 
-async def _target(app: App, namespace: str | None, **rest: str | None) -> Target:
+async def _target(app: Fleet, namespace: str | None, **rest: str | None) -> Target:
     from tasker.services.pauses import Target
 
     if task := rest.get("task"):

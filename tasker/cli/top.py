@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import FORMAT, connected, plain
-from tasker.cli.options import Database, NumberRange, database_options
+from tasker.cli.connection import FORMAT, plain
+from tasker.cli.options import NumberRange
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import echo, screen_width
 
 if TYPE_CHECKING:
-    from tasker.app import App
-
-NO_ANSWER = "the database does not answer, waiting for it"
+    from tasker.cli.place.fleet import Fleet
 
 
 @click.command()
@@ -29,8 +29,8 @@ NO_ANSWER = "the database does not answer, waiting for it"
 )
 @click.option("--once", is_flag=True, help="Show it once and leave; so it is where there is no terminal.")
 @FORMAT
-@database_options
-def top(interval: float, once: bool, form: str, database: Database) -> None:
+@fleet_options
+def top(interval: float, once: bool, form: str, place: Place) -> None:
     """Show queues, workers, open breakers and the slowest templates, until Ctrl-C.
 
     Queues: what waits in them, what is held because they are full or paused, how many steps leave them each second.
@@ -41,10 +41,10 @@ def top(interval: float, once: bool, form: str, database: Database) -> None:
       tasker top
       tasker top --once --format json
     """
-    connected(database, lambda app: _follow(app, interval, once, form))
+    reached(place, lambda app: _follow(app, interval, once, form))
 
 
-async def _follow(app: App, interval: float, once: bool, form: str) -> None:
+async def _follow(app: Fleet, interval: float, once: bool, form: str) -> None:
     import sys
 
     if form == "text" and not once and sys.stdout.isatty():
@@ -65,13 +65,13 @@ async def _follow(app: App, interval: float, once: bool, form: str) -> None:
         await asyncio.sleep(interval)
 
 
-async def _live(app: App, interval: float) -> None:
+async def _live(app: Fleet, interval: float) -> None:
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
+    from tasker.cli.live.showing import AWAY, no_answer
     from tasker.cli.render.overview import overview_text
-    from tasker.errors import DatabaseError
 
     console = Console(highlight=False)
     before = None
@@ -81,7 +81,7 @@ async def _live(app: App, interval: float) -> None:
                 found = await app.fleet.overview()
                 text = overview_text(found, before, console.width, console.height)
                 before = found
-            except DatabaseError:
-                text = f"{text if before else ''}\n{NO_ANSWER}"
+            except AWAY as error:
+                text = f"{text if before else ''}\n{no_answer(error)}"
             screen.update(Text.from_ansi(text, no_wrap=True, overflow="ellipsis"), refresh=True)
             await asyncio.sleep(interval)

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.dead_letters import text
 from tasker.cli.dead_letters.replay import replay, replays
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
     from tasker.services.dead_letters.records import DeadLetter
 
 STATUSES = click.Choice(["pending", "manually_resolved", "permanently_failed", "cancelled"])
@@ -50,8 +51,8 @@ def dlq() -> None:
 @LIMIT
 @click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many of the newest.")
 @FORMAT
-@database_options
-def list_(form: str, database: Database, **which: Any) -> None:
+@fleet_options
+def list_(form: str, place: Place, **which: Any) -> None:
     """List entries, the newest first.
 
     \b
@@ -59,19 +60,19 @@ def list_(form: str, database: Database, **which: Any) -> None:
       tasker dlq list --status pending
       tasker dlq list --namespace payments --format json
     """
-    print_as(form, connected(database, lambda app: app.dead_letters.list(**which)), text.list_text)
+    print_as(form, reached(place, lambda app: app.dead_letters.list(**which)), text.list_text)
 
 
 @dlq.command()
 @click.argument("uuid", metavar="TASK_UUID|ENTRY")
 @FORMAT
-@database_options
-def show(uuid: str, form: str, database: Database) -> None:
+@fleet_options
+def show(uuid: str, form: str, place: Place) -> None:
     """Show the newest entry of a task, or one entry, with what the task was doing."""
-    print_as(form, connected(database, lambda app: _found(app, uuid)), text.entry_text)
+    print_as(form, reached(place, lambda app: _found(app, uuid)), text.entry_text)
 
 
-async def _found(app: App, uuid: str) -> DeadLetter:
+async def _found(app: Fleet, uuid: str) -> DeadLetter:
     from tasker.errors import DeadLetterNotFound, TaskNotFound, UsageError
 
     try:
@@ -86,37 +87,37 @@ async def _found(app: App, uuid: str) -> DeadLetter:
 
 @dlq.command()
 @FORMAT
-@database_options
-def stats(form: str, database: Database) -> None:
+@fleet_options
+def stats(form: str, place: Place) -> None:
     """Count entries for each reason."""
-    print_as(form, connected(database, lambda app: app.dead_letters.stats()), text.stats_text)
+    print_as(form, reached(place, lambda app: app.dead_letters.stats()), text.stats_text)
 
 
 @dlq.command()
 @LIMIT
 @FORMAT
-@database_options
-def queue(limit: int, form: str, database: Database) -> None:
+@fleet_options
+def queue(limit: int, form: str, place: Place) -> None:
     """Show what to look at next: pending entries, the most urgent first."""
-    print_as(form, connected(database, lambda app: app.dead_letters.queue(limit=limit)), text.queue_text)
+    print_as(form, reached(place, lambda app: app.dead_letters.queue(limit=limit)), text.queue_text)
 
 
 @dlq.command()
 @LIMIT
 @FORMAT
-@database_options
-def staleness(limit: int, form: str, database: Database) -> None:
+@fleet_options
+def staleness(limit: int, form: str, place: Place) -> None:
     """Show open tasks that are near the limit after which they are stale, or beyond it."""
-    print_as(form, connected(database, lambda app: app.dead_letters.staleness(limit=limit)), text.staleness_text)
+    print_as(form, reached(place, lambda app: app.dead_letters.staleness(limit=limit)), text.staleness_text)
 
 
 @dlq.command()
 @LIMIT
 @FORMAT
-@database_options
-def groups(limit: int, form: str, database: Database) -> None:
+@fleet_options
+def groups(limit: int, form: str, place: Place) -> None:
     """Group pending entries by what failed: exception, place, and message without what varies in it."""
-    print_as(form, connected(database, lambda app: app.dead_letters.groups(limit=limit)), text.groups_text)
+    print_as(form, reached(place, lambda app: app.dead_letters.groups(limit=limit)), text.groups_text)
 
 
 @dlq.command("open")
@@ -125,16 +126,16 @@ def groups(limit: int, form: str, database: Database) -> None:
 @click.option("--reason", type=REASONS, default="manual_dlq", show_default=True, help="Why.")
 @METADATA
 @FORMAT
-@database_options
-def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, form: str, database: Database) -> None:
+@fleet_options
+def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, form: str, place: Place) -> None:
     """Put a task on the list by hand. The task itself goes on."""
 
-    async def act(app: App) -> DeadLetter:
+    async def act(app: Fleet) -> DeadLetter:
         task = await find_task(app.tasks, task_uuid)
         more = {"notes": notes, "reason": reason, "metadata": _object(metadata)}
         return await app.dead_letters.open(task, actor=actor(), **more)
 
-    print_as(form, connected(database, act), text.entry_text)
+    print_as(form, reached(place, act), text.entry_text)
 
 
 @dlq.command()
@@ -144,7 +145,7 @@ def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, 
 @click.option("--by", metavar="NAME", help="Who closes it; your user name when a status is given.")
 @METADATA
 @FORMAT
-@database_options
+@fleet_options
 def update(
     entry: str,
     status: str | None,
@@ -152,7 +153,7 @@ def update(
     by: str | None,
     metadata: str | None,
     form: str,
-    database: Database,
+    place: Place,
 ) -> None:
     """Keep what was found, and close an entry. Its task stays as it is.
 
@@ -163,7 +164,7 @@ def update(
     """
     who = by or (actor() if status not in (None, "pending") else None)
     more = {"status": status, "notes": notes, "by": who, "metadata": _object(metadata)}
-    print_as(form, connected(database, lambda app: app.dead_letters.update(entry, **more)), text.entry_text)
+    print_as(form, reached(place, lambda app: app.dead_letters.update(entry, **more)), text.entry_text)
 
 
 def _object(metadata: str | None) -> Any:

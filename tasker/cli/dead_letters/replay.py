@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import counted, date_time, echo
 from tasker.cli.task.since import since
 from tasker.errors import UsageError
@@ -18,7 +19,7 @@ from tasker.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
     from tasker.services.dead_letters.replays import Replay, ReplayPlan
 
 _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?:/(?P<unit>s|m|h))?")
@@ -57,9 +58,9 @@ def rate(ctx: click.Context, param: click.Parameter, text: str) -> float:
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--detach", is_flag=True, help="Begin and leave: workers and orchestrators go on with it.")
 @FORMAT
-@database_options
+@fleet_options
 def replay(
-    everything: bool, rate: float, note: str, dry_run: bool, detach: bool, form: str, database: Database, **which: Any
+    everything: bool, rate: float, note: str, dry_run: bool, detach: bool, form: str, place: Place, **which: Any
 ) -> None:
     """Let the failed steps of many tasks run again, through the ordinary queues, so many tasks per second.
 
@@ -79,7 +80,7 @@ def replay(
         raise UsageError("say which entries are meant", hint="--fingerprint, --namespace, --template, ... or --all")
     group = Group(**which)
 
-    async def act(app: App) -> ReplayPlan | Replay:
+    async def act(app: Fleet) -> ReplayPlan | Replay:
         plan = await app.replays.plan(group)
         _say(form, _plan_text(plan, rate))
         if dry_run or not plan.tasks:
@@ -90,7 +91,7 @@ def replay(
         _say(form, f"replay {begun.replay_uuid}")
         return await (app.replays.get if detach else _follower(app, form))(begun.replay_uuid)
 
-    print_as(form, connected(database, act), _end_text)
+    print_as(form, reached(place, act), _end_text)
 
 
 def _say(form: str, text: str) -> None:
@@ -98,7 +99,7 @@ def _say(form: str, text: str) -> None:
         echo(text)
 
 
-def _follower(app: App, form: str) -> Any:
+def _follower(app: Fleet, form: str) -> Any:
     async def follow(replay_uuid: str) -> Replay:
         """Go on with it until it ends or is paused."""
         told = -1
@@ -132,12 +133,12 @@ def _end_text(done: Any) -> str:
 
 @click.group(cls=GuessingGroup, invoke_without_command=True)
 @FORMAT
-@database_options
+@fleet_options
 @click.pass_context
-def replays(ctx: click.Context, form: str, database: Database) -> None:
+def replays(ctx: click.Context, form: str, place: Place) -> None:
     """List replays, the newest first; pause, resume, follow or cancel one."""
     if ctx.invoked_subcommand is None:
-        print_as(form, connected(database, lambda app: app.replays.list()), _list_text)
+        print_as(form, reached(place, lambda app: app.replays.list()), _list_text)
 
 
 def _list_text(found: Sequence[Replay]) -> str:
@@ -164,9 +165,9 @@ def _steering(name: str, state: Literal["running", "paused", "cancelled"], help_
     @replays.command(name, help=help_text)
     @click.argument("replay_uuid", metavar="REPLAY")
     @FORMAT
-    @database_options
-    def steer(replay_uuid: str, form: str, database: Database) -> None:
-        print_as(form, connected(database, lambda app: app.replays.steer(replay_uuid, state)), _end_text)
+    @fleet_options
+    def steer(replay_uuid: str, form: str, place: Place) -> None:
+        print_as(form, reached(place, lambda app: app.replays.steer(replay_uuid, state)), _end_text)
 
 
 _steering("pause", "paused", "Let nothing more of it run for now.")
@@ -177,7 +178,7 @@ _steering("cancel", "cancelled", "End it; what was replayed stays so.")
 @replays.command()
 @click.argument("replay_uuid", metavar="REPLAY")
 @FORMAT
-@database_options
-def follow(replay_uuid: str, form: str, database: Database) -> None:
+@fleet_options
+def follow(replay_uuid: str, form: str, place: Place) -> None:
     """Go on with it here until it has ended or is paused."""
-    print_as(form, connected(database, lambda app: _follower(app, form)(replay_uuid)), _end_text)
+    print_as(form, reached(place, lambda app: _follower(app, form)(replay_uuid)), _end_text)

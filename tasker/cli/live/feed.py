@@ -11,7 +11,7 @@ from tasker.cli.live.waits import Waits
 from tasker.services.progress import StepProgress, TaskProgress
 
 if TYPE_CHECKING:
-    from tasker.services.tasks import Tasks
+    from tasker.cli.place.fleet import TaskService
 
 OVERLAP = timedelta(seconds=5)
 """A transaction may be committed after others that began later; what it changed is asked for once more."""
@@ -22,7 +22,7 @@ class Feed:
 
     waits = Waits()
 
-    def __init__(self, tasks: Tasks, task_uuid: str) -> None:
+    def __init__(self, tasks: TaskService, task_uuid: str) -> None:
         self.task_uuid = task_uuid
         self.steps: dict[str, StepProgress] = {}
         self.task: TaskProgress | None = None

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from tasker.cli.live import Feed, View
-from tasker.errors import DatabaseError
+from tasker.errors import DatabaseError, RequestTimeout, ServerUnreachable
 
 if TYPE_CHECKING:
     from tasker.services.reports import TaskReport
 
-NO_ANSWER = "the database does not answer, waiting for it"
-ANSWERS_AGAIN = "the database answers again"
+AWAY = (DatabaseError, ServerUnreachable, RequestTimeout)
+"""Errors that are waited out by whoever only looks."""
 EXPLAINING_SECONDS = 1.0
 """How often it is asked why steps wait, at the most."""
 BUSY_SHARE = 10
@@ -31,7 +31,7 @@ async def shown(feed: Feed, view: View) -> AsyncIterator[None]:
         for task in showing:
             task.cancel()
         await asyncio.gather(*showing, return_exceptions=True)
-        with contextlib.suppress(DatabaseError):  # the error that ended the wait is on its way
+        with contextlib.suppress(*AWAY):  # the error that ended the wait is on its way
             view.show(feed, await feed.poll())
         view.close()
 
@@ -55,19 +55,28 @@ async def first_of(
 
 async def _show(feed: Feed, view: View) -> None:
     loop = asyncio.get_running_loop()
-    answered = True
+    silent = ""
     while True:
         began = loop.time()
         try:
             view.show(feed, await feed.poll())
-            if not answered:
-                view.say(ANSWERS_AGAIN)
-            answered = True
-        except DatabaseError:
-            if answered:
-                view.say(NO_ANSWER)
-            answered = False
+            if silent:
+                view.say(f"the {silent} answers again")
+            silent = ""
+        except AWAY as error:
+            if not silent:
+                view.say(no_answer(error))
+            silent = _who(error)
         await asyncio.sleep(max(view.interval, (loop.time() - began) * BUSY_SHARE))
+
+
+def no_answer(error: Exception) -> str:
+    """That nobody answers for now."""
+    return f"the {_who(error)} does not answer, waiting for it"
+
+
+def _who(error: Exception) -> str:
+    return "database" if isinstance(error, DatabaseError) else "server"
 
 
 async def _explain(feed: Feed) -> None:
@@ -75,6 +84,6 @@ async def _explain(feed: Feed) -> None:
     loop = asyncio.get_running_loop()
     while True:
         began = loop.time()
-        with contextlib.suppress(DatabaseError):  # the view says that it does not answer
+        with contextlib.suppress(*AWAY):  # the view says that it does not answer
             await feed.explain()
         await asyncio.sleep(max(EXPLAINING_SECONDS, (loop.time() - began) * BUSY_SHARE))

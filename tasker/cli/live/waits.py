@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from tasker.services.progress import StepProgress
 
 if TYPE_CHECKING:
+    from tasker.cli.place.fleet import TaskService
     from tasker.services.explain.explanation import Explained
-    from tasker.services.tasks import Tasks
 
 PATIENCE = timedelta(seconds=3)
 """A step that has waited for so long is explained."""
@@ -39,7 +39,7 @@ class Waits:
         self._by_template = {name: each for each in reversed(reasons) for name in each.of}
 
     @classmethod
-    async def of(cls, tasks: Tasks, task_uuid: str, steps: Sequence[StepProgress], now: datetime) -> Waits:
+    async def of(cls, tasks: TaskService, task_uuid: str, steps: Sequence[StepProgress], now: datetime) -> Waits:
         """Ask why, if one of the steps has waited for long. Raises as `Tasks.explain`."""
         if not any(_has_waited(step, now) for step in steps):
             return cls()

@@ -108,7 +108,7 @@ async def _submit(app: App, order: RunOrder, prepared: Prepared) -> Begun:
         plan = await app.plan(str(order.target), template=order.template, environment=order.environment)
         require_fitting(plan, prepared.input)
     key = order.idempotency_key or (None if order.strict_identity else new_task_uuid())
-    with naming_the_existing(order.database):
+    with naming_the_existing(order.database.arguments()):
         submitted = await app.submit(
             plan,
             prepared.input.values,

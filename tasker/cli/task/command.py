@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
 from tasker.cli.task.explain import explain
 from tasker.cli.task.lookup import find_task
@@ -25,7 +26,7 @@ from tasker.errors import UsageError
 from tasker.lifecycle.machines.task import TaskState
 
 if TYPE_CHECKING:
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
     from tasker.services.listings import Transition
     from tasker.services.reports import TaskReport
 
@@ -63,8 +64,8 @@ task.add_command(refused)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many of the newest.")
 @FORMAT
-@database_options
-def list_(form: str, database: Database, **which: Any) -> None:
+@fleet_options
+def list_(form: str, place: Place, **which: Any) -> None:
     """List tasks, the newest first. On a narrow screen identifiers are cut: their beginnings do as well.
 
     \b
@@ -75,7 +76,7 @@ def list_(form: str, database: Database, **which: Any) -> None:
     """
     from tasker.cli.render.task_list import list_text
 
-    rows = connected(database, lambda app: app.tasks.list(**which))
+    rows = reached(place, lambda app: app.tasks.list(**which))
     print_as(form, rows, lambda found: list_text(found, screen_width()))
 
 
@@ -84,8 +85,8 @@ def list_(form: str, database: Database, **which: Any) -> None:
 @click.option("--traceback", is_flag=True, help="Print the whole traceback of each step's last failure.")
 @click.option("--all", "every", is_flag=True, help="Show each instance of a batch worker, each failure, each result.")
 @FORMAT
-@database_options
-def show(task_uuid: str, traceback: bool, every: bool, form: str, database: Database) -> None:
+@fleet_options
+def show(task_uuid: str, traceback: bool, every: bool, form: str, place: Place) -> None:
     """Show a task: its state, its steps, its failures, its results.
 
     Many instances of a batch worker are one line, followed by those that failed; --all shows each of them. On a
@@ -93,10 +94,10 @@ def show(task_uuid: str, traceback: bool, every: bool, form: str, database: Data
     """
     from tasker.cli.render.task import report_object, report_text
 
-    async def read(app: App) -> TaskReport:
+    async def read(app: Fleet) -> TaskReport:
         return await app.tasks.report(await find_task(app.tasks, task_uuid))
 
-    report = connected(database, read)
+    report = reached(place, read)
     shown = partial(report_text, report, traceback=traceback, every=every, width=screen_width())
     print_as(form, report_object(report), lambda _: shown())
 
@@ -105,8 +106,8 @@ def show(task_uuid: str, traceback: bool, every: bool, form: str, database: Data
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--step", "name", metavar="NAME", help="Only the transitions of this step.")
 @FORMAT
-@database_options
-def history(task_uuid: str, name: str | None, form: str, database: Database) -> None:
+@fleet_options
+def history(task_uuid: str, name: str | None, form: str, place: Place) -> None:
     """Show every transition of a task and of its steps, with the time since the one before.
 
     \b
@@ -116,10 +117,10 @@ def history(task_uuid: str, name: str | None, form: str, database: Database) -> 
     """
     from tasker.cli.render.task import history_text
 
-    async def read(app: App) -> Sequence[Transition]:
+    async def read(app: Fleet) -> Sequence[Transition]:
         return await app.tasks.history(await find_task(app.tasks, task_uuid))
 
-    found = connected(database, read)
+    found = reached(place, read)
     chosen = [row for row in found if name in (None, row.step)]
     if not chosen:
         names = ", ".join(dict.fromkeys(row.step for row in found if row.step))
@@ -131,14 +132,14 @@ def history(task_uuid: str, name: str | None, form: str, database: Database) -> 
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
 @FORMAT
-@database_options
-def cancel(task_uuid: str, reason: str, form: str, database: Database) -> None:
+@fleet_options
+def cancel(task_uuid: str, reason: str, form: str, place: Place) -> None:
     """Cancel a task and every step of it that has not ended. Handlers that run are told to stop."""
 
-    async def act(app: App) -> dict[str, str]:
+    async def act(app: Fleet) -> dict[str, str]:
         found = await find_task(app.tasks, task_uuid)
         before = await app.tasks.cancel(found, reason=reason, actor=actor())
         return {"task_uuid": found, "status": "cancelled", "previous_status": before}
 
-    done = connected(database, act)
+    done = reached(place, act)
     print_as(form, done, lambda done: f"cancelled {done['task_uuid']}, which was {done['previous_status']}")

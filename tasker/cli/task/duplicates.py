@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tasker.cli.options import Database
 from tasker.errors import DuplicateTask
 
 
 @contextmanager
-def naming_the_existing(database: Database, advice: str = "") -> Iterator[None]:
-    """A duplicate's error with the task that exists, its state and the command that shows it; then the `advice`."""
+def naming_the_existing(arguments: str, advice: str = "") -> Iterator[None]:
+    """A duplicate's error with the task that exists, its state and the command that shows it; then the `advice`.
+
+    `arguments` are the options that name the place of the tasks.
+    """
     try:
         yield
     except DuplicateTask as error:
         if error.task_uuid is None:
             raise
-        show = f"to see it: tasker task show {error.task_uuid}{database.arguments()}"
+        show = f"to see it: tasker task show {error.task_uuid}{arguments}"
         raise DuplicateTask(
             f"this task exists already: {error.task_uuid}, {error.state}",
             task_uuid=error.task_uuid,

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import FORMAT, connected, print_as
-from tasker.cli.options import Database, database_options
+from tasker.cli.connection import FORMAT, print_as
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
 from tasker.cli.task.lookup import find_task
 from tasker.errors import StepNotFound, UsageError
 
 if TYPE_CHECKING:
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
     from tasker.services.explain.explanation import Explanation
 
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--step", "name", metavar="NAME", help="Only this step, ended or not; of a batch worker all instances.")
 @FORMAT
-@database_options
-def explain(task_uuid: str, name: str | None, form: str, database: Database) -> None:
+@fleet_options
+def explain(task_uuid: str, name: str | None, form: str, place: Place) -> None:
     """Say why each step of a task that has not ended does not run now, and what would change it.
 
     Steps with the same reason are told together, what needs somebody first.
@@ -41,13 +42,13 @@ def explain(task_uuid: str, name: str | None, form: str, database: Database) -> 
     """
     from tasker.cli.render.explanation import explanation_text
 
-    async def read(app: App) -> Explanation:
+    async def read(app: Fleet) -> Explanation:
         try:
             return await app.tasks.explain(await find_task(app.tasks, task_uuid), name)
         except StepNotFound as error:
             raise UsageError(error.message, hint=error.hint) from error
 
-    found = connected(database, read)
-    text = explanation_text(found, screen_width(), database.arguments()) if form == "text" else ""
+    found = reached(place, read)
+    text = explanation_text(found, screen_width(), place.arguments()) if form == "text" else ""
     print_as(form, found.to_dict(), lambda _: text)
     raise SystemExit(1 if found.needs_somebody else 0)

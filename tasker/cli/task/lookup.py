@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tasker.errors import TaskNotFound, UsageError
 
 if TYPE_CHECKING:
-    from tasker.services.tasks import Tasks
+    from tasker.cli.place.fleet import TaskService
 
 SHORTEST = 8
 LENGTH = 32
@@ -20,7 +20,7 @@ def looks_like_a_task(text: str) -> bool:
     return SHORTEST <= len(digits) <= LENGTH and not set(digits) - set(string.hexdigits)
 
 
-async def find_task(tasks: Tasks, text: str) -> str:
+async def find_task(tasks: TaskService, text: str) -> str:
     """The whole identifier. Raises `UsageError` for a text that is none or means several, `TaskNotFound`."""
     digits = text.replace("-", "").lower()
     if not digits or set(digits) - set(string.hexdigits) or len(digits) > LENGTH:

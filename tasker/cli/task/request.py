@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, configured_for, connected, print_as
+from tasker.cli.connection import FORMAT, configured_for, print_as
 from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import date_time, one_line
 from tasker.cli.task.options import task_input, task_options
 
@@ -57,10 +59,10 @@ async def _ask(requester: TaskRequester, target: str, values: dict[str, Any], op
 @click.option("--queue", metavar="NAME", help="Only of this queue.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
 @FORMAT
-@database_options
-def refused(form: str, database: Database, **which: Any) -> None:
+@fleet_options
+def refused(form: str, place: Place, **which: Any) -> None:
     """List messages that could not be used, the newest first: requests for tasks, hints to steps; and the reason."""
-    print_as(form, connected(database, lambda app: app.tasks.refused(**which)), _refused_text)
+    print_as(form, reached(place, lambda app: app.tasks.refused(**which)), _refused_text)
 
 
 def _refused_text(rows: Sequence[RefusedMessage]) -> str:

@@ -6,22 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.next_commands import resume_command, watch_command
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import counted, names_text
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
 
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
 @FORMAT
-@database_options
-def retry(task_uuid: str, reason: str, form: str, database: Database) -> None:
+@fleet_options
+def retry(task_uuid: str, reason: str, form: str, place: Place) -> None:
     """Let all failed steps of a task run again, their attempts counted from zero, so that the task goes on.
 
     All of them are reset in one transaction. A step that was running when its worker was lost and may run only once
@@ -37,14 +38,14 @@ def retry(task_uuid: str, reason: str, form: str, database: Database) -> None:
       1  nothing runs again: every failed step was left alone, or the task was cancelled
     """
 
-    async def act(app: App) -> dict[str, Any]:
+    async def act(app: Fleet) -> dict[str, Any]:
         found = await find_task(app.tasks, task_uuid)
         retried = await app.steps.retry(found, actor=actor(), reason=reason)
         state, final = await app.tasks.state(found)
         return {"task_uuid": found, "status": state, "finished": final, "reset": retried.reset, "left": retried.left}
 
-    done = connected(database, act)
-    print_as(form, done, lambda done: "\n".join(_told(done, database.arguments())))
+    done = reached(place, act)
+    print_as(form, done, lambda done: "\n".join(_told(done, place.arguments())))
     raise SystemExit(1 if done["left"] and not done["reset"] else 0)
 
 

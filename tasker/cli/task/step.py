@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.next_commands import resume_command
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.task.lookup import find_task
 from tasker.cli.task.steps import StepGroup, show
 
 if TYPE_CHECKING:
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
 
 
 @click.group(cls=StepGroup)
@@ -34,7 +35,7 @@ def _step_command(command: Callable[..., Any]) -> Callable[..., Any]:
     with_reason = click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")(
         FORMAT(command)
     )
-    with_step: Callable[..., Any] = click.argument("name", metavar="STEP")(database_options(with_reason))
+    with_step: Callable[..., Any] = click.argument("name", metavar="STEP")(fleet_options(with_reason))
     return click.argument("task_uuid", metavar="TASK_UUID")(with_step)
 
 
@@ -73,16 +74,14 @@ def complete(name: str, result: str, reason: str, **which: Any) -> None:
     _mend(name, lambda app, found: app.steps.complete(found, name, given, actor=actor(), reason=reason), **which)
 
 
-def _mend(
-    name: str, act: Callable[[App, str], Awaitable[None]], *, task_uuid: str, form: str, database: Database
-) -> None:
-    async def find_and_act(app: App) -> dict[str, Any]:
+def _mend(name: str, act: Callable[[Fleet, str], Awaitable[None]], *, task_uuid: str, form: str, place: Place) -> None:
+    async def find_and_act(app: Fleet) -> dict[str, Any]:
         found = await find_task(app.tasks, task_uuid)
         await act(app, found)
         state, final = await app.tasks.state(found)
         return {"task_uuid": found, "status": state, "finished": final, "step": name}
 
-    print_as(form, connected(database, find_and_act), lambda done: _told(done, database.arguments()))
+    print_as(form, reached(place, find_and_act), lambda done: _told(done, place.arguments()))
 
 
 def _told(done: dict[str, Any], database: str) -> str:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.task.lookup import find_task, looks_like_a_task
 from tasker.errors import StepNotFound
 from tasker.lifecycle.machines.step import StepState
 
 if TYPE_CHECKING:
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
 
 View = Mapping[str, Any]
 
@@ -35,50 +36,50 @@ class StepGroup(GuessingGroup):
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @FORMAT
-@database_options
-def steps(task_uuid: str, form: str, database: Database) -> None:
+@fleet_options
+def steps(task_uuid: str, form: str, place: Place) -> None:
     """Show where each step of a task stands, and whether it can run."""
 
-    async def read(app: App) -> list[View]:
+    async def read(app: Fleet) -> list[View]:
         return [*await app.views.steps(await find_task(app.tasks, task_uuid))]
 
-    print_as(form, connected(database, read), _steps_text)
+    print_as(form, reached(place, read), _steps_text)
 
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.argument("step", metavar="STEP")
 @FORMAT
-@database_options
-def show(task_uuid: str, step: str, form: str, database: Database) -> None:
+@fleet_options
+def show(task_uuid: str, step: str, form: str, place: Place) -> None:
     """Show one step: STEP is its name or its UUID."""
 
-    async def read(app: App) -> View:
+    async def read(app: Fleet) -> View:
         return await _step(app, await find_task(app.tasks, task_uuid), step)
 
-    print_as(form, connected(database, read), _step_text)
+    print_as(form, reached(place, read), _step_text)
 
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.argument("step", metavar="STEP", required=False)
 @FORMAT
-@database_options
-def audit(task_uuid: str, step: str | None, form: str, database: Database) -> None:
+@fleet_options
+def audit(task_uuid: str, step: str | None, form: str, place: Place) -> None:
     """Show who stored which result or failure, and when, the newest first: of a whole task or of one step."""
 
-    async def read(app: App) -> list[View]:
+    async def read(app: Fleet) -> list[View]:
         task = await find_task(app.tasks, task_uuid)
         one = (await _step(app, task, step))["step_uuid"] if step else None
         return [*await app.views.audit(task, one)]
 
-    print_as(form, connected(database, read), _audit_text)
+    print_as(form, reached(place, read), _audit_text)
 
 
 def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
     """TASK_UUID, STEP, --reason and --format, which every repair has."""
     for decorate in (
-        database_options,
+        fleet_options,
         FORMAT,
         click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history."),
         click.argument("step", metavar="STEP"),
@@ -124,14 +125,14 @@ def complete_step(result: str, metadata: str | None, completed_by: str, reason: 
 
 def _mend(
     said: tuple[str, str, str, str],
-    act: Callable[[App, str, str], Awaitable[None]],
+    act: Callable[[Fleet, str, str], Awaitable[None]],
     *,
     task_uuid: str,
     step: str,
     form: str,
-    database: Database,
+    place: Place,
 ) -> None:
-    async def find_and_act(app: App) -> View:
+    async def find_and_act(app: Fleet) -> View:
         task = await find_task(app.tasks, task_uuid)
         found = await _step(app, task, step)
         await act(app, task, found["name"])
@@ -140,12 +141,10 @@ def _mend(
     title, reason, by, who = said
     lines = ("New state: {current_state}", *([f"Reason: {reason}"] if reason else []), f"{by}: {who}")
     text = "\n".join((f"✓ {title}", *(f"  {line}" for line in lines)))
-    print_as(
-        form, connected(database, find_and_act), lambda done: text.replace("{current_state}", done["current_state"])
-    )
+    print_as(form, reached(place, find_and_act), lambda done: text.replace("{current_state}", done["current_state"]))
 
 
-async def _step(app: App, task: str, step: str) -> View:
+async def _step(app: Fleet, task: str, step: str) -> View:
     """The step by its name or UUID. Raises `StepNotFound`."""
     found: Sequence[View] = await app.views.steps(task)
     for each in found:

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.next_commands import next_text, watch_command
-from tasker.cli.options import SECONDS, Database, database_options
+from tasker.cli.options import SECONDS
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.task.duplicates import naming_the_existing
 from tasker.cli.task.options import task_input, task_options
 from tasker.errors import UsageError
 
 if TYPE_CHECKING:
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
     from tasker.services.reports import TaskReport
     from tasker.services.submission import OnDuplicate, Request, Submitted
 
@@ -40,10 +42,10 @@ ON_DUPLICATE = ("refuse", "return")
 @click.option("--wait", is_flag=True, help="Wait until it has ended, and show it.")
 @click.option("--timeout", type=SECONDS, metavar="SECONDS", help="With --wait: at most.")
 @FORMAT
-@database_options
+@fleet_options
 def submit(
     target: str,
-    database: Database,
+    place: Place,
     form: str,
     wait: bool,
     timeout: float | None,
@@ -74,16 +76,16 @@ def submit(
     if timeout is not None and not wait:
         raise click.UsageError("--timeout counts with --wait only")
     request = _request(**options)
-    with naming_the_existing(database, "to take it: --on-duplicate return"):
+    with naming_the_existing(place.arguments(), "to take it: --on-duplicate return"):
         create = partial(_submit, target=target, request=request, on_duplicate=on_duplicate)
-        submitted, state = connected(database, create)
+        submitted, state = reached(place, create)
     if wait or not submitted.created:
         click.echo(f"{'submitted' if submitted.created else 'exists already:'} {submitted.task_uuid}", err=True)
     if not wait:
         row = {"task_uuid": submitted.task_uuid, "status": state, "created": submitted.created}
         print_as(form, row, lambda row: row["task_uuid"])
         return
-    raise SystemExit(_wait(database, submitted.task_uuid, timeout, form))
+    raise SystemExit(_wait(place, submitted.task_uuid, timeout, form))
 
 
 def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Request:
@@ -92,38 +94,39 @@ def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Re
     return Request(task_input(given, settings), initiator=actor(), source_system="tasker task submit", **options)
 
 
-async def _submit(app: App, *, target: str, request: Request, on_duplicate: OnDuplicate) -> tuple[Submitted, str]:
+async def _submit(app: Fleet, *, target: str, request: Request, on_duplicate: OnDuplicate) -> tuple[Submitted, str]:
     from tasker.services.authoring.targets import neither_path_nor_registered, registered_name
+    from tasker.services.server.bulk_submission import Order
 
     try:
         with neither_path_nor_registered(target):
-            template = await app.plans.find(*registered_name(target))
+            order = Order(*registered_name(target), request)
+            submitted = await app.submit_order(order, on_duplicate=on_duplicate)
     except UsageError as error:
         if not Path(target).exists():
             raise
         hint = f"register it first: tasker template register {target}; or run it here: tasker run {target}"
         raise UsageError(f"{target} is a file or folder and no registered template", hint=hint) from error
-    submitted = await app.submit_request(template.plan, request, on_duplicate=on_duplicate)
     return submitted, (await app.tasks.state(submitted.task_uuid))[0]
 
 
-def _wait(database: Database, task_uuid: str, timeout: float | None, form: str) -> int:
+def _wait(place: Place, task_uuid: str, timeout: float | None, form: str) -> int:
     """Show the task as it ended; the exit code."""
     from tasker.cli.render.task import report_object, report_text
 
-    async def ended(app: App) -> TaskReport:
+    async def ended(app: Fleet) -> TaskReport:
         return await app.wait(task_uuid, timeout=timeout)
 
     try:
-        report = connected(database, ended)
+        report = reached(place, ended)
     except TimeoutError:
-        arguments = database.arguments()
+        arguments = place.arguments()
         click.echo(f"not ended after {timeout or 0:g} s; see: tasker task show {task_uuid}{arguments}", err=True)
         click.echo(f"it goes on; to watch it: {watch_command(task_uuid, arguments)}", err=True)
-        row = {"task_uuid": task_uuid, "status": connected(database, lambda app: app.tasks.state(task_uuid))[0]}
+        row = {"task_uuid": task_uuid, "status": reached(place, lambda app: app.tasks.state(task_uuid))[0]}
         print_as(form, row, lambda row: row["task_uuid"])
         return 1
     print_as(form, report_object(report), lambda _: report_text(report, width=screen_width()))
-    if text := next_text(report, database.arguments(), watch_command(task_uuid, database.arguments())):
+    if text := next_text(report, place.arguments(), watch_command(task_uuid, place.arguments())):
         echo(text, to=sys.stderr if form == "json" else None)
     return 0 if report.status == "complete" else 1

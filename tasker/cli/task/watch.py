@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.__main__ import INTERRUPTED
-from tasker.cli.connection import FORMAT, connected
+from tasker.cli.connection import FORMAT
 from tasker.cli.next_commands import next_text, watch_command
-from tasker.cli.options import SECONDS, Database, database_options
+from tasker.cli.options import SECONDS
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.signals import interruption
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
-    from tasker.app import App
     from tasker.cli.live import View
+    from tasker.cli.place.fleet import Fleet
     from tasker.contracts.plan import Plan
     from tasker.services.reports import TaskReport
 
@@ -28,8 +30,8 @@ ADVICE = "Ctrl-C ends the view, the task goes on"
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Watch no longer.")
 @FORMAT
-@database_options
-def watch(task_uuid: str, timeout: float | None, form: str, database: Database) -> None:
+@fleet_options
+def watch(task_uuid: str, timeout: float | None, form: str, place: Place) -> None:
     """Show how a task goes until it ends, whoever runs it; nothing runs in this process.
 
     On a terminal it is the tree of `tasker run`, elsewhere one line for each change; with --format json each line is an
@@ -46,15 +48,15 @@ def watch(task_uuid: str, timeout: float | None, form: str, database: Database) 
       1    failed, cancelled, or not ended within --timeout
       130  interrupted (Ctrl-C); the task goes on
     """
-    raise SystemExit(connected(database, lambda app: _watch(app, task_uuid, timeout, form, database.arguments())))
+    raise SystemExit(reached(place, lambda app: _watch(app, task_uuid, timeout, form, place.arguments())))
 
 
-async def _watch(app: App, named: str, timeout: float | None, form: str, database: str) -> int:
+async def _watch(app: Fleet, named: str, timeout: float | None, form: str, database: str) -> int:
     from tasker.cli.live import Feed
     from tasker.cli.live.showing import first_of, shown
 
     task = await find_task(app.tasks, named)
-    plan = await app.plans.get(await app.tasks.template_id(task))
+    plan = await app.pinned_plan(task)
     with interruption() as interrupted:
         interrupted.last_words = f"The task goes on. To watch it again: {watch_command(task, database)}"
         if form == "text":

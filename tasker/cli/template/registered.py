@@ -9,7 +9,8 @@ import click
 
 from tasker.cli.connection import FORMAT, connected, print_as
 from tasker.cli.guessing import WorkflowPath
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.table import table
 from tasker.cli.render.values import date_time, echo, one_line
 
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
 
 @click.command("list")
 @FORMAT
-@database_options
-def list_templates(form: str, database: Database) -> None:
+@fleet_options
+def list_templates(form: str, place: Place) -> None:
     """List the registered templates; `tasker run NAMESPACE/NAME[:VERSION]` runs one."""
-    print_as(form, connected(database, lambda app: app.plans.registered()), _text)
+    print_as(form, reached(place, lambda app: app.plans.registered()), _text)
 
 
 @click.command()
 @click.argument("path", type=WorkflowPath())
 @click.option("--env", "environment", metavar="NAME", help="Apply the overrides of this environment.")
 @click.option("--force", is_flag=True, help="Replace a version that has other content; tasks in flight keep theirs.")
-@database_options
-def register(path: Path, environment: str | None, force: bool, database: Database) -> None:
+@fleet_options
+def register(path: Path, environment: str | None, force: bool, place: Place) -> None:
     """Register the templates of a file or folder, so that they can be run by name.
 
     \b
@@ -48,7 +49,7 @@ def register(path: Path, environment: str | None, force: bool, database: Databas
             await app.plans.register(plan, force=force)
         return list(plans)
 
-    for plan in connected(database, store, create=True):
+    for plan in connected(place.database_for("registering templates from files"), store, create=True):
         echo(f"registered {plan.namespace}/{plan.name}:{plan.version}")
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import FORMAT, connected, print_as
+from tasker.cli.connection import FORMAT, print_as
 from tasker.cli.guessing import GuessingGroup, no_such_command
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import clock_time, duration
 from tasker.cli.worker.start import worker as start
 
@@ -41,8 +42,8 @@ def _is_nearly(word: str, commands: list[str]) -> bool:
 @click.option("--all", "stopped", is_flag=True, help="Those that have ended as well.")
 @click.option("--callables", is_flag=True, help="List the handlers that each has loaded.")
 @FORMAT
-@database_options
-def list_(stopped: bool, callables: bool, form: str, database: Database) -> None:
+@fleet_options
+def list_(stopped: bool, callables: bool, form: str, place: Place) -> None:
     """List the workers and orchestrators of this database: where they run, what they serve, how they are.
 
     A lost one went silent: its lease is over, for as long as is shown, and its steps run elsewhere. How many steps one
@@ -54,7 +55,7 @@ def list_(stopped: bool, callables: bool, form: str, database: Database) -> None
       tasker worker list --callables
       tasker worker list --format json
     """
-    rows = connected(database, lambda app: app.workers.list(stopped=stopped))
+    rows = reached(place, lambda app: app.workers.list(stopped=stopped))
     print_as(form, rows, lambda _: list_text(rows, callables=callables))
 
 

@@ -51,9 +51,10 @@ class OperatorCalls:
         """The template that a task is pinned to, as it was compiled."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "template")))
 
-    async def get_task_audit(self, task_uuid: str) -> list[dict[str, Any]]:
-        """Who stored which result of every step of a task, the newest first."""
-        return list(await self.connection.get(path("/v1/tasks", task_uuid, "audit")))
+    async def get_task_audit(self, task_uuid: str, step_uuid: str | None = None) -> list[dict[str, Any]]:
+        """Who stored which result of a step, or of every step of a task, the newest first."""
+        parts = ["audit"] if step_uuid is None else ["workflow_steps", step_uuid, "audit"]
+        return list(await self.connection.get(path("/v1/tasks", task_uuid, *parts)))
 
     async def retry_task(self, task_uuid: str, *, reason: str = "", by: str | None = None) -> dict[str, Any]:
         """Let every failed step of a task run again: the names in `reset`, and in `left` those that may run only once.

@@ -22,11 +22,19 @@ class StepCalls:
 
     async def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
         """The task's steps in topological order."""
-        return [StepResponse.from_dict(step) for step in await self.connection.get(_steps(task_uuid))]
+        return [StepResponse.from_dict(step) for step in await self.list_step_data(task_uuid)]
+
+    async def list_step_data(self, task_uuid: str) -> list[dict[str, Any]]:
+        """As `list_task_steps`, everything that the server says of them."""
+        return list(await self.connection.get(_steps(task_uuid)))
 
     async def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
         """One step."""
-        return StepResponse.from_dict(await self.connection.get(_steps(task_uuid, step_uuid)))
+        return StepResponse.from_dict(await self.get_step_data(task_uuid, step_uuid))
+
+    async def get_step_data(self, task_uuid: str, step_uuid: str) -> dict[str, Any]:
+        """As `get_step`, everything that the server says of it."""
+        return dict(await self.connection.get(_steps(task_uuid, step_uuid)))
 
     async def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
         """Who stored which result of a step, the newest first (B-87)."""

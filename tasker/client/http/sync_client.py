@@ -57,6 +57,8 @@ class SyncHttpClient(Twin[HttpClient]):
     get_task_details = waiting(HttpClient.get_task_details)
     explain_task = waiting(HttpClient.explain_task)
     list_task_steps = waiting(HttpClient.list_task_steps)
+    list_step_data = waiting(HttpClient.list_step_data)
+    get_step_data = waiting(HttpClient.get_step_data)
     get_step = waiting(HttpClient.get_step)
     get_step_audit_history = waiting(HttpClient.get_step_audit_history)
     reset_step = waiting(HttpClient.reset_step)

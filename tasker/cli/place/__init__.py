@@ -1,0 +1,1 @@
+"""Where a command finds its fleet: a database, or a server."""

@@ -1,0 +1,54 @@
+"""Values of services from the JSON that a server made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from tasker.errors import NotTasker
+
+T = TypeVar("T")
+
+
+def decoded(kind: type[T], data: Any) -> T:
+    """The dataclass. Raises `NotTasker` where the answer has not what belongs to it."""
+    try:
+        found: T = _decoded(kind, data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NotTasker(
+            f"the server's answer cannot be understood: {type(error).__name__} {error}",
+            hint="see that command line and server are of one release: tasker --version, tasker profile check",
+        ) from None
+    return found
+
+
+def decoded_list(kind: type[T], data: Sequence[Any]) -> list[T]:
+    """A list of dataclasses, as `decoded`."""
+    return [decoded(kind, each) for each in data]
+
+
+@cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _decoded(kind: Any, data: Any) -> Any:
+    if data is None:
+        return None
+    if kind is datetime:
+        return datetime.fromisoformat(data)
+    if is_dataclass(kind):
+        hints = _hints(kind)  # type: ignore[arg-type]
+        return kind(**{each.name: _decoded(hints[each.name], data[each.name]) for each in fields(kind)})  # type: ignore[operator]
+    arguments = [each for each in get_args(kind) if each is not NoneType]
+    if NoneType in get_args(kind):
+        return _decoded(arguments[0], data)
+    if get_origin(kind) is Sequence and arguments[0] is not Any:
+        return [_decoded(arguments[0], each) for each in data]
+    if get_origin(kind) is Mapping and is_dataclass(arguments[1]):
+        return {name: _decoded(arguments[1], each) for name, each in data.items()}
+    return data

@@ -1,0 +1,190 @@
+"""What commands ask of a fleet. An `App` on its database answers it, and `HttpFleet` through a server."""
+
+# ruff: noqa: D102  # each class names the service that says what its methods do
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from tasker.contracts.plan import Plan
+from tasker.services.dead_letters.records import (
+    DeadLetter,
+    FailureGroup,
+    QueuedInvestigation,
+    ReasonStats,
+    TaskHealth,
+)
+from tasker.services.dead_letters.replays import Replays
+from tasker.services.explain.explanation import Explanation
+from tasker.services.fleet.analytics import Bottlenecks, Performance
+from tasker.services.fleet.doctor import Diagnosis
+from tasker.services.fleet.overview import Overview
+from tasker.services.listings import ListedTask, PauseList, RefusedMessage, RegisteredProcess, Transition
+from tasker.services.pauses import Target
+from tasker.services.progress import TaskProgress
+from tasker.services.reports import TaskReport
+from tasker.services.server.bulk_submission import Order
+from tasker.services.steps import Retried
+from tasker.services.submission import OnDuplicate, Submitted
+
+View = dict[str, Any]
+
+
+class TaskService(Protocol):
+    """As `tasker.services.tasks.Tasks`."""
+
+    async def report(self, task_uuid: str) -> TaskReport: ...
+    async def state(self, task_uuid: str) -> tuple[str, bool]: ...
+    async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress: ...
+    async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation: ...
+    async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]: ...
+    async def history(self, task_uuid: str) -> Sequence[Transition]: ...
+    async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]: ...
+    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str: ...
+    async def list(
+        self,
+        *,
+        namespace: str | None = None,
+        template: str | None = None,
+        status: str | None = None,
+        since: datetime | None = None,
+        tags: Sequence[str] = (),
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[ListedTask]: ...
+
+
+class StepService(Protocol):
+    """As `tasker.services.steps.Steps`."""
+
+    async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None: ...
+    async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None: ...
+    async def retry(self, task_uuid: str, *, actor: str, reason: str) -> Retried: ...
+    async def complete(
+        self,
+        task_uuid: str,
+        step: str,
+        result: Mapping[str, Any],
+        *,
+        actor: str,
+        reason: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None: ...
+
+
+class ViewService(Protocol):
+    """As `tasker.services.client_views.ClientViews`."""
+
+    async def steps(self, task_uuid: str) -> Sequence[View]: ...
+    async def step(self, task_uuid: str, step_uuid: str) -> View: ...
+    async def audit(self, task_uuid: str, step_uuid: str | None = None) -> Sequence[View]: ...
+
+
+class PlanService(Protocol):
+    """As `tasker.services.engine.plans.PlanStore`."""
+
+    async def registered(self) -> Sequence[View]: ...
+
+
+class PauseService(Protocol):
+    """As `tasker.services.pauses.Pauses`."""
+
+    async def pause(self, target: Target, *, actor: str, reason: str) -> bool: ...
+    async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None: ...
+    async def list(self, *, log: int = 20) -> PauseList: ...
+
+
+class WorkerService(Protocol):
+    """As `tasker.services.workers.Workers`."""
+
+    async def list(self, *, stopped: bool = False) -> Sequence[RegisteredProcess]: ...
+
+
+class DeadLetterService(Protocol):
+    """As `tasker.services.dead_letters.entries.DeadLetters`."""
+
+    async def of_task(self, task_uuid: str) -> DeadLetter: ...
+    async def entry(self, entry_uuid: str) -> DeadLetter: ...
+    async def stats(self) -> Sequence[ReasonStats]: ...
+    async def queue(self, *, limit: int = 100) -> Sequence[QueuedInvestigation]: ...
+    async def staleness(self, *, limit: int = 100) -> Sequence[TaskHealth]: ...
+    async def groups(self, *, limit: int = 50) -> Sequence[FailureGroup]: ...
+    async def open(
+        self,
+        task_uuid: str,
+        *,
+        actor: str,
+        notes: str | None = None,
+        reason: str = "manual_dlq",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> DeadLetter: ...
+    async def update(
+        self,
+        entry_uuid: str,
+        *,
+        status: str | None = None,
+        notes: str | None = None,
+        by: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> DeadLetter: ...
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        reason: str | None = None,
+        namespace: str | None = None,
+        template: str | None = None,
+        fingerprint: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[DeadLetter]: ...
+
+
+class AnalyticsService(Protocol):
+    """As `tasker.services.fleet.analytics.Analytics`."""
+
+    async def performance(self, *, hours: float = 1.0) -> Performance: ...
+    async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks: ...
+
+
+class OverviewService(Protocol):
+    """As `tasker.services.fleet.overview.Fleet`."""
+
+    async def overview(self) -> Overview: ...
+
+
+class DoctorService(Protocol):
+    """As `tasker.services.fleet.doctor.Doctor`."""
+
+    async def findings(self) -> Sequence[Diagnosis]: ...
+
+
+class Fleet(Protocol):
+    """The services, and submitting and waiting, as `App` has them."""
+
+    @property
+    def tasks(self) -> TaskService: ...
+    @property
+    def steps(self) -> StepService: ...
+    @property
+    def views(self) -> ViewService: ...
+    @property
+    def plans(self) -> PlanService: ...
+    @property
+    def pauses(self) -> PauseService: ...
+    @property
+    def workers(self) -> WorkerService: ...
+    @property
+    def dead_letters(self) -> DeadLetterService: ...
+    @property
+    def replays(self) -> Replays: ...
+    @property
+    def analytics(self) -> AnalyticsService: ...
+    @property
+    def fleet(self) -> OverviewService: ...
+    @property
+    def doctor(self) -> DoctorService: ...
+    async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted: ...
+    async def pinned_plan(self, task_uuid: str) -> Plan: ...
+    async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport: ...

@@ -1,0 +1,158 @@
+"""A fleet through a server: what `App` answers from the database, asked over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from tasker.cli.place.decoding import decoded, decoded_list
+from tasker.cli.place.http_dead_letters import HttpDeadLetters
+from tasker.cli.place.http_tasks import HttpPlans, HttpSteps, HttpTasks, HttpViews
+from tasker.cli.place.places import no_route
+from tasker.client.http.client import HttpClient
+from tasker.contracts.plan import Plan
+from tasker.services.dead_letters.replays import Replays
+from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow
+from tasker.services.fleet.doctor import Diagnosis
+from tasker.services.fleet.overview import Overview
+from tasker.services.listings import PauseList, RegisteredProcess
+from tasker.services.pauses import Target
+from tasker.services.reports import TaskReport
+from tasker.services.server.bulk_submission import Order
+from tasker.services.submission import OnDuplicate, Submitted
+
+ANSWERS = {"refuse": "refuse", "return": "return_existing"}
+
+
+class HttpFleet:
+    """Everything that commands ask of a fleet, through a client."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+        self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
+        self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
+        self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
+        self.fleet, self.doctor = HttpOverview(client), HttpDoctor(client)
+
+    @property
+    def replays(self) -> Replays:
+        """Are not offered."""
+        raise no_route("replays of dead letters")
+
+    async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted:
+        """Create a task of a registered template."""
+        request = {name: value for name, value in asdict(order.request).items() if value is not None}
+        named = {"namespace": order.namespace, "name": order.template, "version": order.version}
+        answer = await self._client.submit({**named, **request, "on_duplicate": ANSWERS[on_duplicate]})
+        return Submitted(answer["task_uuid"], answer["step_count"], answer["created"])
+
+    async def pinned_plan(self, task_uuid: str) -> Plan:
+        """The plan that a task is pinned to."""
+        return await self.plans.of_task(task_uuid)
+
+    async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
+        """The report once the task has ended."""
+        await self._client.wait(task_uuid, timeout)
+        return await self.tasks.report(task_uuid)
+
+
+class HttpPauses:
+    """As `tasker.services.pauses.Pauses`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def pause(self, target: Target, *, actor: str, reason: str) -> bool:
+        """Pause the target."""
+        return await self._client.pause(**{_kind(target): str(target)}, actor=actor, reason=reason)
+
+    async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None:
+        """End the pause."""
+        return await self._client.resume(**{_kind(target): str(target)}, actor=actor, reason=reason)
+
+    async def list(self, *, log: int = 20) -> PauseList:
+        """What is paused."""
+        return decoded(PauseList, await self._client.list_pauses(log=log))
+
+
+def _kind(target: Target) -> str:
+    """The parameter that names it."""
+    return next(name for name in ("task", "queue", "step", "template", "namespace") if getattr(target, name))
+
+
+class HttpWorkers:
+    """As `tasker.services.workers.Workers`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def list(self, *, stopped: bool = False) -> Sequence[RegisteredProcess]:
+        """Every registered process."""
+        return decoded_list(RegisteredProcess, await self._client.list_workers(stopped=stopped))
+
+
+class HttpOverview:
+    """As `tasker.services.fleet.overview.Fleet`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def overview(self) -> Overview:
+        """How the fleet does now."""
+        return decoded(Overview, await self._client.overview())
+
+
+class HttpDoctor:
+    """As `tasker.services.fleet.doctor.Doctor`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def findings(self) -> Sequence[Diagnosis]:
+        """What is wrong, as the server sees it."""
+        return decoded_list(Diagnosis, (await self._client.doctor())["findings"])
+
+
+class HttpAnalytics:
+    """As `tasker.services.fleet.analytics.Analytics`, from the published names."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def performance(self, *, hours: float = 1.0) -> Performance:
+        """Rates and averages."""
+        found = await self._client.performance(hours=round(hours))
+        names = {
+            "total": "total_tasks",
+            "active": "active_tasks",
+            "completed": "completed_tasks",
+            "failed": "failed_tasks",
+            "task_seconds": "average_task_duration_seconds",
+            "step_seconds": "average_step_duration_seconds",
+            "health": "system_health_score",
+        }
+        return decoded(Performance, {**found, **{name: found[published] for name, published in names.items()}})
+
+    async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks:
+        """The slowest of those that ran at least so often."""
+        found = await self._client.bottlenecks(hours=round(hours), limit=limit, min_executions=min_executions)
+        used = found["resource_utilization"]
+        steps, tasks = ([_slow(each) for each in found[kind]] for kind in ("slow_steps", "slow_tasks"))
+        return Bottlenecks(steps, tasks, used["system_health"], used["database_pool_utilization"])
+
+
+def _slow(each: Mapping[str, Any]) -> Slow:
+    return Slow(
+        namespace=each["namespace_name"],
+        template=each["task_name"],
+        version=each["version"],
+        executions=each["execution_count"],
+        errors=each["error_count"],
+        mean_seconds=each["average_duration_seconds"],
+        max_seconds=each["max_duration_seconds"],
+        last_at=each["last_executed_at"] and datetime.fromisoformat(each["last_executed_at"]),
+        step=each.get("step_name"),
+        mean_steps=each.get("average_step_count", 0.0),
+    )

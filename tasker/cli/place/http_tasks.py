@@ -1,0 +1,156 @@
+"""Tasks, steps and templates of a fleet through a server, as the services answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from tasker.cli.place.decoding import decoded, decoded_list
+from tasker.cli.place.fleet import View
+from tasker.cli.place.places import no_route
+from tasker.client.http.client import HttpClient
+from tasker.contracts.plan import Plan
+from tasker.errors import StepNotFound
+from tasker.lifecycle.machines.task import TERMINAL
+from tasker.services.explain.explanation import Explained, Explanation
+from tasker.services.listings import ListedTask, RefusedMessage, Transition
+from tasker.services.progress import TaskProgress
+from tasker.services.reports import TaskReport
+from tasker.services.steps import Retried
+
+
+class HttpTasks:
+    """As `tasker.services.tasks.Tasks`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def report(self, task_uuid: str) -> TaskReport:
+        """The task with all its steps."""
+        return decoded(TaskReport, await self._client.get_task_report(task_uuid))
+
+    async def state(self, task_uuid: str) -> tuple[str, bool]:
+        """The task's state, and whether it is final."""
+        status = (await self._client.get_task(task_uuid)).status
+        return status, status in TERMINAL
+
+    async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress:
+        """How far it is."""
+        moment = since.isoformat() if since else None
+        return decoded(TaskProgress, await self._client.get_task_progress(task_uuid, moment))
+
+    async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
+        """Why it does not go on."""
+        answer = await self._client.explain_task(task_uuid, step, names=names)
+        given = {**answer, "alive": answer["processes_at_work"], "more": answer["more_reasons"], "reasons": ()}
+        found = decoded(Explanation, given)
+        more = {"task_uuid": found.task_uuid, "at": answer["at"], "alive": found.alive}
+        reasons = [decoded(Explained, {**each, **more, "of": each["template_steps"]}) for each in answer["reasons"]]
+        return replace(found, reasons=reasons)
+
+    async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]:
+        """The tasks whose identifier begins so."""
+        return await self._client.list_identifiers(prefix, limit=limit)
+
+    async def list(self, *, since: datetime | None = None, **which: Any) -> Sequence[ListedTask]:
+        """Tasks, the newest first."""
+        moment = since.isoformat() if since else None
+        return decoded_list(ListedTask, await self._client.list_tasks_briefly(since=moment, **which))
+
+    async def history(self, task_uuid: str) -> Sequence[Transition]:
+        """Every transition."""
+        return decoded_list(Transition, await self._client.get_task_history(task_uuid))
+
+    async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
+        """Is not offered: messages may hold what nobody but the database's owner may read."""
+        raise no_route("the messages that were refused")
+
+    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
+        """Cancel it; the state it was in."""
+        return str((await self._client.cancel_task(task_uuid, reason=reason))["previous_status"])
+
+
+class HttpSteps:
+    """As `tasker.services.steps.Steps`: the interface names steps by UUID, people by their names."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
+        """Run a step in `error` again."""
+        await self._client.reset_step(task_uuid, await self._uuid(task_uuid, step), reason=reason, by=actor)
+
+    async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
+        """Take a step as done without a result."""
+        await self._client.resolve_step(task_uuid, await self._uuid(task_uuid, step), reason=reason, by=actor)
+
+    async def complete(
+        self,
+        task_uuid: str,
+        step: str,
+        result: Mapping[str, Any],
+        *,
+        actor: str,
+        reason: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take a step as done with this result."""
+        step_uuid, more = await self._uuid(task_uuid, step), {"reason": reason, "by": actor}
+        await self._client.complete_step(task_uuid, step_uuid, result, metadata=metadata, **more)
+
+    async def retry(self, task_uuid: str, *, actor: str, reason: str) -> Retried:
+        """Reset every step in `error`."""
+        return decoded(Retried, await self._client.retry_task(task_uuid, reason=reason, by=actor))
+
+    async def _uuid(self, task_uuid: str, step: str) -> str:
+        for each in (await self._client.get_task(task_uuid)).steps:
+            if each["name"] == step:
+                return str(each["workflow_step_uuid"])
+        raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+
+
+class HttpViews:
+    """As `tasker.services.client_views.ClientViews`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def steps(self, task_uuid: str) -> Sequence[View]:
+        """The steps in topological order."""
+        return [_view(step) for step in await self._client.list_step_data(task_uuid)]
+
+    async def step(self, task_uuid: str, step_uuid: str) -> View:
+        """One step."""
+        return _view(await self._client.get_step_data(task_uuid, step_uuid))
+
+    async def audit(self, task_uuid: str, step_uuid: str | None = None) -> Sequence[View]:
+        """Who stored which result."""
+        return await self._client.get_task_audit(task_uuid, step_uuid)
+
+
+def _view(step: Mapping[str, Any]) -> View:
+    """The step without the second name of its identifier."""
+    return {name: value for name, value in step.items() if name != "workflow_step_uuid"}
+
+
+class HttpPlans:
+    """As `tasker.services.engine.plans.PlanStore`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def registered(self) -> Sequence[View]:
+        """Every registered template in each version."""
+        found = (await self._client.list_templates())["templates"]
+        return [_registered(row) for row in found]
+
+    async def of_task(self, task_uuid: str) -> Plan:
+        """The plan that a task is pinned to."""
+        return Plan.from_dict(await self._client.get_task_template(task_uuid))
+
+
+def _registered(row: Mapping[str, Any]) -> View:
+    named = {name: row[name] for name in ("namespace", "name", "version", "description")}
+    return {**named, "steps": row["step_count"], "updated_at": datetime.fromisoformat(row["updated_at"])}

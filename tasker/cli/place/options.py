@@ -1,0 +1,111 @@
+"""Options by which a command that reads or changes a fleet is told where that is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
+
+from tasker.cli.options import Database, database_options
+from tasker.cli.place.places import DatabasePlace, Place, ServerPlace
+from tasker.errors import UsageError
+
+if TYPE_CHECKING:
+    from tasker.cli.place.fleet import Fleet
+    from tasker.client.http.server import Server
+
+T = TypeVar("T")
+URL, PROFILE = "TASKER_URL", "TASKER_PROFILE"
+TOKEN, API_KEY, CA_FILE = "TASKER_TOKEN", "TASKER_API_KEY", "TASKER_CA_FILE"
+OF_DATABASES = {"database_url": "--database-url", "data_dir": "--data-dir", "backend": "--backend"}
+
+
+def fleet_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--url` and `--profile` beside the options of a database; the command gets them as `place: Place`.
+
+    What the command line says counts most, then `TASKER_URL`, `TASKER_PROFILE`, and the profile in use; without any of
+    them the database is asked directly.
+    """
+
+    @wraps(command)
+    def with_place(*args: Any, database: Database, url: str | None, profile: str | None, **rest: Any) -> Any:
+        return command(*args, place=_place(database, url, profile), **rest)
+
+    return _URL(_PROFILE(database_options(with_place)))
+
+
+def reached(place: Place, use: Callable[[Fleet], Awaitable[T]]) -> T:
+    """What `use` returns for the fleet of that place."""
+
+    async def using() -> T:
+        async with place.fleet() as fleet:
+            return await use(fleet)
+
+    return asyncio.run(using())
+
+
+def complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The names of profiles that begin so, for the shell."""
+    from tasker.client.profiles import profiles_file, read_profiles
+
+    try:
+        known = read_profiles(profiles_file()).servers
+    except UsageError:
+        return []
+    return [CompletionItem(name, help=server.url) for name, server in known.items() if name.startswith(incomplete)]
+
+
+_URL = click.option("--url", metavar="URL", help=f"Ask this Tasker server, not a database.  [env var: {URL}]")
+_PROFILE = click.option(
+    "--profile",
+    metavar="NAME",
+    shell_complete=complete_profiles,
+    help=f"Ask the server of this profile (tasker profile).  [env var: {PROFILE}]",
+)
+
+
+def _place(database: Database, url: str | None, profile: str | None) -> Place:
+    given = [name for name, text in (("--url", url), ("--profile", profile)) if text is not None]
+    source_of = click.get_current_context().get_parameter_source
+    databases = [text for name, text in OF_DATABASES.items() if source_of(name) is ParameterSource.COMMANDLINE]
+    if len(given) > 1 or (given and databases):
+        both = " and ".join([*given, *databases])
+        raise UsageError(f"{both} name different places", hint="give a server or a database, and only one")
+    if databases:
+        return DatabasePlace(database)
+    if url is not None:
+        return ServerPlace(_server(url), ("--url", url))
+    if profile is not None:
+        return ServerPlace(_profiles().get(profile), ("--profile", profile))
+    return _unnamed(database)
+
+
+def _unnamed(database: Database) -> Place:
+    """What the environment names, else the profile in use, else the database."""
+    if url := os.environ.get(URL):
+        return ServerPlace(_server(url))
+    profiles = _profiles()
+    if name := os.environ.get(PROFILE) or profiles.active:
+        return ServerPlace(profiles.get(name))
+    return DatabasePlace(database)
+
+
+def _server(url: str) -> Server:
+    """The server of a URL, with what the environment has of credentials."""
+    from tasker.client.http.server import Server
+
+    token, api_key, ca_file = (os.environ.get(name) or None for name in (TOKEN, API_KEY, CA_FILE))
+    return Server(url, token, api_key, Path(ca_file) if ca_file else None)
+
+
+def _profiles() -> Any:
+    from tasker.client.profiles import profiles_file, read_profiles
+
+    return read_profiles(profiles_file())

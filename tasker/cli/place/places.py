@@ -1,0 +1,90 @@
+"""The two places where a fleet is found, and what a command needs of either."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from shlex import quote
+from typing import TYPE_CHECKING, Protocol
+
+from tasker.cli.connection import configured_for, opened, require_database
+from tasker.cli.options import Database
+from tasker.errors import UsageError
+
+if TYPE_CHECKING:
+    from tasker.cli.place.fleet import Fleet
+    from tasker.client.http.server import Server
+
+
+class Place(Protocol):
+    """Where a command finds its fleet."""
+
+    def arguments(self) -> str:
+        """The options that name the same place in another command, with a space before each; nothing secret."""
+        ...
+
+    def fleet(self) -> AbstractAsyncContextManager[Fleet]:
+        """The fleet, for as long as the block lasts."""
+        ...
+
+    def database_for(self, what: str) -> Database:
+        """The database, for `what` no server offers. Raises `UsageError` where a server is named."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DatabasePlace:
+    """A fleet on its database."""
+
+    database: Database
+
+    def arguments(self) -> str:
+        """The options of the database."""
+        return self.database.arguments()
+
+    @asynccontextmanager
+    async def fleet(self) -> AsyncIterator[Fleet]:
+        """An app that submits and reads. Raises `UsageError` where no embedded database has been made yet."""
+        chosen = configured_for(self.database)
+        require_database(chosen.database_url, self.database.data_dir)
+        async with opened(chosen, self.database.data_dir) as app:
+            yield app
+
+    def database_for(self, what: str) -> Database:
+        """It is the database."""
+        return self.database
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlace:
+    """A fleet through a server. `named` are the options that named it on the command line, if any did."""
+
+    server: Server
+    named: tuple[str, ...] = ()
+
+    def arguments(self) -> str:
+        """The options that name it."""
+        return "".join(f" {quote(each)}" for each in self.named)
+
+    @asynccontextmanager
+    async def fleet(self) -> AsyncIterator[Fleet]:
+        """What asks the server. Nothing is sent before a command asks."""
+        from tasker.cli.connection import actor
+        from tasker.cli.place.http_fleet import HttpFleet
+        from tasker.client.http.client import HttpClient
+
+        async with HttpClient(self.server, initiator=actor(), source_system="tasker") as client:
+            yield HttpFleet(client)
+
+    def database_for(self, what: str) -> Database:
+        """There is none."""
+        raise no_route(what)
+
+
+def no_route(what: str) -> UsageError:
+    """The error for what a server does not offer."""
+    return UsageError(
+        f"a server does not offer {what}",
+        hint="run the command where the database can be reached, and name it: --database-url or --data-dir",
+    )

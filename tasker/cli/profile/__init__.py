@@ -1,0 +1,1 @@
+"""`tasker profile`: the servers that a person uses."""

@@ -1,0 +1,146 @@
+"""`tasker profile`: name servers, choose the one that commands ask, see whether it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tasker.cli.connection import FORMAT, print_as
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.place.options import complete_profiles
+from tasker.cli.render.values import echo
+from tasker.client.http.client import HttpClient
+from tasker.client.http.retries import NEVER
+from tasker.client.http.server import Server
+from tasker.client.profiles import Profiles, profiles_file, read_profiles, write_profiles
+from tasker.errors import UsageError
+
+NAME = click.argument("name", metavar="NAME", shell_complete=complete_profiles)
+
+
+@click.group(cls=GuessingGroup)
+def profile() -> None:
+    """Name Tasker servers, and choose the one that commands ask in place of a database.
+
+    They are kept in ~/.config/tasker/profiles.toml (XDG_CONFIG_HOME counts), which nobody else may read. A command asks
+    what --url or --profile name, else TASKER_URL or TASKER_PROFILE, else the profile in use, else the database.
+    """
+
+
+@profile.command()
+@NAME
+@click.option("--url", required=True, metavar="URL", help="Where the server answers.")
+@click.option("--token-file", metavar="FILE|-", help="The file with a bearer token; - is standard input.")
+@click.option("--api-key-file", metavar="FILE|-", help="The file with an API key; - is standard input.")
+@click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Trust these, in PEM.")
+@click.option("--use", is_flag=True, help="Use it from now on.")
+def add(name: str, url: str, token_file: str | None, api_key_file: str | None, ca_file: Path | None, use: bool) -> None:
+    """Name a server; one of that name is replaced. Secrets are read from files, so that no list of processes has them.
+
+    \b
+    Examples:
+      tasker profile add local --url http://localhost:8080 --use
+      tasker profile add prod --url https://tasker.example.com --token-file token.txt
+    """
+    server = Server(url, _secret(token_file), _secret(api_key_file), ca_file and ca_file.absolute())
+    server.headers()
+    server.trust()
+    profiles = read_profiles(profiles_file()).with_server(name, server)
+    write_profiles(profiles_file(), profiles.using(name) if use else profiles)
+    echo(f"added {name}: {server.url}" + (", in use now" if use else f"; to use it: tasker profile use {name}"))
+
+
+@profile.command()
+@click.argument("name", metavar="NAME", required=False, shell_complete=complete_profiles)
+@click.option("--none", is_flag=True, help="Use no server: commands ask the database.")
+def use(name: str | None, none: bool) -> None:
+    """Ask the server of that name from now on, wherever no other place is named."""
+    if (name is None) is not none:
+        raise UsageError("say which profile to use", hint="tasker profile use NAME, or tasker profile use --none")
+    write_profiles(profiles_file(), read_profiles(profiles_file()).using(name))
+    echo(f"commands ask {name} now" if name else "commands ask the database now")
+
+
+@profile.command("list")
+@FORMAT
+def list_(form: str) -> None:
+    """List the profiles. Secrets are not shown."""
+    print_as(form, _rows(read_profiles(profiles_file())), _list_text)
+
+
+@profile.command()
+@NAME
+def remove(name: str) -> None:
+    """Forget a server and its secrets."""
+    write_profiles(profiles_file(), read_profiles(profiles_file()).without(name))
+    echo(f"removed {name}")
+
+
+@profile.command()
+@click.argument("name", metavar="NAME", required=False, shell_complete=complete_profiles)
+@FORMAT
+def check(name: str | None, form: str) -> None:
+    """Ask a server whether it answers, who it is, and whether it knows these credentials; the one in use by default.
+
+    \b
+    Exit codes:
+      0  it answers, and lets these credentials read
+      1  it cannot be reached, is no Tasker server, refuses the credentials, or is ill
+      2  there is no such profile
+    """
+    profiles = read_profiles(profiles_file())
+    chosen = name or profiles.active
+    if chosen is None:
+        raise UsageError("no profile is in use", hint="tasker profile check NAME, or tasker profile use NAME")
+    found = asyncio.run(_checked(profiles.get(chosen)))
+    print_as(form, {"name": chosen, **found}, _check_text)
+    raise SystemExit(0 if found["status"] == "healthy" else 1)
+
+
+async def _checked(server: Server) -> dict[str, Any]:
+    async with HttpClient(server, timeout=10, retries=NEVER) as client:
+        version = (await client.description())["info"]["version"]
+        health = await client.health_check()
+        await client.list_templates()
+        return {"url": server.url, "version": version, "status": health.status}
+
+
+def _secret(file: str | None) -> str | None:
+    """What is in a file, or on standard input. Raises `UsageError` for none, and for an empty one."""
+    if file is None:
+        return None
+    try:
+        found = (sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")).strip()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not found:
+        raise UsageError(f"{file} is empty", hint="it holds the token or API key, and nothing else")
+    return found
+
+
+def _rows(profiles: Profiles) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "url": server.url, "credentials": _credentials(server), "in_use": name == profiles.active}
+        for name, server in sorted(profiles.servers.items())
+    ]
+
+
+def _credentials(server: Server) -> str | None:
+    return "token" if server.token else "API key" if server.api_key else None
+
+
+def _list_text(rows: list[dict[str, Any]]) -> str:
+    from tasker.cli.render.table import table
+
+    if not rows:
+        return "no profiles; tasker profile add makes one"
+    lines = [(row["name"], row["url"], row["credentials"] or "-", "in use" if row["in_use"] else "") for row in rows]
+    return table(("profile", "url", "credentials", ""), lines)
+
+
+def _check_text(found: dict[str, Any]) -> str:
+    return f"{found['name']}: Tasker {found['version']} at {found['url']} is {found['status']}"

@@ -1,0 +1,122 @@
+"""Servers that a person uses, by name: `profiles.toml` in the folder of the user's configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tasker.client.http.server import Server
+from tasker.errors import UsageError
+
+FILE = Path("tasker") / "profiles.toml"
+KEYS = ("url", "token", "api_key", "ca_file")
+SECRET = ("token", "api_key")
+HEADING = "# Written by `tasker profile`.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """The profiles of a user by name, and which of them is used where none is named."""
+
+    servers: Mapping[str, Server] = field(default_factory=dict)
+    active: str | None = None
+
+    def get(self, name: str) -> Server:
+        """The server of that name. Raises `UsageError`."""
+        if name not in self.servers:
+            known = f"there are: {', '.join(sorted(self.servers))}" if self.servers else "tasker profile add makes one"
+            raise UsageError(f"there is no profile {name!r}", hint=known)
+        return self.servers[name]
+
+    def with_server(self, name: str, server: Server) -> Profiles:
+        """With a new server, or another one of that name. Raises `UsageError` for what is no name."""
+        if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
+            raise UsageError(f"{name!r} is no name for a profile", hint="letters, digits, - and _")
+        return replace(self, servers={**self.servers, name: server})
+
+    def without(self, name: str) -> Profiles:
+        """Without a server. Raises `UsageError` when there is none of that name."""
+        self.get(name)
+        rest = {each: server for each, server in self.servers.items() if each != name}
+        return Profiles(rest, None if self.active == name else self.active)
+
+    def using(self, name: str | None) -> Profiles:
+        """With that one in use, or none. Raises `UsageError`."""
+        if name is not None:
+            self.get(name)
+        return replace(self, active=name)
+
+
+def profiles_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where the profiles are: below `XDG_CONFIG_HOME`, else `~/.config`."""
+    base = environment.get("XDG_CONFIG_HOME") or ""
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".config") / FILE
+
+
+def read_profiles(file: Path) -> Profiles:
+    """The profiles; none where there is no file. Raises `UsageError` for a file that is none, or that gives secrets to
+    others."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+        profiles = data.pop("profiles", {})
+        servers = {name: _server(file, name, entry) for name, entry in profiles.items()}
+    except (FileNotFoundError, NotADirectoryError):
+        return Profiles()
+    except (OSError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{file} cannot be used: {error}", hint="mend or remove it; tasker profile writes it"
+        ) from None
+    if any(server.token or server.api_key for server in servers.values()) and file.stat().st_mode & 0o077:
+        raise UsageError(f"{file} holds secrets, and others may read it", hint=f"chmod 600 {file}")
+    active = data.pop("active", None)
+    if data or not (active is None or active in servers):
+        what = f"active = {active!r} names no profile" if not data else f"it has {', '.join(data)}"
+        raise UsageError(f"{file} cannot be used: {what}", hint="it has `active` and tables [profiles.NAME]")
+    return Profiles(servers, active)
+
+
+def _server(file: Path, name: str, entry: Mapping[str, Any]) -> Server:
+    unknown = sorted(entry.keys() - set(KEYS))
+    if unknown or "url" not in entry or not all(isinstance(value, str) for value in entry.values()):
+        what = f"unknown: {', '.join(unknown)}" if unknown else "it needs a url, and all values are texts"
+        raise UsageError(f"{file}: the profile {name} cannot be used; {what}", hint=f"it has: {', '.join(KEYS)}")
+    ca_file = Path(entry["ca_file"]) if "ca_file" in entry else None
+    return Server(entry["url"], entry.get("token"), entry.get("api_key"), ca_file)
+
+
+def write_profiles(file: Path, profiles: Profiles) -> None:
+    """Write them, whole or not at all, readable for nobody else. Raises `UsageError` where that is not possible."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".profiles")  # nobody else may read it
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as written:
+                written.write(_text(profiles))
+            os.replace(name, file)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        hint = "XDG_CONFIG_HOME names another folder"
+        raise UsageError(f"{file} cannot be written: {error.strerror}", hint=hint) from None
+
+
+def _text(profiles: Profiles) -> str:
+    parts = [HEADING] + ([f"active = {_quoted(profiles.active)}\n"] if profiles.active else [])
+    for name, server in profiles.servers.items():
+        values = {key: getattr(server, key) for key in KEYS}
+        lines = [f"{key} = {_quoted(str(value))}\n" for key, value in values.items() if value is not None]
+        parts.append("".join([f"\n[profiles.{name}]\n", *lines]))
+    return "".join(parts)
+
+
+def _quoted(text: str) -> str:
+    """As a basic string of TOML, which has the escapes of JSON."""
+    return json.dumps(text)

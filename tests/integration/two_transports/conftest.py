@@ -1,0 +1,77 @@
+"""One database with tasks in every state, and a server in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from click.testing import CliRunner, Result
+
+import tasker
+from tasker.api.application import application
+from tasker.api.http_server import HttpServer
+from tasker.api.sockets import listen
+from tasker.app.embedded.loop_thread import LoopThread
+from tasker.cli.main import cli
+from tasker.services.submission import Request
+from tasker.template import compile_text
+from tests.integration.api.program import ORDERS, WAITING, registered
+
+EACH = 2
+"""Of every task that a command changes there is one for each transport."""
+
+
+@dataclass
+class Served:
+    """`tasks` by what they are for, one for each transport where a command changes them."""
+
+    database: str
+    url: str = ""
+    tasks: dict[str, list[str]] = field(default_factory=dict)
+
+    def invoke(self, place: str, *arguments: str) -> Result:
+        """Run `tasker ARGUMENTS` on the database or through the server, as the environment says."""
+        environment = {"DATABASE_URL": self.database, "TASKER_URL": self.url if place == "server" else ""}
+        return CliRunner().invoke(cli, arguments, env=environment)
+
+
+@pytest.fixture(scope="module")
+def served(module_database_url: str) -> Iterator[Served]:
+    """What both transports are tried on; nobody works any more."""
+    found, loop = Served(module_database_url), LoopThread("server")
+    loop.start()
+    loop.wait(_fill(found))
+    server = _server(found)
+    found.url = loop.wait(server.__aenter__()).address
+    yield found
+    loop.wait(server.__aexit__(None, None, None))
+    loop.stop()
+
+
+async def _fill(found: Served) -> None:
+    async with tasker.App(found.database, registry=registered()) as app:
+        plans = {plan.name: plan for text in (ORDERS, WAITING) for plan in compile_text(text).plans}
+        for plan in plans.values():
+            await app.plans.register(plan)
+        await app.plan(plans["orders"])
+        found.tasks["complete"] = [(await app.run(plans["orders"], {"amount": 1}, tags=["a"])).task_uuid]
+        for purpose in ("failed", "reset", "resolve", "complete step", "retry", "opened"):
+            for _ in range(EACH):
+                report = await app.run(plans["orders"], {"amount": -1})
+                found.tasks.setdefault(purpose, []).append(report.task_uuid)
+        for purpose in ("waiting", "cancel", "pause"):
+            submitted = [await app.submit_request(plans["waiting"], Request()) for _ in range(EACH)]
+            found.tasks[purpose] = [each.task_uuid for each in submitted]
+
+
+@asynccontextmanager
+async def _server(found: Served) -> AsyncIterator[HttpServer]:
+    async with tasker.App(found.database, work=False) as app:
+        server = HttpServer(application(app), listen("127.0.0.1", 0), grace_seconds=5)
+        await server.start()
+        try:
+            yield server
+        finally:
+            await server.stop()

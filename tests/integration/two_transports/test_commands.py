@@ -1,0 +1,144 @@
+"""One set of commands, two transports: what a server's client is shown is what the database's is, byte for byte."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.integration.two_transports.conftest import Served
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+MOVING = re.compile(
+    r"over for \S+( \S+)?|\b\d+(\.\d+)? ?(ms|s|min|h)\b( ago)?|"
+    r'"(beat_age|lease_left|duration|execution_time)_ms": -?[\d.]+|'
+    r'"(minutes_in_dlq|priority_score|health|tasks_per_hour|steps_per_hour)": -?[\d.]+|'
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00)?|\d\d:\d\d:\d\d(\.\d+)?"
+)
+"""What is another number at another moment."""
+
+EXACT = [
+    "task list",
+    "task list --format json",
+    "task list --status error --template orders --tag nothing",
+    "task list --namespace shop --limit 2 --offset 1 --since 1h --format json",
+    "task show COMPLETE",
+    "task show COMPLETE --format json",
+    "task show FAILED --all --traceback",
+    "task show FAILED --format json",
+    "task show WAITING",
+    "task history FAILED",
+    "task history FAILED --format json",
+    "task history FAILED --step check",
+    "task history FAILED --step nothing",
+    "task steps COMPLETE",
+    "task steps FAILED --format json",
+    "task step COMPLETE charge",
+    "task step COMPLETE charge --format json",
+    "task step COMPLETE nothing",
+    "task audit FAILED",
+    "task audit COMPLETE charge --format json",
+    "task watch COMPLETE",
+    "task watch FAILED",
+    "task show 01900000-0000-7000-8000-000000000000",
+    "task show 0190",
+    "task show zzzzzzzz --format json",
+    "task cancel COMPLETE",
+    "task cancel COMPLETE --format json",
+    "task step reset COMPLETE charge",
+    "task submit shop/nothing",
+    "task submit shop/orders --set amount=many",
+    "task submit shop/orders:9.9.9 --format json",
+    "template list",
+    "template list --format json",
+    "pause list",
+    "pause list --format json",
+    "pause nothing",
+    "resume shop",
+    "dlq list",
+    "dlq list --reason max_retries_exceeded --namespace shop --template orders --limit 3 --format json",
+    "dlq list --fingerprint nothing",
+    "dlq show FAILED",
+    "dlq show FAILED --format json",
+    "dlq show 01900000-0000-7000-8000-000000000000",
+    "dlq stats",
+    "dlq groups --format json",
+    "dlq groups",
+    "doctor",
+    "doctor --format json",
+]
+AT_ANOTHER_MOMENT = [
+    "task watch COMPLETE --format json",
+    "task explain WAITING",
+    "task explain FAILED --format json",
+    "task explain WAITING --step never --format json",
+    "task explain WAITING --step nothing",
+    "worker list --all",
+    "worker list --all --callables --format json",
+    "dlq stats --format json",
+    "dlq queue",
+    "dlq queue --format json",
+    "dlq staleness --format json",
+    "analytics performance",
+    "analytics performance --format json",
+    "analytics bottlenecks --format json",
+    "top --once",
+    "top --once --format json",
+]
+CHANGING = {
+    "cancel": ["task cancel TASK --reason enough", "task cancel TASK", "task history TASK"],
+    "reset": ["task step reset TASK check --format json", "task step reset TASK check", "task steps TASK"],
+    "resolve": ["task resolve-step TASK check --reason x --resolved-by ada", "task audit TASK --format json"],
+    "complete step": ['task step complete TASK check --result {"amount":2}', "task step TASK check"],
+    "retry": ["task retry TASK --reason again --format json", "task retry TASK"],
+    "pause": [
+        "pause --task TASK --reason later",
+        "pause --task TASK",
+        "task explain TASK --format json",
+        "resume --task TASK",
+        "resume --task TASK",
+    ],
+    "opened": ["dlq open TASK --notes look", "dlq show TASK --format json"],
+    "submit": [
+        "task submit shop/orders --set amount=7 --idempotency-key KEY --tag x --priority 3 --format json",
+        "task submit shop/orders --set amount=7 --idempotency-key KEY --on-duplicate return --format json",
+        "task submit nobody/waiting --wait --timeout 0.05 --format json",
+    ],
+}
+
+
+def told(served: Served, place: str, command: str, **names: str) -> tuple[int, str, str]:
+    named = {purpose.upper(): tasks[0] for purpose, tasks in served.tasks.items()} | names
+    words = [named.get(word, word) for word in command.split()]
+    result = served.invoke(place, *words)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("command", EXACT)
+def test_both_transports_print_the_same(served: Served, command: str) -> None:
+    assert told(served, "server", command) == told(served, "database", command)
+
+
+def without_moments(answer: tuple[int, str, str]) -> tuple[int, str, str]:
+    code, *texts = answer
+    found: dict[str, str] = {}
+    named = [UUID.sub(lambda uuid: found.setdefault(uuid[0], f"uuid {len(found)}"), text) for text in texts]
+    output, errors = (re.sub(r" +|─+", " ", MOVING.sub("moment", text)) for text in named)
+    return code, output, errors
+
+
+@pytest.mark.parametrize("command", AT_ANOTHER_MOMENT)
+def test_both_transports_print_the_same_but_for_the_moment(served: Served, command: str) -> None:
+    server, database = (without_moments(told(served, place, command)) for place in ("server", "database"))
+    assert server == database
+
+
+@pytest.mark.parametrize("purpose", CHANGING)
+def test_both_transports_change_the_same(served: Served, purpose: str) -> None:
+    for command in CHANGING[purpose]:
+        found = [
+            without_moments(told(served, place, command, TASK=served.tasks.get(purpose, ["", ""])[number], KEY=place))
+            for number, place in enumerate(("server", "database"))
+        ]
+        assert found[0] == found[1], command
