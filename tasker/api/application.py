@@ -25,6 +25,7 @@ from tasker.api.routes import (
     explaining,
     fleet,
     health,
+    metrics,
     observing,
     steps,
     task_reading,
@@ -36,6 +37,7 @@ from tasker.version import __version__
 
 SUBJECTS = (
     health,
+    metrics,
     task_reading,
     tasks,
     steps,

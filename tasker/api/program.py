@@ -18,6 +18,7 @@ from tasker.services.fleet.overview import Fleet
 from tasker.services.pauses import Pauses
 from tasker.services.server.bulk_submission import Order
 from tasker.services.server.health import ServerHealth
+from tasker.services.server.metrics import ServerMetrics
 from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
@@ -84,6 +85,11 @@ class Program(Protocol):
     @property
     def health(self) -> ServerHealth:
         """How the process does."""
+        ...
+
+    @property
+    def metrics(self) -> ServerMetrics:
+        """The same in numbers, and how the fleet does."""
         ...
 
     @property

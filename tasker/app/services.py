@@ -28,6 +28,7 @@ from tasker.services.pauses import Pauses
 from tasker.services.pressure import Admission
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
+from tasker.services.server.metrics import ServerMetrics
 from tasker.services.steps import Steps
 from tasker.services.submission import Submitter
 from tasker.services.tasks import Tasks
@@ -54,12 +55,12 @@ class Services:
         self.plans = PlanStore(self.connection, configuration.retry)
         self.steps, self.pauses, self.checks = Steps(self.engine, self.plans), Pauses(self.engine), Checks(self.engine)
         self.analytics, self.sizes = Analytics(self.connection), DatabaseSizes(self.connection)
-        self.retention = Retention(self.connection)
         self.fleet, self.doctor = Fleet(self.connection), Doctor(self.engine, settings.window)
         self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
         self.dead_letters, self.replays = DeadLetters(self.engine), Replays(self.engine)
-        self.admission = Admission(self.engine, SystemClock(), limits)
+        self.retention, self.admission = Retention(self.connection), Admission(self.engine, SystemClock(), limits)
         self.health = ServerHealth(self.engine, self.connection, breaker, limits)
+        self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
         self.submitter = _submitter(self.engine, self.plans, settings, configuration, self.admission)
         self.bulk = BulkSubmitter(self.submitter, self.plans)
 

@@ -48,6 +48,7 @@ from tasker.services.pauses import Pauses
 from tasker.services.pressure import Admission
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
+from tasker.services.server.metrics import ServerMetrics
 from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
@@ -81,6 +82,7 @@ class AppLifecycle:
     repairs = Started[Repairs]()
     admission = Started[Admission]()
     health = Started[ServerHealth]()
+    metrics = Started[ServerMetrics]()
     events = Started[TaskEvents]()
     template_texts = Started[TemplateTexts]()
     queues = Started[Queues]()
@@ -155,7 +157,7 @@ class AppLifecycle:
         self.retention, self.sizes = made.retention, made.sizes
         self._submitter, self._bulk = made.submitter, made.bulk
         self.admission, self.health, self.dead_letters = made.admission, made.health, made.dead_letters
-        self.replays = made.replays
+        self.replays, self.metrics = made.replays, made.metrics
         self.template_texts, self.queues = TemplateTexts(made.plans), Queues(made.engine)
         self.operator_log = OperatorLog(made.connection)
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)

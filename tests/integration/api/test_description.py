@@ -19,7 +19,7 @@ from tasker.api.permissions import REQUIRED, Permission
 from tasker.api.sockets import listen
 from tools.openapi import FILE, current
 
-PUBLIC = ("/health", "/live", "/ready", "/openapi.json", "/docs", "/api-docs")
+PUBLIC = ("/health", "/live", "/ready", "/metrics", "/openapi.json", "/docs", "/api-docs")
 ROUTES = [route for module in SUBJECTS for route in module.routes.routes if isinstance(route, APIRoute)]
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 

@@ -1,0 +1,17 @@
+"""Numbers for Prometheus. Open to everybody, as published (F-272): they name no task and hold no value of one."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from starlette.responses import PlainTextResponse
+
+from tasker.api.routes.route import program_of, router
+from tasker.services.server.exposition import CONTENT_TYPE
+
+routes = router("health")
+
+
+@routes.get("/metrics", response_class=PlainTextResponse)
+async def metrics(request: Request) -> PlainTextResponse:
+    """How the fleet and this process do, in the text format of Prometheus (E-35)."""
+    return PlainTextResponse(await program_of(request).metrics.text(), media_type=CONTENT_TYPE)

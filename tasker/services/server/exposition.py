@@ -1,0 +1,37 @@
+"""The text in which Prometheus reads numbers: names, what they mean, and values with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import NamedTuple
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+Catalogue = Mapping[str, tuple[str, str]]
+"""By name the kind (`gauge` or `counter`) and the meaning."""
+
+
+class Sample(NamedTuple):
+    """One value. All samples of a name stand together in the text."""
+
+    name: str
+    value: float
+    labels: Mapping[str, str] = {}
+
+
+def exposition(catalogue: Catalogue, samples: Iterable[Sample]) -> str:
+    """The samples as text, by name. Raises `KeyError` for a name that the catalogue does not have."""
+    by_name = groupby(sorted(samples, key=lambda sample: sample.name), key=lambda sample: sample.name)
+    return "".join(line + "\n" for name, group in by_name for line in _family(name, *catalogue[name], group))
+
+
+def _family(name: str, kind: str, meaning: str, samples: Iterable[Sample]) -> Iterator[str]:
+    yield f"# HELP {name} {meaning}"
+    yield f"# TYPE {name} {kind}"
+    for sample in samples:
+        labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in sample.labels.items())
+        yield f"{name}{{{labels}}} {sample.value:.17g}" if labels else f"{name} {sample.value:.17g}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

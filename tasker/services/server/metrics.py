@@ -1,0 +1,114 @@
+"""What `/metrics` of a server tells: how the fleet does, read from the database, and how this process does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from tasker.db.connection import Statements
+from tasker.db.queries import query
+from tasker.errors import TaskerError
+from tasker.lifecycle.breaker import BreakerState
+from tasker.services.fleet.overview import Fleet, Overview
+from tasker.services.server.exposition import Catalogue, Sample, exposition
+from tasker.services.server.health import ServerHealth
+from tasker.version import __version__
+
+FRESH_SECONDS = 1.0
+"""What was read counts for so long: who scrapes often does not burden the database."""
+BREAKER_STATES = {BreakerState.CLOSED: 0, BreakerState.HALF_OPEN: 1, BreakerState.OPEN: 2}
+CATALOGUE: Catalogue = {
+    "tasker_info": ("gauge", "The release of this process; always 1."),
+    "tasker_database_up": ("gauge", "1 when the database answered; without it there are no numbers of the fleet."),
+    "tasker_tasks_active": ("gauge", "Tasks that have not ended, by state; at most 100000 are counted."),
+    "tasker_tasks_submitted_last_minute": ("gauge", "Tasks submitted within the last minute."),
+    "tasker_step_failures_last_minute": ("gauge", "Attempts that failed within the last minute."),
+    "tasker_steps_ready": ("gauge", "Ready steps that wait for room in the queue of their namespace."),
+    "tasker_steps_paused": ("gauge", "Ready steps that a pause holds."),
+    "tasker_queue_depth": ("gauge", "Steps in the queue of a namespace."),
+    "tasker_steps_taken_total": ("counter", "Steps that have left the queue of a namespace."),
+    "tasker_workers": ("gauge", "Processes by kind (worker, orchestrator) and state (live, draining, lost)."),
+    "tasker_worker_slots": ("gauge", "Steps that the live workers can run at the same time."),
+    "tasker_worker_steps": ("gauge", "Steps that the live workers have in hand, as of their last beats."),
+    "tasker_steps_held_by_breaker": ("gauge", "Steps that an open circuit breaker of a handler puts off."),
+    "tasker_pauses": ("gauge", "Pauses that are in force."),
+    "tasker_dead_letters_pending": ("gauge", "Dead letters that wait for somebody; at most 100000 are counted."),
+    "tasker_repairs_total": ("counter", "What sweeps have repaired, by kind; stays 0 in a healthy fleet."),
+    "tasker_db_pool_connections": ("gauge", "Connections of this process, by state (active, idle, max)."),
+    "tasker_db_pool_waiting": ("gauge", "Callers in this process that wait for a connection."),
+    "tasker_db_pool_acquires_total": ("counter", "Connections that this process lent."),
+    "tasker_db_pool_slow_acquires_total": ("counter", "Those of them that were waited for too long."),
+    "tasker_db_pool_acquire_errors_total": ("counter", "Callers that got none in time."),
+    "api_circuit_breaker_state": (
+        "gauge",
+        "The breaker around the database of this process: 0 closed, 1 half-open, 2 open.",
+    ),
+}
+
+
+class ServerMetrics:
+    """Reads the numbers, those of the fleet at most once a second."""
+
+    def __init__(self, fleet: Fleet, connection: Statements, health: ServerHealth) -> None:
+        self._fleet, self._connection, self._health = fleet, connection, health
+        self._found: tuple[float, list[Sample]] | None = None
+        self._reading = asyncio.Lock()
+
+    async def text(self) -> str:
+        """Everything in the catalogue that is known now. Nothing raises."""
+        return exposition(CATALOGUE, [*self._of_process(), *await self._of_fleet()])
+
+    def _of_process(self) -> Iterator[Sample]:
+        pool = self._health.pool
+        yield Sample("tasker_info", 1, {"version": __version__})
+        states = {"active": pool["lent"], "idle": pool["made"] - pool["lent"], "max": pool["max"]}
+        for state, number in states.items():
+            yield Sample("tasker_db_pool_connections", number, {"pool": "tasker", "state": state})
+        yield Sample("tasker_db_pool_waiting", pool["waiting"])
+        yield Sample("tasker_db_pool_acquires_total", pool["acquires"])
+        yield Sample("tasker_db_pool_slow_acquires_total", pool["slow_acquires"])
+        yield Sample("tasker_db_pool_acquire_errors_total", pool["exhausted"])
+        yield Sample("api_circuit_breaker_state", BREAKER_STATES[BreakerState(self._health.breaker_state)])
+
+    async def _of_fleet(self) -> list[Sample]:
+        async with self._reading:
+            if self._found is None or time.monotonic() - self._found[0] > FRESH_SECONDS:
+                self._found = (time.monotonic(), await self._read())
+            return self._found[1]
+
+    async def _read(self) -> list[Sample]:
+        try:
+            overview = await self._fleet.overview(window_seconds=0)
+            counted = await self._connection.execute(query("fleet", "counted"))
+        except TaskerError:
+            return [Sample("tasker_database_up", 0)]
+        named = [Sample(name, number, {label: value}) for name, label, value, number in counted]
+        return [Sample("tasker_database_up", 1), *named, *_overall(overview), *_queues(overview), *_processes(overview)]
+
+
+def _overall(found: Overview) -> Iterator[Sample]:
+    yield Sample("tasker_tasks_submitted_last_minute", found.submitted)
+    yield Sample("tasker_step_failures_last_minute", found.failed_attempts)
+    yield Sample("tasker_pauses", found.pauses)
+    yield Sample("tasker_dead_letters_pending", found.dead_letters)
+    for breaker in found.breakers:
+        yield Sample("tasker_steps_held_by_breaker", breaker.steps, {"breaker": breaker.breaker})
+
+
+def _queues(found: Overview) -> Iterator[Sample]:
+    for queue in found.queues:
+        labels = {"namespace": queue.namespace}
+        yield Sample("tasker_queue_depth", queue.enqueued, labels)
+        yield Sample("tasker_steps_ready", queue.held, labels)
+        yield Sample("tasker_steps_paused", queue.paused, labels)
+        yield Sample("tasker_steps_taken_total", queue.taken, labels)
+
+
+def _processes(found: Overview) -> Iterator[Sample]:
+    for (kind, state), number in Counter((each.kind, each.state) for each in found.processes).items():
+        yield Sample("tasker_workers", number, {"kind": kind, "state": state})
+    live = [each for each in found.processes if each.kind == "worker" and each.state == "live"]
+    yield Sample("tasker_worker_slots", sum(each.slots for each in live))
+    yield Sample("tasker_worker_steps", sum(each.in_hand for each in live))
