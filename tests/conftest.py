@@ -6,6 +6,7 @@ system's PostgreSQL.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -23,6 +24,7 @@ import pytest
 from tasker.db import migrate
 from tasker.db.embedded import EmbeddedServer
 from tasker.messaging import load_backend
+from tests.support.order import waiting_first
 from tests.support.servers import brokers
 from tests.support.servers.run_folder import run_folder
 from tests.support.servers.second_server import THROWN_AWAY, programs, second_server
@@ -36,6 +38,7 @@ hypothesis.settings.register_profile(  # how fast a machine is, is not what thes
 )
 hypothesis.settings.load_profile("tasker")
 
+gc.disable()  # until everything has been collected
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: the processes of tests inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -173,20 +176,43 @@ def log_variables() -> Iterator[None]:
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
-def _carried_elsewhere(parameters: Mapping[str, object]) -> bool:
+def _carried_elsewhere(item: pytest.Item) -> bool:
     """Whether a broker carries the hints: it knows nothing of the version of PostgreSQL."""
-    return parameters.get("backend", "pgmq") != "pgmq"
+    return _parameters(item).get("backend", "pgmq") != "pgmq"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def _parameters(item: pytest.Item) -> Mapping[str, object]:
+    found: Mapping[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+    return found
+
+
+def _is_on_the_second(item: pytest.Item) -> bool:
+    return _parameters(item).get("server") == "server"
+
+
+def _waits(item: pytest.Item) -> bool:
+    """Whether it mostly waits for processes, and shares nothing that is made once for its module."""
+    return item.get_closest_marker("slow") is not None and not {"docs", "engine"} & {*item.path.parts}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """On the second server `make test` runs what its version changes, `make test-servers` the rest, `make test-chaos`
-    real processes, which take minutes."""
+    real processes, which take minutes. Of several processes one begins with the second server's tests."""
     for item in items:
-        parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if parameters.get("server") != "server":
+        if not _is_on_the_second(item):
             continue
         if "acceptance" in item.path.parts and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.long)
-        elif not any(f"/tests/{part}" in item.path.as_posix() for part in VARYING) or _carried_elsewhere(parameters):
+        elif not any(f"/tests/{part}" in item.path.as_posix() for part in VARYING) or _carried_elsewhere(item):
             item.add_marker(pytest.mark.servers)
+    yield
+    if processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+        items.sort(key=_is_on_the_second, reverse=True)
+        items[:] = waiting_first(items, _waits, processes)
+
+
+def pytest_collection_finish() -> None:
+    """What has been collected lives until the end: the garbage collector need not look through it again and again."""
+    gc.enable()
+    gc.freeze()
