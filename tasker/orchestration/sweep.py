@@ -33,6 +33,8 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
 
 Found = Mapping[str, Any]
+REPLAY_TURNS, REPLAY_STEPS = 50, 1000
+"""So many transactions at most in one sweep, each of about so many steps: nothing else that it mends waits for long."""
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -99,7 +101,7 @@ class Sweeper:
                 _log.warning("sweep_repaired %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
         await self.storms.look()
         advanced += await self.staleness.look(caller.worker)
-        advanced += await self._replay(caller)
+        advanced += await self._replay(caller, between)
         await self.retention.look()
         return repairs, AdvanceResult.merged(advanced)
 
@@ -134,15 +136,21 @@ class Sweeper:
         advanced.append(answer)
         return answer.repaired
 
-    async def _replay(self, caller: Caller) -> list[AdvanceResult]:
-        """Go on with replays of dead letters, as far as their rates allow."""
-        done: list[AdvanceResult] = []
+    async def _replay(self, caller: Caller, between: Callable[[], Awaitable[None]] | None) -> list[AdvanceResult]:
+        """Go on with replays of dead letters, as far as their rates allow, for a while: the next sweep goes on."""
+        done: list[ReplayAnswer] = []
+        args = {"window": caller.window, "steps": REPLAY_STEPS}
         try:
-            while (answer := await self._engine.move("replay", {"window": caller.window}, ReplayAnswer)).done:
+            for _ in range(REPLAY_TURNS):
+                answer = await self._engine.move("replay", args, ReplayAnswer)
+                if not answer.replay or (done and not answer.done and not done[-1].done):  # others hold their tasks
+                    break
                 done.append(answer)
+                if between is not None:
+                    await between()
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("replay_passed_over reason=%s", error)
-        return done
+        return [*done]
 
     async def _counted(self, kind: str, number: int) -> int:
         """Count repairs that were not made by a change of tasks, which counts its own in its transaction."""

@@ -102,14 +102,15 @@ class StaleAnswer(AdvanceResult):
 
 @dataclass(frozen=True, slots=True)
 class ReplayAnswer(AdvanceResult):
-    """Of a turn of a replay: how many tasks were dealt with."""
+    """Of a turn of a replay: which one (None: none was due), and how many tasks were dealt with."""
 
+    replay: str | None = None
     done: int = 0
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         """As `AdvanceResult.more`."""
-        return {"done": answer.get("done") or 0}
+        return {"replay": answer.get("replay"), "done": answer.get("done") or 0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ create table tasker.dlq_replays (
   skipped         int not null default 0,
   created_at      timestamptz not null,
   paced_at        timestamptz not null,           -- up to when the rate is used up
+  looked_at       timestamptz not null default '-infinity',   -- whose turn is next: held or fast ones keep none waiting
   finished_at     timestamptz
 );
 create index dlq_replays_running on tasker.dlq_replays (created_at) where state = 'running';   -- replay_v1

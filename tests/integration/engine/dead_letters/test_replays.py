@@ -27,11 +27,11 @@ def begin(lab: Lab, *, rate: float = 10, **which: Any) -> dict[str, Any]:
     return lab.two.core("replay_plan", args)
 
 
-def turn(lab: Lab, seconds: float, replay: str | None = None) -> int:
+def turn(lab: Lab, seconds: float, replay: str | None = None, **more: Any) -> int:
     """How many tasks are replayed by a turn so many seconds after the replay began."""
     moment = "(select max(created_at) from tasker.dlq_replays) + %s * interval '1 second'"
     lab.two.execute(f"select set_config('tasker.now', ({moment})::text, false)", seconds)
-    return int(lab.two.call("replay", {"replay": replay}).get("done") or 0)
+    return int(lab.two.call("replay", {"replay": replay, **more}).get("done") or 0)
 
 
 def states(lab: Lab, tasks: list[str]) -> list[str]:
@@ -112,6 +112,31 @@ def test_a_task_that_goes_on_already_or_is_held_by_somebody_is_no_obstacle(alone
 
     (row,) = alone.observer.rows("select * from tasker.dlq_replays")
     assert (row.state, row.replayed, row.skipped) == ("complete", 2, 1)
+
+
+def test_a_task_that_somebody_holds_keeps_neither_its_replay_waiting_nor_a_younger_one(alone: Lab) -> None:
+    held, free = failed(alone, "f1", 2)
+    (only,), (other,) = failed(alone, "f2"), failed(alone, "f3")
+    for fingerprint in ("f1", "f2", "f3"):
+        begin(alone, rate=1, fingerprint=fingerprint)
+
+    with alone.transaction(alone.one):
+        alone.one.execute("select from tasker.tasks where task_uuid in (%s, %s) for update", held, only)
+        assert [turn(alone, 1) for _ in range(3)] == [1, 0, 1]
+
+    assert states(alone, [held, only]) == ["error", "error"]
+    assert "error" not in states(alone, [free, other])
+
+
+def test_of_wide_tasks_a_turn_takes_few_and_at_least_one(alone: Lab) -> None:
+    from tests.support.random_plans import Spec
+
+    alone.submit(alone.plan(*(Spec(f"s{n}") for n in range(3))), {}, {}, {})
+    error = {"message": "no", "error_type": "E", "fingerprint": "f1"}
+    alone.one.advance(*(fail(claim, e=error) for claim in alone.one.claim()))
+    begin(alone, rate=100, fingerprint="f1")
+
+    assert [turn(alone, 1, steps=most) for most in (1, 4, 4)] == [1, 2, 0]
 
 
 def test_one_that_may_run_only_once_is_left_for_a_person(alone: Lab) -> None:

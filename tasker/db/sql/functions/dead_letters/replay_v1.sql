@@ -1,9 +1,10 @@
 -- Goes on with one running replay, as far as its rate allows: resets the failed steps of the next tasks through the
 -- ordinary queues, closes their entries, and notes how far it has come, all in this transaction. Whoever asks goes on: a
--- command that follows it, a process that sweeps. One that somebody else is at is passed over, a task that somebody holds
--- comes next time, and time in which nobody went on is not made up for beyond five seconds.
--- Locks: the replay, then the tasks ORDER BY task_uuid, then as advance_v1.
--- p_args: {replay (null: any), window, ...}. Answer: as advance_v1, with {replay, done, left} ({} when there is none to do).
+-- command that follows it, a process that sweeps. Of several, the one that was looked at longest ago. One that somebody else
+-- is at is passed over, a task that somebody holds comes when it is free, and time in which nobody went on is not made up
+-- for beyond five seconds. A turn resets about so many `steps` and at least those of one task.
+-- Locks: the replay, then tasks that nobody holds, then as advance_v1.
+-- p_args: {replay (null: any), steps, window, ...}. Answer: as advance_v1, with {replay, done, left} ({} when there is none to do).
 create or replace function tasker.replay_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -11,6 +12,7 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_most constant int := 100;
+  v_steps constant int := coalesce((p_args->>'steps')::int, 1000);
   v_replay tasker.dlq_replays;
   v_from timestamptz;
   v_due int;
@@ -24,17 +26,21 @@ begin
   select * into v_replay from tasker.dlq_replays r
   where r.state = 'running' and (p_args->>'replay' is null or r.replay_uuid = (p_args->>'replay')::uuid)
     and r.paced_at + interval '1 second' / r.rate_per_second <= v_now
-  order by r.created_at limit 1 for update skip locked;
+  order by r.looked_at, r.created_at limit 1 for update skip locked;
   if v_replay.replay_uuid is null then
     return '{}';
   end if;
 
   v_from := greatest(v_replay.paced_at, v_now - greatest(interval '5 seconds', interval '1 second' / v_replay.rate_per_second));
   v_due := least(v_most, floor(extract(epoch from v_now - v_from) * v_replay.rate_per_second + 0.000001));
-  v_locked := array(select q.task_uuid from (select t.task_uuid from tasker.tasks t
-    where t.task_uuid = any (array(select i.task_uuid from tasker.dlq_replay_items i
-      where i.replay_uuid = v_replay.replay_uuid and i.outcome is null order by i.position limit v_due))
-    order by t.task_uuid for no key update skip locked) q);
+  v_locked := array(select q.task_uuid from (select t.task_uuid from (
+      select i.task_uuid, i.position from tasker.dlq_replay_items i
+      where i.replay_uuid = v_replay.replay_uuid and i.outcome is null order by i.position limit v_most) i
+    join tasker.tasks t on t.task_uuid = i.task_uuid order by i.position limit v_due for no key update of t skip locked) q);
+  v_locked := array(select q.task_uuid from (
+    select t.task_uuid, sum(t.failed) over (order by u.n) - t.failed as before_it
+    from unnest(v_locked) with ordinality u (task, n) join tasker.tasks t on t.task_uuid = u.task) q
+    where q.before_it < v_steps);
 
   select jsonb_agg(jsonb_build_object('s', r.step_uuid, 't', e.task_uuid, 'kind', 'reset', 'n', jsonb_build_object(
       'actor', v_replay.actor, 'reason', v_replay.reason, 'replay', v_replay.replay_uuid))) into v_items
@@ -44,7 +50,7 @@ begin
   cross join lateral tasker.replayable(i.task_uuid, v_replay.fingerprint) r
   where i.replay_uuid = v_replay.replay_uuid and i.outcome is null and i.task_uuid = any (v_locked) and not r.once;
   if v_items is not null then
-    v_answer := tasker.advance_v1(p_args - 'replay' || jsonb_build_object('items', v_items));
+    v_answer := tasker.advance_v1(p_args - '{replay,steps}'::text[] || jsonb_build_object('items', v_items));
   end if;
 
   with items as (
@@ -67,7 +73,7 @@ begin
   into v_replayed, v_skipped from items i;
 
   update tasker.dlq_replays r set replayed = r.replayed + v_replayed, skipped = r.skipped + v_skipped,
-    paced_at = v_from + v_replayed * interval '1 second' / r.rate_per_second,
+    looked_at = clock_timestamp(), paced_at = v_from + v_replayed * interval '1 second' / r.rate_per_second,
     state = case when r.replayed + r.skipped + v_replayed + v_skipped = r.total then 'complete' else r.state end,
     finished_at = case when r.replayed + r.skipped + v_replayed + v_skipped = r.total then v_now end
   where r.replay_uuid = v_replay.replay_uuid;
