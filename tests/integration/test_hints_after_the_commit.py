@@ -18,6 +18,7 @@ from tasker.db.connection import Connection
 from tasker.errors import DatabaseUnavailable, InvalidQueueName, MessagingError
 from tasker.messaging import MessagingService
 from tasker.services.engine.calls import Engine
+from tasker.services.submission import Request, Submitted
 from tasker.template import compile_text
 from tasker_memory import create
 from tests.support.servers.brokers import free_port
@@ -58,6 +59,20 @@ def engine_of(app: tasker.App) -> Engine:
 async def steps_of(engine: Engine) -> list[str]:
     rows = await engine.connection.execute("select workflow_step_uuid::text from tasker.workflow_steps order by 1")
     return [row[0] for row in rows]
+
+
+async def test_a_waking_that_fails_does_not_hide_that_the_task_exists(
+    app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_of(app)
+    silent = replace(engine.messaging.capabilities, push=False)
+    monkeypatch.setattr(MessagingService, "capabilities", silent)
+    await engine.connection.execute("drop function tasker.wake_v1")
+
+    (submitted,) = await app.submit_many(PLAN, [Request({})])
+
+    assert isinstance(submitted, Submitted)
+    assert len(await steps_of(engine)) == 2
 
 
 async def test_a_send_that_fails_does_not_hide_that_the_task_exists(

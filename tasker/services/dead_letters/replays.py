@@ -86,7 +86,7 @@ class Replays:
         """Replay what is due of this replay, or of any; how many tasks were dealt with. Who sleeps is woken."""
         answer = await self._engine.move("replay", {"replay": replay_uuid}, ReplayAnswer)
         if answer.sent:
-            await self._engine.connection.execute("select tasker.wake_v1(%s)", (sorted(answer.sent),))
+            await self._engine.wake(answer.sent)
         return answer.done
 
     async def list(self, *, limit: int = 50) -> Sequence[Replay]:

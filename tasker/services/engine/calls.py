@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
@@ -137,8 +137,15 @@ class Engine:
             return SubmitAnswer.parse(await self.submit_and_wake(self._joined.call, args))
         answer = await self.move("submit", args, SubmitAnswer)
         if answer.sent and not self.messaging.capabilities.push:
-            await self.connection.execute("select tasker.wake_v1(%s)", (sorted(answer.sent),))
+            await self.wake(answer.sent)
         return answer
+
+    async def wake(self, namespaces: Iterable[str]) -> None:
+        """Wake who sleeps there. A failure must not hide what is committed: sleepers look by themselves, too."""
+        try:
+            await self.connection.execute("select tasker.wake_v1(%s)", (sorted(namespaces),))
+        except DatabaseError as error:
+            _log.log(level_of(error), "sleepers_not_woken reason=%s", error)
 
     async def submit_and_wake(self, joined: str, args: Args) -> Answer:
         """Submit and wake in one statement; `joined` is the backend's function that sends in the transaction."""

@@ -127,9 +127,11 @@ class Model:
         for step in ready:
             step.since = step.task.created if step in moved else self.now
         self._place(ready, again, claims, sent, room, hands)
+        ended = {}
         for task in {step.task for step in moved}:
-            task.state = task.should_be()
-        ended = {step.task.id: step.task.state for step in moved if step.task.state != "open"}
+            former, task.state = task.state, task.should_be()
+            if task.state not in ("open", former):
+                ended[task.id] = task.state
         assert ended == dict(finished), (ended, finished)
 
     def park(self, step: Step, item: Item, verdict: str) -> None:

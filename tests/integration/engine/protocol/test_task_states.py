@@ -55,6 +55,16 @@ def test_a_permanent_failure_does_not_stop_independent_branches(lab: Lab) -> Non
     assert lab.states(task) == {"bad": "error", "good": "complete", "after": "complete"}
 
 
+def test_a_failed_task_of_which_a_person_mends_one_of_two_steps_has_not_ended_again(lab: Lab) -> None:
+    task, claims = lab.running(lab.plan(Spec("first"), Spec("second")))
+    lab.one.advance(fail(claims["first"]), fail(claims["second"]))
+    mend = {"task": task, "kind": "complete", "r": {}}
+
+    answers = [lab.one.call("operate", {**mend, "step": step}) for step in ("first", "second")]
+
+    assert [answer.get("finished") for answer in answers] == [None, {task: "complete"}]
+
+
 def test_a_blocked_task_gives_up_in_the_same_transaction(lab: Lab) -> None:
     task, claims = lab.running(lab.chain())
 

@@ -27,7 +27,6 @@ begin
       select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid,
         'delay_ms', 500)), '[]')
       from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
-      where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued'
-        and not coalesce(v_items @> jsonb_build_array(jsonb_build_object('s', s.workflow_step_uuid)), false)));
+      where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued'));   -- what was held is so no more
 end
 $$;

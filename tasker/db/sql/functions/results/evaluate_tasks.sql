@@ -38,8 +38,8 @@ begin
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
     select m.task_uuid, tasker.path_code(m.from_state || '>' || m.path), m.sort_key, p_worker, p_note, p_now from moved m where m.path <> ''
   )
-  select jsonb_object_agg(m.task_uuid, m.state) filter (where m.complete),
-    jsonb_object_agg(m.task_uuid, m.waiter) filter (where m.complete and m.waiter is not null),
+  select jsonb_object_agg(m.task_uuid, m.state) filter (where m.complete and m.path <> ''),
+    jsonb_object_agg(m.task_uuid, m.waiter) filter (where m.complete and m.path <> '' and m.waiter is not null),
     array_agg(m.task_uuid) filter (where m.path <> '' and tasker.task_is_blocked(m.state)),
     array_agg(m.from_state) filter (where m.path <> '' and tasker.task_is_blocked(m.state))
   into v_finished, v_waiters, v_troubled, v_from from moved m where m.complete or tasker.task_is_blocked(m.state);

@@ -19,7 +19,9 @@ begin
     insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict, detail, created_at)
     select r.task_uuid, r.step_uuid, r.token, (p_args->>'worker')::uuid, r.verdict, jsonb_build_object(
       'kind', r.kind, 'state', r.from_state, 'result', r.result, 'error', r.error), p_now
-    from refused r where r.verdict in ('stale', 'cancelled') and tasker.kind_reports(r.kind)
+    from refused r join tasker.tasks t on t.task_uuid = r.task_uuid   -- of one that was deleted nothing is left
+    where r.verdict in ('stale', 'cancelled') and tasker.kind_reports(r.kind)
+    for key share of t
   )
   select jsonb_object_agg(r.step_uuid, r.verdict) into v_verdicts from refused r;
   return v_verdicts;
