@@ -7,7 +7,7 @@ from tasker.db.connection import Connection
 from tasker.db.pool import Pool
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.pressure import DepthLimits
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.repairing import Repairs
 from tasker.process.resources import Resources
 from tasker.process.system import SystemClock, new_task_uuid

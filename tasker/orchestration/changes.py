@@ -14,6 +14,7 @@ from tasker.lifecycle.fingerprint import fingerprint
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.lifecycle.storable import NotStorable, encode
 from tasker.services.engine.exchange import Result
+from tasker.services.engine.found import FoundStep, Orphan, ParkedRow
 from tasker.services.engine.graph import Growth
 
 DETAIL_LIMIT = 100_000
@@ -47,19 +48,19 @@ def change_of(result: Result, random: float) -> Change:
     return Change(claim.step_uuid, "ok", item)
 
 
-def lost_change(found: Mapping[str, Any], step: StepPlan, random: float) -> Change:
+def lost_change(found: Orphan, step: StepPlan, random: float) -> Change:
     """The change for a step whose worker is gone: retried, or failed for good where it may run only once (rule 11)."""
-    worker = found.get("worker")
+    worker = found.label.worker
     failure = Failure(
         message=_lost_message(found, step),
         error_type="worker_lost",
         retryable=step.on_worker_lost != "fail",
-        metadata={"worker": worker, "overdue": bool(found.get("overdue"))},
+        metadata={"worker": worker, "overdue": found.overdue},
         handler=step.handler.callable,
     )
     note = {"lost": True, "reason": "worker_lost", "worker": worker}
-    item = _of(found["s"], found["t"], "fail", found["k"], worker)
-    return _failed(item | {"n": note}, step, found["attempt"], failure, random)
+    item = _of(found.step, found.task, "fail", found.token, worker)
+    return _failed(item | {"n": note}, step, found.attempt, failure, random)
 
 
 def simple_change(kind: str, step: str, task: str, token: int | None = None, **fields: Any) -> Change:
@@ -67,10 +68,10 @@ def simple_change(kind: str, step: str, task: str, token: int | None = None, **f
     return Change(step, kind, _of(step, task, kind, token) | fields)
 
 
-def failed_change(row: Mapping[str, Any], error: Mapping[str, Any], **fields: Any) -> Change:
-    """A step that fails for good without an attempt's outcome; `row` names step, task and token as sweeps find them."""
+def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], **fields: Any) -> Change:
+    """A step that fails for good without an attempt's outcome."""
     known = {**error, "fingerprint": fingerprint(error)}
-    return simple_change("fail", row["s"], row["t"], row["k"], e=known, **fields)
+    return simple_change("fail", row.step, row.task, row.token, e=known, **fields)
 
 
 def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> Change:
@@ -136,7 +137,7 @@ def _printable(text: str) -> str:
     return text.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-def _lost_message(found: Mapping[str, Any], step: StepPlan) -> str:
-    why = "did not finish before its deadline" if found.get("overdue") else "stopped renewing its lease"
+def _lost_message(found: Orphan, step: StepPlan) -> str:
+    why = "did not finish before its deadline" if found.overdue else "stopped renewing its lease"
     end = "; the step may run only once (on_worker_lost: fail)" if step.on_worker_lost == "fail" else ""
     return f"the worker that had started this step {why}{end}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 from tasker.contracts.execution import Verdict
 from tasker.contracts.plan import Plan
@@ -18,10 +17,10 @@ from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.found import ParkedAnswer, ParkedRow
 from tasker.services.engine.graph import plan_growth
 from tasker.services.engine.plans import PlanStore
 
-Row = Mapping[str, Any]
 UNUSABLE = "result_unusable"
 WORN = (
     f"its result was taken {MOST_RECEPTIONS} times and the step never ended: each process that took it ended or stood"
@@ -66,13 +65,13 @@ class Ending:
     async def end(self, steps: Sequence[str], worn: Set[str] = frozenset()) -> Ended:
         """Complete, retry or fail them; those that are not parked any more are left alone. Those that are `worn` fail:
         nobody is to try it again."""
-        found = await self._engine.read("parked", {"steps": list(steps)})
-        self._ended.unknown |= set(found.get("unknown") or ())
-        plain: list[Row] = []
-        expanding: list[Row] = []
-        for row in found["items"]:
-            if row["step"] in worn:
-                _log.error("parked_result_given_up step=%s task=%s", row["step"], row["task"])
+        found = ParkedAnswer.parse(await self._engine.read("parked", {"steps": list(steps)}))
+        self._ended.unknown |= found.unknown
+        plain: list[ParkedRow] = []
+        expanding: list[ParkedRow] = []
+        for row in found.rows:
+            if row.step in worn:
+                _log.error("parked_result_given_up step=%s task=%s", row.step, row.task)
                 await self._fail(row, WORN, UNUSABLE)
             elif (plan := await self._plan_of(row)) is not None:
                 (expanding if _expands(row, plan) else plain).append(row)
@@ -81,35 +80,35 @@ class Ending:
             await self._expand_alone(row)
         return self._ended
 
-    async def _expand_alone(self, row: Row) -> None:
+    async def _expand_alone(self, row: ParkedRow) -> None:
         """One that cannot be planned, or takes too long to write, holds up no other."""
         try:
             await halved([row], self._expand, self._refuse)
         except StatementTimeout as error:
-            _log.warning("parked_result_takes_too_long step=%s task=%s reason=%s", row["step"], row["task"], error)
-            self._ended.later.add(row["step"])
+            _log.warning("parked_result_takes_too_long step=%s task=%s reason=%s", row.step, row.task, error)
+            self._ended.later.add(row.step)
         except (DatabaseError, MessagingError):
             raise
         except Exception as error:  # whatever it is, it would be the same every time
-            _log.exception("parked_result_unusable step=%s task=%s", row["step"], row["task"])
+            _log.exception("parked_result_unusable step=%s task=%s", row.step, row.task)
             await self._fail(row, f"what the step decided cannot be planned: {error!r}", UNUSABLE)
 
-    async def _plan_of(self, row: Row) -> Plan | None:
+    async def _plan_of(self, row: ParkedRow) -> Plan | None:
         """None where a newer release has stored what this one cannot read: others may (rule 24)."""
         try:
-            return await self._plans.get(row["template"])
+            return await self._plans.get(row.template)
         except PlanUnreadable:
-            self._ended.later.add(row["step"])
+            self._ended.later.add(row.step)
             return None
 
-    async def _move(self, rows: Sequence[Row]) -> None:
+    async def _move(self, rows: Sequence[ParkedRow]) -> None:
         changes = [_parked_change(row) for row in rows]
         self._ended.take(changes, await self._bring(changes))
 
     async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
         return await self._processor.bring(changes, self._caller, wait=self._wait, repairs=self._repairs)
 
-    async def _expand(self, rows: Sequence[Row]) -> None:
+    async def _expand(self, rows: Sequence[ParkedRow]) -> None:
         """Planned again while the graph changes; in the end the step stays parked, and its turn comes again."""
         (row,) = rows
         for _ in range(MAX_REPLANS):
@@ -119,38 +118,37 @@ class Ending:
                 break
         self._ended.take([change], answer)
 
-    async def _expansion(self, row: Row) -> Change:
-        plan = await self._plans.get(row["template"])
-        result = row["result"] if isinstance(row["result"], Mapping) else {}
+    async def _expansion(self, row: ParkedRow) -> Change:
+        plan = await self._plans.get(row.template)
+        result = row.result if isinstance(row.result, Mapping) else {}
         try:
-            growth = await plan_growth(self._engine, plan, row["task"], row["name"], result)
+            growth = await plan_growth(self._engine, plan, row.task, row.name, result)
         except OutcomeError as error:
             return _failed(row, str(error), "invalid_outcome")
         return with_growth(_parked_change(row), growth)
 
-    async def _refuse(self, row: Row, error: DataRefused) -> None:
+    async def _refuse(self, row: ParkedRow, error: DataRefused) -> None:
         """The step fails with what the database said. Where that is refused, too, it stays parked for a person."""
-        _log.warning("parked_result_refused step=%s task=%s reason=%s", row["step"], row["task"], error)
+        _log.warning("parked_result_refused step=%s task=%s reason=%s", row.step, row.task, error)
         await self._fail(row, refusal(error), Verdict.NOT_STORABLE)
 
-    async def _fail(self, row: Row, message: str, error_type: str) -> None:
+    async def _fail(self, row: ParkedRow, message: str, error_type: str) -> None:
         change = _failed(row, message, error_type)
         try:
             self._ended.take([change], await self._bring([change]))
         except DataRefused as again:
-            _log.error("parked_result_stuck step=%s task=%s reason=%s", row["step"], row["task"], again)
+            _log.error("parked_result_stuck step=%s task=%s reason=%s", row.step, row.task, again)
 
 
-def _expands(row: Row, plan: Plan) -> bool:
-    return row["kind"] == "ok" and plan.steps[row["ordinal"]].type.expands
+def _expands(row: ParkedRow, plan: Plan) -> bool:
+    return row.kind == "ok" and plan.steps[row.ordinal].type.expands
 
 
-def _parked_change(row: Row) -> Change:
-    delay = {"d": row["delay_ms"]} if row["kind"] == "retry" else {}
-    return simple_change(row["kind"], row["step"], row["task"], row["token"], w=row["worker"], **delay)
+def _parked_change(row: ParkedRow) -> Change:
+    delay = {"d": row.delay_ms} if row.kind == "retry" else {}
+    return simple_change(row.kind, row.step, row.task, row.token, w=row.worker, **delay)
 
 
-def _failed(row: Row, message: str, error_type: str) -> Change:
+def _failed(row: ParkedRow, message: str, error_type: str) -> Change:
     failure = {"message": message, "error_type": error_type, "retryable": False}
-    found = {"s": row["step"], "t": row["task"], "k": row["token"]}
-    return failed_change(found, failure, w=row["worker"])
+    return failed_change(row, failure, w=row.worker)

@@ -16,7 +16,7 @@ from tasker.errors import DatabaseError, DatabaseUnavailable, MessagingError
 from tasker.orchestration.changes import simple_change
 from tasker.orchestration.executor import Executor
 from tasker.orchestration.schedule import Schedule
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.resilience.guard import Guard
 from tasker.services.engine.answers import DueAnswer

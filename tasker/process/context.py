@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.schedule import Schedule
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins import Plugins
 from tasker.process.engines import Engines
 from tasker.process.listening.event_system import EventSystem

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from tasker.orchestration.results import Processor
-from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.process.system import new_uuid
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller

@@ -14,7 +14,7 @@ import pytest
 
 import tasker
 from tasker.hookspecs import Hooks
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.services.submission import Request, Submitted
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle

@@ -20,7 +20,7 @@ from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, DeploymentMode
 from tasker.lifecycle.storable import NotStorable
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import DEFAULT_RULES, Rules

@@ -8,7 +8,7 @@ from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import EventSettings
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.schedule import Schedule
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins import installed_plugins
 from tasker.process.context import ProcessContext
 from tasker.process.engines import Engines

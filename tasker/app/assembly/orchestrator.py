@@ -20,7 +20,7 @@ from tasker.orchestration.finalizing import Finalizations
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.requests import TaskRequests
 from tasker.orchestration.results import Processor
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.context import ProcessContext
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.presence.heartbeat import Heartbeat

@@ -17,7 +17,7 @@ from tasker.orchestration.executor import Executor
 from tasker.orchestration.queue_actors import QueueActors
 from tasker.orchestration.results import Processor
 from tasker.orchestration.schedule import FollowUp
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.plugins import Plugins

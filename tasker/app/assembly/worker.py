@@ -24,7 +24,7 @@ from tasker.orchestration.consuming import Inbox
 from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.schedule import FollowUp
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.context import ProcessContext
 from tasker.process.presence.membership import Membership
 from tasker.process.releasing import Releases

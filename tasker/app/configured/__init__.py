@@ -28,7 +28,7 @@ from tasker.installed import backend_variables
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.queues import QueueNames
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.http import HttpSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.authoring.template_search import DEFAULT_SEARCH_PATHS

@@ -10,7 +10,7 @@ from tasker.contracts.retention import LIMITS, RetentionRule
 from tasker.lifecycle.choices import Limits
 from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
 from tasker.orchestration.pruning.retention import RetentionSettings
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.services.engine.calls import Rules
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.pressure import BufferLimits, DepthLimits
-from tasker.orchestration.storms import StormSettings
+from tasker.orchestration.sweeping.storms import StormSettings
 from tasker.resilience.registry import BreakerPolicies
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from tasker.execution.settings import WorkerSettings
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins import installed_plugins
 from tasker.process.presence.dead_workers import end_dead_leases
 from tasker.process.repairing import Repairs

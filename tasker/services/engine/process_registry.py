@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tasker.db.connection import Statements, SyncConnection
+from tasker.services.engine.found import SilentWorker
 from tasker.version import __version__
 
 FUNCTION = "tasker.worker_v1(%s::jsonb)"
@@ -77,10 +78,10 @@ class ProcessRegistry:
         """It has ended, and its lease with it."""
         await self._call("stop", worker)
 
-    async def forget(self, older_ms: int) -> Sequence[dict[str, Any]]:
+    async def forget(self, older_ms: int) -> Sequence[SilentWorker]:
         """Strike out processes that are gone for so long; those that are silent but still have their lease."""
         answer = await self._connection.call(FUNCTION, {"action": "forget", "older_ms": older_ms})
-        return answer.get("silent") or ()
+        return [SilentWorker.parse(row) for row in answer.get("silent") or ()]
 
     async def _enter(self, action: str, entry: Registration) -> list[int]:
         fields = asdict(entry)

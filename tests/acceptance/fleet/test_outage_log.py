@@ -17,7 +17,7 @@ from tasker.app.bootstrap import prepare
 from tasker.app.configured import UNCONFIGURED
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import EventSettings
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tests.acceptance.fleet.test_outages import CONFIGURATION, HANDLERS, TEMPLATE, until, until_closed
 from tests.support.command_line import write_workflow
 from tests.support.servers.brokers import KIND_OF, private_server

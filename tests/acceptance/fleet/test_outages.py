@@ -19,7 +19,7 @@ from tasker.contracts.plan import BreakerPolicy
 from tasker.db.embedded import watch
 from tasker.errors import DatabaseBreakerOpen, DatabaseError
 from tasker.lifecycle.breaker import BreakerState
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.resilience.guard import Guard
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.reports import TaskReport

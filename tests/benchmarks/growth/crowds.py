@@ -13,7 +13,7 @@ from tasker.db.queries import query
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.process.system import SystemClock
 from tasker.services.engine.calls import Engine

@@ -8,7 +8,7 @@ from dataclasses import replace
 import psycopg
 
 from tasker.lifecycle.deployment import DeploymentMode
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.services.submission import Request
 from tests.integration.deployment.programs import (
     NEVER_MS,

@@ -10,7 +10,7 @@ import pytest
 
 import tasker
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings, HealthStatus, Reception
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,

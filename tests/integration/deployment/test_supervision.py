@@ -15,7 +15,7 @@ from tasker.app.bootstrap import prepare
 from tasker.errors import BackendUnavailable
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process import supervisor as supervision
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.runtime import Runtime

@@ -14,7 +14,7 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.contracts.plan import Plan
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.template import compile_text
 from tests.integration.deployment.programs import eventually, runtime_of, settings
 

@@ -21,7 +21,7 @@ from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import simple_change
 from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
-from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.calls import Answer
 from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.exchange import Caller, Result

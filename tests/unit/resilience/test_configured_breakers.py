@@ -9,7 +9,7 @@ import pytest
 from tasker.app.configured import configured
 from tasker.app.configured.resilience import storm_settings
 from tasker.contracts.plan import BreakerPolicy
-from tasker.orchestration.storms import StormSettings
+from tasker.orchestration.sweeping.storms import StormSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.settings.check import check
 from tasker.settings.layering import nested

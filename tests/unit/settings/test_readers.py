@@ -25,8 +25,8 @@ from tasker.lifecycle.pressure import BufferLimits, DepthLimits
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
 from tasker.orchestration.pruning.retention import RetentionSettings
-from tasker.orchestration.storms import StormSettings
-from tasker.orchestration.sweep import SweepSettings
+from tasker.orchestration.sweeping.storms import StormSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.http import HttpPool, HttpSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.authentication.settings import ApiKey, AuthSettings

@@ -282,24 +282,16 @@ def test_an_entry_and_a_result_that_come_too_late_leave_nothing_of_a_deleted_tas
     lab.one.finish(claims["s0"])
     aged(lab, 31, late)
     opening = {"task": late, "reason": "manual_dlq", "notes": None, "metadata": None, "actor": "ann"}
-    opened = lambda: lab.two.connection.execute(query("dead_letters", "open"), opening).fetchall()  # noqa: E731
-    slices = prunable(lab)
+    rules = [{"namespace": lab.namespace, "completed_days": 30}]
+    (target,) = lab.one.core("prunable", {"rules": rules, "least_ms": 0})["targets"]
 
     with lab.transaction(lab.one):
-        lab.one.core("prune", slices)
-        entry = lab.later(opened)
+        lab.one.core("prune", {**target, "steps": 100})
+        entry = lab.later(lambda: lab.two.connection.execute(query("dead_letters", "open"), opening).fetchall())
         lab.waits(entry, lab.two, on=lab.one)
     assert entry.result() == []
     assert lab.two.finish(claims["s0"])["verdicts"] == {claims["s0"]["step"]: "stale"}
-
     assert set(counts(lab).values()) == {0}
-
-
-def prunable(lab: Lab) -> dict[str, Any]:
-    """What `prune_v1` takes for everything that has ended."""
-    rules = [{"namespace": lab.namespace, "completed_days": 30}]
-    (target,) = lab.one.core("prunable", {"rules": rules, "least_ms": 0})["targets"]
-    return {**target, "steps": 100}
 
 
 def test_two_at_once_delete_each_task_once(lab: Lab) -> None:

@@ -18,7 +18,7 @@ from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
-from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller, Result
 from tasker.services.engine.plans import PlanStore

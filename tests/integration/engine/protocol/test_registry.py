@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.plans import PlanStore
 from tasker.services.listings import RegisteredProcess
 from tasker.services.workers import Workers

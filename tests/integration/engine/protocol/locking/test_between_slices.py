@@ -10,7 +10,7 @@ from typing import Any
 from tasker.orchestration.executor import NoExecutor
 from tasker.orchestration.results import Processor
 from tasker.orchestration.schedule import Schedule
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.process.system import SystemClock

@@ -13,7 +13,7 @@ from tasker.errors import DatabaseError, MessagingError
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore

@@ -16,7 +16,7 @@ from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.parking import LATER_SECONDS, ParkedResults, Parking
 from tasker.orchestration.results import Processor
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.calls import Engine, Rules
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of

@@ -12,7 +12,7 @@ from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of

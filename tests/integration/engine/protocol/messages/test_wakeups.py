@@ -16,7 +16,7 @@ from tasker.execution.slots import Slots
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.orchestration import sweep
+from tasker.orchestration.dead_letters import replaying
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.engine_fixture import fail
 
@@ -12,8 +12,8 @@ from tests.support.engine_fixture import fail
 async def test_a_sweep_replays_for_a_while_and_the_next_one_goes_on(
     orchestra: Orchestra, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "REPLAY_TURNS", 2)
-    monkeypatch.setattr(sweep, "REPLAY_STEPS", 1)
+    monkeypatch.setattr(replaying, "TURNS", 2)
+    monkeypatch.setattr(replaying, "STEPS", 1)
     lab = orchestra.lab
     lab.submit(lab.chain(1), *({} for _ in range(5)))
     lab.one.advance(*(fail(claim) for claim in lab.one.claim()))

@@ -10,7 +10,7 @@ import pytest
 
 from tasker.contracts.retention import RetentionRule
 from tasker.orchestration.pruning.retention import RetentionSettings
-from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.fleet.test_retention import ended, left
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasker.orchestration.storms import StormSettings, StormWatch
-from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.orchestration.sweeping.storms import StormSettings, StormWatch
+from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.engine_fixture import FAILURE, Lab

@@ -18,23 +18,22 @@ from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import LockTimeout, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.orchestration.changes import Change, failed_change, lost_change, simple_change
+from tasker.orchestration.dead_letters.replaying import ReplaySweep
 from tasker.orchestration.dead_letters.staleness import StalenessSearch, StalenessSettings
 from tasker.orchestration.halving import halved
-from tasker.orchestration.lost_workers import SilentWorkers, log_lost_workers
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.pruning.retention import RetentionSettings, RetentionSweep
 from tasker.orchestration.results import Processor
-from tasker.orchestration.storms import StormSettings, StormWatch
+from tasker.orchestration.sweeping.lost_workers import SilentWorkers, log_lost_workers
+from tasker.orchestration.sweeping.storms import StormSettings, StormWatch
 from tasker.resilience.outage import level_of
-from tasker.services.engine.answers import MendAnswer, ReplayAnswer, SettleAnswer
+from tasker.services.engine.answers import MendAnswer, SettleAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.found import Found, FoundStep, Orphan, UnservedStep
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
 
-Found = Mapping[str, Any]
-REPLAY_TURNS, REPLAY_STEPS = 50, 1000
-"""So many transactions at most in one sweep, each of about so many steps: nothing else that it mends waits for long."""
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -81,6 +80,7 @@ class Sweeper:
         self._registry, self._silent = ProcessRegistry(engine.connection), SilentWorkers()
         self.storms = StormWatch(engine, self._settings.storms)
         self.staleness = StalenessSearch(engine, self._settings.staleness)
+        self.replays = ReplaySweep(engine)
         self.retention = RetentionSweep(engine, self._settings.retention)
 
     async def sweep(
@@ -92,7 +92,7 @@ class Sweeper:
         """
         repairs: Counter[str] = Counter()
         advanced: list[AdvanceResult] = []
-        taken: list[Found] = []
+        taken: list[Orphan] = []
         try:
             await self._pass(caller, between, repairs, advanced, taken)
         finally:
@@ -101,7 +101,7 @@ class Sweeper:
                 _log.warning("sweep_repaired %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
         await self.storms.look()
         advanced += await self.staleness.look(caller.worker)
-        advanced += await self._replay(caller, between)
+        advanced += await self.replays.look(caller, between)
         await self.retention.look()
         return repairs, AdvanceResult.merged(advanced)
 
@@ -111,17 +111,17 @@ class Sweeper:
         between: Callable[[], Awaitable[None]] | None,
         repairs: Counter[str],
         advanced: list[AdvanceResult],
-        taken: list[Found],
+        taken: list[Orphan],
     ) -> None:
         last: str | None = None
         self._silent.tell(await self._registry.forget(self._settings.forget_ms))
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
-            found = await self._engine.read("find", self._args(last))
+            found = Found.parse(await self._engine.read("find", self._args(last)))
             await self._repair(found, caller, repairs, advanced, taken)
             if between is not None:
                 await between()
-            last = found.get("last")
+            last = found.last
             if last is None:
                 break
         repairs.update(await self._mend(advanced))
@@ -135,22 +135,6 @@ class Sweeper:
             return {}
         advanced.append(answer)
         return answer.repaired
-
-    async def _replay(self, caller: Caller, between: Callable[[], Awaitable[None]] | None) -> list[AdvanceResult]:
-        """Go on with replays of dead letters, as far as their rates allow, for a while: the next sweep goes on."""
-        done: list[ReplayAnswer] = []
-        args = {"window": caller.window, "steps": REPLAY_STEPS}
-        try:
-            for _ in range(REPLAY_TURNS):
-                answer = await self._engine.move("replay", args, ReplayAnswer)
-                if not answer.replay or (done and not answer.done and not done[-1].done):  # others hold their tasks
-                    break
-                done.append(answer)
-                if between is not None:
-                    await between()
-        except (LockTimeout, StatementTimeout) as error:
-            _log.warning("replay_passed_over reason=%s", error)
-        return [*done]
 
     async def _counted(self, kind: str, number: int) -> int:
         """Count repairs that were not made by a change of tasks, which counts its own in its transaction."""
@@ -183,24 +167,23 @@ class Sweeper:
         }
 
     async def _repair(
-        self, found: Found, caller: Caller, repairs: Counter[str], advanced: list[AdvanceResult], taken: list[Found]
+        self, found: Found, caller: Caller, repairs: Counter[str], advanced: list[AdvanceResult], taken: list[Orphan]
     ) -> None:
-        orphans = found.get("orphans", ())
         kinds = {
-            "lost_worker": [change for orphan in orphans if (change := await self._lost(orphan))],
-            "not_enqueued": [_simple("unhold", row) for row in found.get("forgotten", ())],
-            "not_promoted": [_simple("promote", row) for row in found.get("unpromoted", ())],
-            "nobody_serves": [_unserved(row) for row in found.get("unserved", ())],
+            "lost_worker": [change for orphan in found.orphans if (change := await self._lost(orphan))],
+            "not_enqueued": [_simple("unhold", row) for row in found.forgotten],
+            "not_promoted": [_simple("promote", row) for row in found.unpromoted],
+            "nobody_serves": [_unserved(row) for row in found.unserved],
         }
         for kind, changes in kinds.items():
             done = await self._apply(changes, caller, advanced, kind)
             repairs[kind] += len(done)
             if kind == "lost_worker":
-                taken += [orphan for orphan in orphans if orphan["s"] in done]
-        if parked := [row["s"] for row in found.get("parked", ())]:
+                taken += [orphan for orphan in found.orphans if orphan.step in done]
+        if parked := [row.step for row in found.parked]:
             repairs["result_message_lost"] += await self._end_parked(parked, caller, advanced)
-        repairs["hint_lost"] += await self._hint(found.get("unhinted", ()), advanced)
-        repairs["not_finished"] += await self._settle(found.get("unfinished", ()), advanced)
+        repairs["hint_lost"] += await self._hint(found.unhinted, advanced)
+        repairs["not_finished"] += await self._settle(found.unfinished, advanced)
 
     async def _end_parked(self, steps: Sequence[str], caller: Caller, advanced: list[AdvanceResult]) -> int:
         try:
@@ -224,13 +207,13 @@ class Sweeper:
         await halved(unfinished, settle, _refused)
         return settled
 
-    async def _lost(self, orphan: Found) -> Change | None:
+    async def _lost(self, orphan: Orphan) -> Change | None:
         """None where a newer release has stored the template: it sweeps, too (rule 24)."""
         try:
-            plan = await self._plans.get(orphan["template"])
+            plan = await self._plans.get(orphan.template)
         except PlanUnreadable:
             return None
-        return lost_change(orphan, plan.steps[orphan["ordinal"]], self._random.random())
+        return lost_change(orphan, plan.steps[orphan.ordinal], self._random.random())
 
     async def _apply(
         self, changes: Sequence[Change], caller: Caller, advanced: list[AdvanceResult], repairs: str | None = None
@@ -251,17 +234,17 @@ class Sweeper:
         await halved(changes, write, _refused)
         return done
 
-    async def _hint(self, rows: Sequence[Found], advanced: list[AdvanceResult]) -> int:
+    async def _hint(self, rows: Sequence[FoundStep], advanced: list[AdvanceResult]) -> int:
         """Send hints again for enqueued steps that have none.
 
         Where hints lie for so long, whoever sleeps is woken all the same: the announcement may have been lost.
         """
         repaired = 0
-        by_namespace = sorted(rows, key=lambda row: str(row["namespace"]))
-        for namespace, group in groupby(by_namespace, key=lambda row: str(row["namespace"])):
+        by_namespace = sorted(rows, key=_namespace)
+        for namespace, group in groupby(by_namespace, key=_namespace):
             advanced.append(AdvanceResult(sent={namespace: 0}))
             try:
-                hinted = await self._hint_again(namespace, {row["s"]: row["k"] for row in group}, advanced)
+                hinted = await self._hint_again(namespace, {row.step: row.token for row in group}, advanced)
                 repaired += await self._counted("hint_lost", hinted)
             except MessagingError as error:  # the rest of the sweep goes on, and what it repaired is counted
                 _log.log(level_of(error), "hints_not_looked_for namespace=%s reason=%s", namespace, error)
@@ -282,17 +265,21 @@ async def _refused(item: Change | str, error: DataRefused) -> None:
     _log.error("sweep_refused %s reason=%s", what, error)
 
 
-def _simple(kind: str, row: Found) -> Change:
-    return simple_change(kind, row["s"], row["t"], row["k"])
+def _namespace(row: FoundStep) -> str:
+    return row.namespace
 
 
-def _unserved(row: Found) -> Change:
+def _simple(kind: str, row: FoundStep) -> Change:
+    return simple_change(kind, row.step, row.task, row.token)
+
+
+def _unserved(row: UnservedStep) -> Change:
     """The step fails for good: no worker has had its handler for too long (rule 16)."""
     error = {
-        "message": f"nobody serves {row['callable']!r} (namespace {row['namespace']}): no worker has this handler",
+        "message": f"nobody serves {row.callable!r} (namespace {row.namespace}): no worker has this handler",
         "error_type": "handler_not_found",
         "retryable": False,
-        "handler": row["callable"],
-        "attempt": row["attempt"],
+        "handler": row.callable,
+        "attempt": row.attempt,
     }
     return failed_change(row, error)

@@ -1,0 +1,38 @@
+"""Replays of dead letters, which every sweep goes on with."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from tasker.errors import LockTimeout, StatementTimeout
+from tasker.services.engine.answers import ReplayAnswer
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import Caller
+
+TURNS, STEPS = 50, 1000
+"""So many transactions at most in one sweep, each of about so many steps: nothing else that it mends waits for long."""
+_log = logging.getLogger("tasker.orchestration")
+
+
+class ReplaySweep:
+    """Goes on with what is due of every running replay."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def look(self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None) -> list[ReplayAnswer]:
+        """As far as the rates allow, for a while: the next sweep goes on. `between` is called after each turn."""
+        done: list[ReplayAnswer] = []
+        args = {"window": caller.window, "steps": STEPS}
+        try:
+            for _ in range(TURNS):
+                answer = await self._engine.move("replay", args, ReplayAnswer)
+                if not answer.replay or (done and not answer.done and not done[-1].done):  # others hold their tasks
+                    break
+                done.append(answer)
+                if between is not None:
+                    await between()
+        except (LockTimeout, StatementTimeout) as error:
+            _log.warning("replay_passed_over reason=%s", error)
+        return done

@@ -1,0 +1,1 @@
+"""Sweeps: what a message, a process or a timer should have moved and did not."""
