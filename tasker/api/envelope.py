@@ -61,6 +61,8 @@ class Envelope:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":
+            scope, send = {**scope, "method": "GET"}, _without_body(send)
         exchange = _Exchange(self._app, self._limits, scope, receive, send, self._unanswered)
         self._unanswered.add(exchange)
         try:
@@ -143,6 +145,17 @@ class _Exchange:
             raise ConnectionAbortedError(message)
         found = problem(status, message, kind=kind, retry_after=retry_after)
         await answer(found, self._scope)(self._scope, self._receive, self._sent)
+
+
+def _without_body(send: Send) -> Send:
+    """Ends the answer behind its headers, also that of a stream, which sees that its client is gone."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await send(message)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return sent
 
 
 def allow_seconds(scope: Scope, seconds: float) -> None:

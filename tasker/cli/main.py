@@ -18,7 +18,15 @@ from tasker import __version__
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.loading import nothing_is_garbage
-from tasker.errors import DuplicateTask, InputInvalid, ResolutionError, TaskerError, TemplateError, UsageError
+from tasker.errors import (
+    DuplicateTask,
+    InputInvalid,
+    ResolutionError,
+    StepNotFound,
+    TaskerError,
+    TemplateError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from tasker.plugins import Plugins
@@ -53,7 +61,7 @@ WANTS_JSON = "tasker.cli.wants_json"
 ARGUMENTS = "tasker.cli.arguments"
 """The key for the command line as it was typed."""
 
-MISTAKES = (UsageError, InputInvalid, TemplateError, ResolutionError, DuplicateTask)
+MISTAKES = (UsageError, InputInvalid, TemplateError, ResolutionError, DuplicateTask, StepNotFound)
 
 
 class TaskerGroup(GuessingGroup):

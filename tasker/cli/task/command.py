@@ -22,7 +22,7 @@ from tasker.cli.task.step import step
 from tasker.cli.task.steps import audit, complete_step, reset_step, resolve_step, steps
 from tasker.cli.task.submit import submit
 from tasker.cli.task.watch import watch
-from tasker.errors import UsageError
+from tasker.errors import StepNotFound
 from tasker.lifecycle.machines.task import TaskState
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def history(task_uuid: str, name: str | None, form: str, place: Place) -> None:
     chosen = [row for row in found if name in (None, row.step)]
     if not chosen:
         names = ", ".join(dict.fromkeys(row.step for row in found if row.step))
-        raise UsageError(f"the task has no step {name!r}", hint=f"it has: {names}")
+        raise StepNotFound(f"task {task_uuid} has no step {name!r}", hint=f"it has: {names}")
     print_as(form, chosen, history_text)
 
 

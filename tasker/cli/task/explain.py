@@ -11,7 +11,6 @@ from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
 from tasker.cli.task.lookup import find_task
-from tasker.errors import StepNotFound, UsageError
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
@@ -43,10 +42,7 @@ def explain(task_uuid: str, name: str | None, form: str, place: Place) -> None:
     from tasker.cli.render.explanation import explanation_text
 
     async def read(app: Fleet) -> Explanation:
-        try:
-            return await app.tasks.explain(await find_task(app.tasks, task_uuid), name)
-        except StepNotFound as error:
-            raise UsageError(error.message, hint=error.hint) from error
+        return await app.tasks.explain(await find_task(app.tasks, task_uuid), name)
 
     found = reached(place, read)
     text = explanation_text(found, screen_width(), place.arguments()) if form == "text" else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ LOOKS = Backoff(0.1, 1.0)
 """Seconds between two looks while nothing happens; the end of the task is heard of."""
 LATE = timedelta(seconds=5)
 """A transaction may be committed so long after the time in its rows; what is later is seen at the end of the task."""
+PLACE = re.compile(r"([0-9]{1,16})-([0-9]{1,9})")
 RESENT = timedelta(seconds=60)
 """What is sent again when it is not certain what the reader has."""
 
@@ -85,9 +87,8 @@ class _Position:
     def parse(cls, place: str | None) -> _Position:
         if not place:
             return cls(0, 0)
-        micros, _, count = place.partition("-")
-        if micros.isdecimal() and count.isdecimal() and len(place) < 40:
-            return cls(int(micros), int(count))
+        if found := PLACE.fullmatch(place):
+            return cls(int(found[1]), int(found[2]))
         raise UsageError(f"{place!r:.60} is no place in a stream of events", hint="send the last id as it came")
 
 

@@ -172,5 +172,5 @@ def test_a_failed_step_can_be_completed_by_hand(failed: str, database_url: str) 
 def test_a_step_that_does_not_exist_cannot_be_mended(failed: str, database_url: str) -> None:
     result = invoke("task", "step", "resolve", failed, "divide", database=database_url)
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "has no step 'divide'" in result.stderr

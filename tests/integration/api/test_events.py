@@ -149,7 +149,22 @@ async def test_an_unknown_task_and_a_place_that_is_none_are_refused(client: http
 
     problem(await client.get(f"/v1/tasks/{UNKNOWN}/events"), 404, "NOT_FOUND", "task_not_found")
     wrong = await client.get(f"/v1/tasks/{task}/events", headers={"Last-Event-ID": "1; drop"})
+    beyond = await client.get(f"/v1/tasks/{task}/events", headers={"Last-Event-ID": f"1-{'9' * 20}"})
     problem(wrong, 400, "BAD_REQUEST", "usage_error")
+    problem(beyond, 400, "BAD_REQUEST", "usage_error")
+
+
+async def test_the_head_of_an_answer_comes_without_its_body_and_ends_a_stream(
+    app: tasker.App, remote: httpx.AsyncClient
+) -> None:
+    (task,) = await waiting(app, 1)
+    for path in (f"/v1/tasks/{task}", f"/v1/tasks/{task}/events", "/health"):
+        answer = await remote.head(path)
+        assert (answer.status_code, answer.content) == (200, b""), path
+    whole = await remote.get("/health")
+    assert (await remote.head("/health")).headers["content-length"] == whole.headers["content-length"]
+    assert (await remote.head(f"/v1/tasks/{UNKNOWN}")).status_code == 404
+    await app.tasks.cancel(task)
 
 
 async def waiting(app: tasker.App, number: int) -> list[str]:
