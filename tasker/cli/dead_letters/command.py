@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +15,7 @@ from tasker.cli.dead_letters.replay import replay, replays
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
+from tasker.cli.render.values import screen_width
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ def list_(form: str, place: Place, **which: Any) -> None:
       tasker dlq list --status pending
       tasker dlq list --namespace payments --format json
     """
-    print_as(form, reached(place, lambda app: app.dead_letters.list(**which)), text.list_text)
+    print_as(form, reached(place, lambda app: app.dead_letters.list(**which)), _to_the_screen(text.list_text))
 
 
 @dlq.command()
@@ -70,6 +73,10 @@ def list_(form: str, place: Place, **which: Any) -> None:
 def show(uuid: str, form: str, place: Place) -> None:
     """Show the newest entry of a task, or one entry, with what the task was doing."""
     print_as(form, reached(place, lambda app: _found(app, uuid)), text.entry_text)
+
+
+def _to_the_screen(render: Callable[..., str]) -> Callable[[Any], str]:
+    return partial(render, width=screen_width())
 
 
 async def _found(app: Fleet, uuid: str) -> DeadLetter:
@@ -99,7 +106,7 @@ def stats(form: str, place: Place) -> None:
 @fleet_options
 def queue(limit: int, form: str, place: Place) -> None:
     """Show what to look at next: pending entries, the most urgent first."""
-    print_as(form, reached(place, lambda app: app.dead_letters.queue(limit=limit)), text.queue_text)
+    print_as(form, reached(place, lambda app: app.dead_letters.queue(limit=limit)), _to_the_screen(text.queue_text))
 
 
 @dlq.command()

@@ -6,7 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import click
+
 from tasker.cli.render.table import table
+from tasker.cli.render.task_list import short_ids
 from tasker.cli.render.values import date_time, one_line
 
 if TYPE_CHECKING:
@@ -19,12 +22,27 @@ if TYPE_CHECKING:
     )
 
 
-def list_text(found: Sequence[DeadLetter]) -> str:
+def list_text(found: Sequence[DeadLetter], width: int | None = None) -> str:
     """Entries, a line each."""
     if not found:
         return "no dead letters"
     headings = ("ENTRY", "TASK", "TEMPLATE", "REASON", "STATUS", "SINCE", "TASK IS NOW")
-    return table(headings, [(*_names(each), *_standing(each)) for each in found])
+    return _table(headings, [(*_names(each), *_standing(each)) for each in found], width, ("ENTRY", "SINCE"))
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, spared: Sequence[str]) -> str:
+    """The table, whole where that fits in `width` columns; None: always.
+
+    Else without the columns that are to be `spared`, and with the beginnings of the tasks' identifiers, which every
+    command takes.
+    """
+    whole = table(headings, rows)
+    if width is None or max(len(line) for line in click.unstyle(whole).splitlines()) <= width:
+        return whole
+    tasks = short_ids([row[headings.index("TASK")] for row in rows])
+    short = [dict(zip(headings, row, strict=True), TASK=task) for row, task in zip(rows, tasks, strict=True)]
+    kept = [name for name in headings if name not in spared]
+    return table(kept, [[row[name] for name in kept] for row in short])
 
 
 def _names(each: DeadLetter) -> tuple[str, str, str]:
@@ -79,7 +97,7 @@ def _stats_row(each: ReasonStats) -> tuple[str, ...]:
     return each.dlq_reason, *map(str, counts), date_time(each.oldest_entry), closing
 
 
-def queue_text(found: Sequence[QueuedInvestigation]) -> str:
+def queue_text(found: Sequence[QueuedInvestigation], width: int | None = None) -> str:
     """Pending entries, a line each."""
     if not found:
         return "nothing to investigate"
@@ -95,7 +113,8 @@ def queue_text(found: Sequence[QueuedInvestigation]) -> str:
         )
         for each in found
     ]
-    return table(("SCORE", "ENTRY", "TASK", "TEMPLATE", "REASON", "MINUTES", "TASK IS NOW"), rows)
+    headings = ("SCORE", "ENTRY", "TASK", "TEMPLATE", "REASON", "MINUTES", "TASK IS NOW")
+    return _table(headings, rows, width, ("ENTRY",))
 
 
 def staleness_text(found: Sequence[TaskHealth]) -> str:

@@ -51,7 +51,7 @@ def _whole(row: ListedTask) -> tuple[str, ...]:
 
 def _short(rows: Sequence[ListedTask], width: int, now: datetime) -> Iterator[str]:
     """The lines of a table whose templates have what the other columns leave."""
-    ids = _short_ids([row.task_uuid for row in rows])
+    ids = short_ids([row.task_uuid for row in rows])
     others = [(state_text(row.status), _steps(row, " ✖{}"), _age(now, row.created_at)) for row in rows]
     headings = ("status", "steps", "age")
     taken = sum(max(len(click.unstyle(cells[n])) for cells in (headings, *others)) + 2 for n in range(len(headings)))
@@ -65,7 +65,7 @@ def _short(rows: Sequence[ListedTask], width: int, now: datetime) -> Iterator[st
         yield from (wrapped(remark, 2, width) for remark in _remarks(row))
 
 
-def _short_ids(ids: Sequence[str]) -> list[str]:
+def short_ids(ids: Sequence[str]) -> list[str]:
     """Their beginnings, as long as no two of them are alike."""
     whole = max(map(len, ids))
     lengths = (length for length in range(SHORT_ID, whole) if len({each[:length] for each in ids}) == len({*ids}))
