@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import getpass
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ROOT_VARIABLE = "TASKER_CONFIG_ROOT"
 DEFAULT_FOLDER = Path(".tasker/postgres")
 
 
@@ -38,7 +40,9 @@ FORMAT = click.option(
 )
 
 
-def configured_for(database: Database, context: str = "complete", *, no_config: bool = False) -> Configured:
+def configured_for(
+    database: Database, context: str = "complete", *, no_config: bool = False, environ: Mapping[str, str] = os.environ
+) -> Configured:
     """What a command is made with: options count above `DATABASE_URL`, that above the configuration file.
 
     `--data-dir` names the embedded database, whatever a file says. Raises `ConfigurationError` for a file that is
@@ -46,10 +50,20 @@ def configured_for(database: Database, context: str = "complete", *, no_config: 
     """
     from tasker.app.configured import UNCONFIGURED, from_environment
 
-    found = UNCONFIGURED if no_config else from_environment(context)
+    found = UNCONFIGURED if no_config else from_environment(context, environ)
     backend = database.backend if database.backend_given else found.backend
     url = None if database.data_dir else database.url or found.database_url
     return replace(found, backend=backend, database_url=url)
+
+
+def known_configuration(database: Database) -> Configured:
+    """As `configured_for`, of a command that looks at tasks or mends them: it needs no file where it has a URL, and a
+    `TASKER_CONFIG_ROOT` below which there is none at all is left aside, which is said. Raises as that does."""
+    root = os.environ.get(ROOT_VARIABLE)
+    if not (root and database.url) or os.environ.get("TASKER_CONFIG_PATH") or any(Path(root).rglob("*.toml")):
+        return configured_for(database)
+    click.echo(f"there is no configuration file below {root} ({ROOT_VARIABLE}); going on without one", err=True)
+    return configured_for(database, environ={**os.environ, ROOT_VARIABLE: ""})
 
 
 def connected(database: Database, use: Callable[[App], Awaitable[T]], *, create: bool = False) -> T:
@@ -57,7 +71,7 @@ def connected(database: Database, use: Callable[[App], Awaitable[T]], *, create:
 
     Raises `UsageError` where no embedded database has been made yet, unless `create` is set.
     """
-    chosen = configured_for(database)
+    chosen = known_configuration(database)
     if not create:
         require_database(chosen.database_url, database.data_dir)
     return asyncio.run(_use(chosen, database.data_dir, use))

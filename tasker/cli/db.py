@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import FORMAT, configured_for, connected, database_at, require_database
+from tasker.cli.connection import FORMAT, connected, database_at, known_configuration, require_database
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
 from tasker.cli.prune import prune
@@ -43,7 +43,7 @@ def upgrade(database: Database) -> None:
     Functions that a newer release wrote stay. Safe to repeat and to run from several places at once; changes everything
     or nothing.
     """
-    chosen = configured_for(database)
+    chosen = known_configuration(database)
     with database_at(chosen, database.data_dir) as url:
         ensure_database(url)
         applied = migrate.upgrade(url, _scripts_of(chosen.backend))
@@ -57,7 +57,7 @@ def upgrade(database: Database) -> None:
 @database_options
 def status(database: Database, form: str) -> None:
     """Compare the database with this version. Exit code 1 unless it is current, 2 when there is none."""
-    chosen = configured_for(database)
+    chosen = known_configuration(database)
     require_database(chosen.database_url, database.data_dir)
     with database_at(chosen, database.data_dir) as url:
         found = migrate.status(url, _scripts_of(chosen.backend))

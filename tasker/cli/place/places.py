@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Protocol
 
-from tasker.cli.connection import configured_for, opened, require_database
+from tasker.cli.connection import known_configuration, opened, require_database
 from tasker.cli.options import Database
 from tasker.errors import UsageError
 
@@ -46,7 +46,7 @@ class DatabasePlace:
     @asynccontextmanager
     async def fleet(self) -> AsyncIterator[Fleet]:
         """An app that submits and reads. Raises `UsageError` where no embedded database has been made yet."""
-        chosen = configured_for(self.database)
+        chosen = known_configuration(self.database)
         require_database(chosen.database_url, self.database.data_dir)
         async with opened(chosen, self.database.data_dir) as app:
             yield app

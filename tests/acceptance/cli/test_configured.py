@@ -92,6 +92,23 @@ def test_a_file_with_mistakes_is_refused_before_anything_is_done(
     assert "waiting" not in invoke("task", "show", failed, database=database_url).output
 
 
+def test_a_root_without_any_file_is_left_aside_by_who_only_looks_and_has_a_url(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DATABASE_URL", "TASKER_CONFIG_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TASKER_CONFIG_ROOT", str(tmp_path))
+    for command in ("db status", "task list"):
+        looked = invoke(*command.split(), database=database_url)
+        assert looked.exit_code == 0, looked.output
+        assert f"no configuration file below {tmp_path}" in looked.stderr
+    assert "does not exist (TASKER_CONFIG_ROOT)" in invoke("task", "list").output
+    assert "does not exist (TASKER_CONFIG_ROOT)" in invoke("run", LINEAR, database=database_url).output
+    (tmp_path / "tasker").mkdir()
+    (tmp_path / "tasker" / "complete-elsewhere.toml").touch()
+    assert "does not exist (TASKER_CONFIG_ROOT)" in invoke("task", "list", database=database_url).output
+
+
 @pytest.mark.parametrize("command", ["db status", "task list", "pause list", "worker list", "template list"])
 @pytest.mark.parametrize("folder", ["nothing", ".tasker/postgres"])
 def test_where_nothing_has_run_no_database_is_made(
