@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 import click
 import pytest
 
+from tasker.cli.dead_letters import text as dead_letters
 from tasker.cli.render.task import history_text
 from tasker.cli.render.task_list import list_text
+from tasker.services.dead_letters.records import DeadLetter
 from tasker.services.listings import ListedTask, Transition
 from tests.support.command_line import invoke
 
@@ -119,3 +121,28 @@ def test_the_history_shows_the_time_between_transitions_and_who_did_what() -> No
         "+20 ms pay enqueued_for_orchestration ✔ complete 1 12 ms",
         "task evaluating_results ✔ complete 1 actor: me",
     ]
+
+
+TASKS = ["01a2059a-dab8-7c22-b9ea-d9416f000000", "01a2059b-dab8-7c22-b9ea-d9416f000000"]
+
+
+def dead_letter(task: str) -> DeadLetter:
+    known: dict[str, Any] = {
+        "dlq_entry_uuid": "01a2059a-e71f-7836-a13c-59247c16c11f",
+        "task_uuid": task,
+        "dlq_reason": "max_retries_exceeded",
+        "resolution_status": "pending",
+        "dlq_timestamp": NOON,
+        "current_state": "error",
+        "task_snapshot": {"namespace": "shop", "task_name": "order"},
+    }
+    return DeadLetter(**{field.name: known.get(field.name) for field in fields(DeadLetter)})
+
+
+def test_dead_letters_are_told_by_their_tasks_where_two_identifiers_have_no_room() -> None:
+    found = [dead_letter(task) for task in TASKS]
+    narrow, whole = (click.unstyle(dead_letters.list_text(found, width)) for width in (80, None))
+
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert [line.split()[:2] for line in narrow.splitlines()[1:]] == [[task[:13], "shop/order"] for task in TASKS]
+    assert all(task in whole and found[0].dlq_entry_uuid in whole for task in TASKS)
