@@ -21,6 +21,7 @@ from tests.docs.snippets import Reader, ReaderWithApp, snippets
 ROOT = Path(__file__).parents[2]
 HIDDEN = {".git", ".venv", ".tasker", ".pytest_cache", ".hypothesis", "node_modules"}
 FOLLOWED_ELSEWHERE = {
+    "docs/client.md": "tests/integration/two_transports/test_documentation.py",
     "docs/cli.md": "tests/acceptance/cli/test_documentation.py",
     "docs/decisions-and-batches.md": "tests/unit/lifecycle/test_documentation.py",
     "docs/execution-modes.md": "tests/unit/execution/test_documentation.py",

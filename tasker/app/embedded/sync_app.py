@@ -25,15 +25,16 @@ from tasker.services.tasks import Tasks
 from tasker.services.workers import Workers
 
 A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
 P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 
 
-class Twin(Generic[A]):
+class Twin(Generic[A_co]):
     """An object whose methods wait for the asynchronous ones of `original`, which run in the loop's thread."""
 
-    def __init__(self, loop: LoopThread, original: A) -> None:
+    def __init__(self, loop: LoopThread, original: A_co) -> None:
         self._loop, self._original = loop, original
 
 
@@ -117,6 +118,7 @@ class SyncViews(Twin[ClientViews]):
     steps = waiting(ClientViews.steps)
     step = waiting(ClientViews.step)
     audit = waiting(ClientViews.audit)
+    namespace = waiting(ClientViews.namespace)
     health = waiting(ClientViews.health)
 
 

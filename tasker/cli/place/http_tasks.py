@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from tasker.cli.place.decoding import decoded, decoded_list
-from tasker.cli.place.fleet import View
 from tasker.cli.place.places import no_route
 from tasker.client.http.client import HttpClient
 from tasker.contracts.plan import Plan
-from tasker.errors import StepNotFound
+from tasker.errors import StepNotFound, TaskNotFound
 from tasker.lifecycle.machines.task import TERMINAL
 from tasker.services.explain.explanation import Explained, Explanation
 from tasker.services.listings import ListedTask, RefusedMessage, Transition
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
 from tasker.services.steps import Retried
+
+if TYPE_CHECKING:
+    from tasker.cli.place.fleet import View
+
+LENGTH = 32
+"""Digits of an identifier."""
 
 
 class HttpTasks:
@@ -51,8 +57,15 @@ class HttpTasks:
         return replace(found, reasons=reasons)
 
     async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]:
-        """The tasks whose identifier begins so."""
-        return await self._client.list_identifiers(prefix, limit=limit)
+        """The tasks whose identifier begins so. A whole one is looked at: who reads a task need not list them all."""
+        if len(prefix) < LENGTH:
+            return await self._client.list_identifiers(prefix, limit=limit)
+        task_uuid = str(UUID(prefix))
+        try:
+            await self.progress(task_uuid, datetime.now(UTC))
+        except TaskNotFound:
+            return []
+        return [task_uuid]
 
     async def list(self, *, since: datetime | None = None, **which: Any) -> Sequence[ListedTask]:
         """Tasks, the newest first."""

@@ -25,6 +25,7 @@ CONNECT_SECONDS = 5.0
 KEPT = 8
 """Connections that are kept open while nothing is asked."""
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+TRUST = "give the file with its certificate (a profile's --ca-file, TASKER_CA_FILE); or the server speaks no https"
 UNKNOWN = "it is not known whether it was carried out: look before you repeat it"
 
 
@@ -143,8 +144,11 @@ class Connection:
     def _unanswered(self, error: httpx.HTTPError) -> _Failed:
         """The error for an answer that did not come, or not whole."""
         url, never_sent = self.server.url, isinstance(error, NEVER_SENT)
+        if never_sent and "SSL" in _reason(error):
+            found: TaskerError = ServerUnreachable(f"{url} cannot be trusted: {_reason(error)}", hint=TRUST)
+            return _Failed(found, passing=False, never_sent=True)
         if isinstance(error, httpx.TimeoutException) and not never_sent:
-            found: TaskerError = RequestTimeout(f"{url} did not answer in time", hint="see how the server does")
+            found = RequestTimeout(f"{url} did not answer in time", hint="see how the server does")
         elif never_sent or isinstance(error, httpx.ProxyError):
             hint = "see whether the server runs (tasker server), and whether the URL is right"
             found = ServerUnreachable(f"{url} cannot be reached: {_reason(error)}", hint=hint)

@@ -43,7 +43,7 @@ def served(module_database_url: str) -> Iterator[Served]:
     found, loop = Served(module_database_url), LoopThread("server")
     loop.start()
     loop.wait(_fill(found))
-    server = _server(found)
+    server = server_of(tasker.App(module_database_url, work=False))
     found.url = loop.wait(server.__aenter__()).address
     yield found
     loop.wait(server.__aexit__(None, None, None))
@@ -67,8 +67,9 @@ async def _fill(found: Served) -> None:
 
 
 @asynccontextmanager
-async def _server(found: Served) -> AsyncIterator[HttpServer]:
-    async with tasker.App(found.database, work=False) as app:
+async def server_of(program: tasker.App) -> AsyncIterator[HttpServer]:
+    """A server in front of a program, which starts and stops with it."""
+    async with program as app:
         server = HttpServer(application(app), listen("127.0.0.1", 0), grace_seconds=5)
         await server.start()
         try:
