@@ -26,6 +26,7 @@ from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.overview import Fleet
 from tasker.services.pauses import Pauses
 from tasker.services.pressure import Admission
+from tasker.services.reruns import Reruns
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
@@ -63,6 +64,7 @@ class Services:
         self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
         self.submitter = _submitter(self.engine, self.plans, settings, configuration, self.admission)
         self.bulk = BulkSubmitter(self.submitter, self.plans)
+        self.reruns = Reruns(self.engine, self.plans, self.submitter.drafts)
 
 
 def _submitter(

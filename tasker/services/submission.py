@@ -102,7 +102,7 @@ class Drafts:
         window: int = ENQUEUE_WINDOW,
         context_limit_bytes: int = VALUE_LIMIT_BYTES,
     ) -> None:
-        self._new_id = new_id
+        self.new_id = new_id
         self._window = window
         self._limit = context_limit_bytes
 
@@ -114,7 +114,7 @@ class Drafts:
         """
         check_namespace(plan.namespace)
         _check_context(plan, request)
-        task_id = task_id or self._new_id()
+        task_id = task_id or self.new_id()
         context = encode(dict(request.context), limit_bytes=self._limit)
         identity = identity_hash(
             f"{plan.namespace}/{plan.name}/{plan.version}",

@@ -46,6 +46,7 @@ from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.overview import Fleet
 from tasker.services.pauses import Pauses
 from tasker.services.pressure import Admission
+from tasker.services.reruns import Reruns
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
@@ -70,6 +71,7 @@ class AppLifecycle:
     pauses = Started[Pauses]()
     dead_letters = Started[DeadLetters]()
     replays = Started[Replays]()
+    reruns = Started[Reruns]()
     plans = Started[PlanStore]()
     workers = Started[Workers]()
     views = Started[ClientViews]()
@@ -157,7 +159,7 @@ class AppLifecycle:
         self.retention, self.sizes = made.retention, made.sizes
         self._submitter, self._bulk = made.submitter, made.bulk
         self.admission, self.health, self.dead_letters = made.admission, made.health, made.dead_letters
-        self.replays, self.metrics = made.replays, made.metrics
+        self.replays, self.metrics, self.reruns = made.replays, made.metrics, made.reruns
         self.template_texts, self.queues = TemplateTexts(made.plans), Queues(made.engine)
         self.operator_log = OperatorLog(made.connection)
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)

@@ -19,6 +19,7 @@ from tasker.services.client_views import ClientViews
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.engine.plans import PlanStore
 from tasker.services.pauses import Pauses
+from tasker.services.reruns import Reruns
 from tasker.services.steps import Steps
 from tasker.services.submission import Submitted
 from tasker.services.tasks import Tasks
@@ -83,6 +84,12 @@ class SyncSteps(Twin[Steps]):
     retry = waiting(Steps.retry)
     resolve = waiting(Steps.resolve)
     complete = waiting(Steps.complete)
+
+
+class SyncReruns(Twin[Reruns]):
+    """`Reruns`, waiting."""
+
+    start = waiting(Reruns.start)
 
 
 class SyncPlans(Twin[PlanStore]):
@@ -180,6 +187,7 @@ class SyncApp(Twin[App]):
         self.database_url = self._original.database_url
         self.tasks = SyncTasks(self._loop, self._original.tasks)
         self.steps = SyncSteps(self._loop, self._original.steps)
+        self.reruns = SyncReruns(self._loop, self._original.reruns)
         self.pauses = SyncPauses(self._loop, self._original.pauses)
         self.dead_letters = SyncDeadLetters(self._loop, self._original.dead_letters)
         self.workers = SyncWorkers(self._loop, self._original.workers)

@@ -32,14 +32,23 @@ def read_input(
     `settings` are KEY=VALUE pairs, applied in order. Raises `UsageError` that shows the place.
     """
     values, source = _base(given, folder, read_stdin)
+    parsed = put_settings(values, settings)
+    names = ", ".join(dict.fromkeys(setting.partition("=")[0] for setting in settings))
+    return TaskInput(values, f"{source} with {names} set" if settings else source, parsed)
+
+
+def put_settings(values: dict[str, Any], settings: Sequence[str]) -> dict[str, str]:
+    """Put KEY=VALUE pairs into `values`, in order; those whose text was read as JSON and is no text any more.
+
+    Raises `UsageError`.
+    """
     parsed: dict[str, str] = {}
     for setting in settings:
         key, value, text = _parse_setting(setting)
         _put(values, key.split("."), value, setting)
         if not isinstance(value, str):
             parsed[key] = text
-    names = ", ".join(dict.fromkeys(setting.partition("=")[0] for setting in settings))
-    return TaskInput(values, f"{source} with {names} set" if settings else source, parsed)
+    return parsed
 
 
 def _base(given: str | None, folder: Path | None, read_stdin: Callable[[], str]) -> tuple[dict[str, Any], str]:

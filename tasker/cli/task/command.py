@@ -16,6 +16,7 @@ from tasker.cli.render.values import screen_width
 from tasker.cli.task.explain import explain
 from tasker.cli.task.lookup import find_task
 from tasker.cli.task.request import refused, request
+from tasker.cli.task.rerun import rerun
 from tasker.cli.task.retry import retry
 from tasker.cli.task.since import since
 from tasker.cli.task.step import step
@@ -49,6 +50,7 @@ task.add_command(submit)
 task.add_command(watch)
 task.add_command(explain)
 task.add_command(retry)
+task.add_command(rerun)
 task.add_command(request)
 task.add_command(refused)
 

@@ -171,6 +171,23 @@ class RetryAnswer(AdvanceResult):
 
 
 @dataclass(frozen=True, slots=True)
+class RerunAnswer(AdvanceResult):
+    """Of a task that begins with what another has done: how many steps it has, and how many of them are reused.
+
+    `created` is False where there is no such task, or its graph has changed.
+    """
+
+    created: bool = False
+    steps: int = 0
+    reused: int = 0
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        """As `AdvanceResult.more`."""
+        return {"created": "created" in answer, "steps": answer.get("steps") or 0, "reused": answer.get("reused") or 0}
+
+
+@dataclass(frozen=True, slots=True)
 class CancelAnswer:
     """Of a cancellation: the state before it (None: nothing was cancelled), and now; None: there is no such task."""
 

@@ -221,3 +221,15 @@ where s.workflow_step_uuid = any (array(
 -- Messages that nobody could use, the newest first.
 select p.moved_at, p.queue_name, p.reason, p.message from tasker.poison_messages p
 where %(queue)s::text is null or p.queue_name = %(queue)s order by p.id desc limit %(limit)s
+
+-- name: to_rerun
+-- What is reused of a task that runs again: its template, its input, and the results of those of its steps of these types that
+-- are done, by their names (null: resolved by a person).
+select t.template_id, t.priority, d.context, coalesce((
+  select jsonb_object_agg(s.name, r.result)
+  from tasker.template_steps ts
+  join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.ordinal = ts.ordinal
+  left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal and r.workflow_step_uuid = s.workflow_step_uuid
+  where ts.template_id = t.template_id and ts.step_type = any (%(types)s) and tasker.step_is_done(s.state)), '{}')
+from tasker.tasks t join tasker.task_details d using (task_uuid)
+where t.task_uuid = %(task)s

@@ -1,0 +1,69 @@
+"""`tasker task rerun`: a new task that begins with what another one has done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.next_commands import resume_command, watch_command
+from tasker.cli.options import Database, database_options
+from tasker.cli.render.values import counted
+from tasker.cli.task.lookup import find_task
+
+if TYPE_CHECKING:
+    from tasker.app import App
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--from", "step", required=True, metavar="STEP", help="The step to begin with, by its name.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change one input; repeatable.")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
+@FORMAT
+@database_options
+def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, form: str, database: Database) -> None:
+    """Run a task again from one of its steps, as a new task, and print the new one's identifier.
+
+    That step runs again, with everything below it and everything that is not done; the results of all other steps
+    are reused. What decisions and batches below the step have made is decided anew. The former task stays as it is,
+    with its results and its history, in whatever state; `task retry` lets failed steps of the same task go on.
+
+    With --set the new task has another input. Steps whose results are reused do not see it.
+
+    \b
+    Examples:
+      tasker task rerun 0199c1f4-8a52 --from charge_card
+      tasker task rerun 0199c1f4-8a52 --from ship --set address.zip=10115 --reason "wrong address"
+
+    \b
+    Exit codes:
+      0  the new task has begun
+      1  it has not (no database, no such task)
+      2  a mistake in the command or the input, or no such step
+    """
+
+    async def act(app: App) -> dict[str, Any]:
+        from tasker.cli.run.input import put_settings
+
+        found, context = await find_task(app.tasks, task_uuid), None
+        if settings:
+            context = dict((await app.tasks.report(found)).context)
+            put_settings(context, settings)
+        begun = await app.reruns.start(found, step, actor=actor(), reason=reason, context=context)
+        return {"task_uuid": begun.task_uuid, "rerun_of": found, "steps": begun.steps, "reused": begun.reused}
+
+    done = connected(database, act)
+    print_as(form, done, lambda done: _told(done, database.arguments()))
+
+
+def _told(done: dict[str, Any], database: str) -> str:
+    task = done["task_uuid"]
+    lines = [
+        f"{task} begins with {counted(done['steps'], 'step')}, {done['reused']} of them done by {done['rerun_of']}",
+        "to watch it, where workers serve it, or to go on with it here:",
+        f"  {watch_command(task, database)}",
+        f"  {resume_command(task, database)}",
+    ]
+    return "\n".join(lines)

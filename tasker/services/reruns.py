@@ -1,0 +1,96 @@
+"""Running a task again from one of its steps, as a new task that reuses what is done above."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.contracts.graph import ExistingStep
+from tasker.contracts.plan import Plan
+from tasker.contracts.step_types import StepType
+from tasker.db.queries import query
+from tasker.errors import StateMachineError, StepNotFound
+from tasker.lifecycle.rerun import Rerun, rerun_from
+from tasker.services.engine.answers import RerunAnswer
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.plans import PlanStore
+from tasker.services.submission import Drafts, Request
+from tasker.services.tasks import checked, not_found
+
+MAX_REPLANS = 20
+DECIDING = [type_.value for type_ in StepType if type_.expands]
+
+
+@dataclass(frozen=True, slots=True)
+class Rerunning:
+    """A task that runs again: the new one's id, how many steps it begins with, and how many of them are done."""
+
+    task_uuid: str
+    steps: int
+    reused: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Former:
+    """The task that runs again."""
+
+    task_uuid: str
+    plan: Plan
+    priority: int
+    context: Mapping[str, Any]
+    decided: Mapping[str, Any]
+
+
+class Reruns:
+    """Tasks that run again. `drafts` checks and writes down the new ones as it does those of a submission."""
+
+    def __init__(self, engine: Engine, plans: PlanStore, drafts: Drafts) -> None:
+        self._engine, self._plans, self._drafts = engine, plans, drafts
+
+    async def start(
+        self, task_uuid: str, step: str, *, actor: str, reason: str, context: Mapping[str, Any] | None = None
+    ) -> Rerunning:
+        """Begin a new task of the same template that runs `step` and what is below it, and whatever is not done.
+
+        The results of all other steps are reused; what decision and batchable steps among those that run again have
+        created is decided anew. The former task stays as it is, in whatever state. `context` is the new task's input;
+        None: the former one's. Steps that are reused do not see another input. Raises `TaskNotFound`, `StepNotFound`,
+        `InputInvalid`, `NotStorable`.
+        """
+        former, task_id = await self._former(task_uuid), self._drafts.new_id()
+        request = Request(
+            former.context if context is None else context,
+            former.priority,
+            idempotency_key=f"rerun {task_id}",
+            initiator=actor,
+            source_system="tasker task rerun",
+            reason=reason,
+        )
+        draft = self._drafts.draft(former.plan, request, task_id)
+        note = {"rerun_of": former.task_uuid, "from": step, "actor": actor, "reason": reason}
+        for _ in range(MAX_REPLANS):
+            args = {"task": former.task_uuid, "draft": draft.item, "n": note, **await self._planned(former, step)}
+            answer = await self._engine.move("rerun", args, RerunAnswer)
+            if answer.created:
+                return Rerunning(draft.task_uuid, answer.steps, answer.reused)
+            former = await self._former(task_uuid)
+        raise StateMachineError(f"the graph of task {task_uuid} keeps changing; try again")
+
+    async def _former(self, task_uuid: str) -> _Former:
+        task = checked(task_uuid)
+        args = {"task": task, "types": DECIDING}
+        rows = await self._engine.connection.execute(query("tasks", "to_rerun"), args)
+        if not rows:
+            raise not_found(task_uuid)
+        template, priority, context, decided = rows[0]
+        return _Former(task, await self._plans.get(template), priority, context, decided)
+
+    async def _planned(self, former: _Former, step: str) -> dict[str, Any]:
+        graph = (await self._engine.read("graph", {"tasks": [former.task_uuid]}))[former.task_uuid]
+        steps = former.plan.steps
+        existing = [ExistingStep(name, steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
+        if step not in {existed.name for existed in existing}:
+            raise StepNotFound(f"task {former.task_uuid} has no step {step!r}", hint="see `tasker task show`")
+        rerun: Rerun = rerun_from(former.plan, step, existing, former.decided, self._engine.rules.limits)
+        return {"gv": graph["version"], "again": sorted(rerun.again), "dropped": sorted(rerun.dropped)}
