@@ -15,6 +15,8 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.overview import Fleet
+from tasker.services.operators.reruns import Reruns
+from tasker.services.operators.steps import Steps
 from tasker.services.pauses import Pauses
 from tasker.services.server.bulk_submission import Order
 from tasker.services.server.health import ServerHealth
@@ -23,7 +25,6 @@ from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
-from tasker.services.steps import Steps
 from tasker.services.submission import OnDuplicate, Submitted
 from tasker.services.tasks import Tasks
 from tasker.services.workers import Workers
@@ -45,6 +46,11 @@ class Program(Protocol):
     @property
     def steps(self) -> Steps:
         """What operators do to steps."""
+        ...
+
+    @property
+    def reruns(self) -> Reruns:
+        """Tasks that run again from one of their steps."""
         ...
 
     @property

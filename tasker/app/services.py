@@ -24,13 +24,13 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.overview import Fleet
+from tasker.services.operators.reruns import Reruns
+from tasker.services.operators.steps import Steps
 from tasker.services.pauses import Pauses
 from tasker.services.pressure import Admission
-from tasker.services.reruns import Reruns
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
-from tasker.services.steps import Steps
 from tasker.services.submission import Submitter
 from tasker.services.tasks import Tasks
 from tasker.services.workers import Workers
@@ -49,22 +49,26 @@ class Services:
         breaker: Guard,
         on_finished: OnFinished,
     ) -> None:
-        pool = Pool(lambda: Connection(resources.url, name="tasker app"), configuration.database.pool)
-        self.connection = GuardedConnection(pool, breaker)
+        self.connection = _connection(resources, configuration, breaker)
         self.engine = Engine(self.connection, resources.messaging, settings.rules, on_finished=on_finished)
         self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine)
         self.plans = PlanStore(self.connection, configuration.retry)
-        self.steps, self.pauses, self.checks = Steps(self.engine, self.plans), Pauses(self.engine), Checks(self.engine)
-        self.analytics, self.sizes = Analytics(self.connection), DatabaseSizes(self.connection)
-        self.fleet, self.doctor = Fleet(self.connection), Doctor(self.engine, settings.window)
+        self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
+        self.analytics, self.retention = Analytics(self.connection), Retention(self.connection)
+        self.fleet, self.sizes = Fleet(self.connection), DatabaseSizes(self.connection)
+        self.checks, self.doctor = Checks(self.engine), Doctor(self.engine, settings.window)
         self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
         self.dead_letters, self.replays = DeadLetters(self.engine), Replays(self.engine)
-        self.retention, self.admission = Retention(self.connection), Admission(self.engine, SystemClock(), limits)
+        self.admission = admission = Admission(self.engine, SystemClock(), limits)
         self.health = ServerHealth(self.engine, self.connection, breaker, limits)
         self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
-        self.submitter = _submitter(self.engine, self.plans, settings, configuration, self.admission)
-        self.bulk = BulkSubmitter(self.submitter, self.plans)
-        self.reruns = Reruns(self.engine, self.plans, self.submitter.drafts)
+        self.submitter = submitter = _submitter(self.engine, self.plans, settings, configuration, admission)
+        self.bulk, self.reruns = BulkSubmitter(submitter, self.plans), Reruns(self.engine, self.plans, submitter)
+
+
+def _connection(resources: Resources, configuration: Configured, breaker: Guard) -> GuardedConnection:
+    pool = Pool(lambda: Connection(resources.url, name="tasker app"), configuration.database.pool)
+    return GuardedConnection(pool, breaker)
 
 
 def _submitter(

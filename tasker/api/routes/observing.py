@@ -12,15 +12,16 @@ from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
 from tasker.api.routes.route import program_of, router
 from tasker.api.routes.tasks import TaskUuid
-from tasker.api.shapes.observed import DoctorResponse, HistoryEntry, RetryRequest
+from tasker.api.shapes.observed import DoctorResponse, HistoryEntry, RerunRequest, RetryRequest
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.steps import StepAuditResponse
 from tasker.services.fleet.doctor import to_dict
 from tasker.services.fleet.overview import Overview
 from tasker.services.listings import ListedTask
+from tasker.services.operators.reruns import Rerunning
+from tasker.services.operators.steps import Retried
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
-from tasker.services.steps import Retried
 
 routes = router("operators")
 Filter = Annotated[str | None, Query(max_length=255)]
@@ -105,6 +106,20 @@ async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Js
     """Let every failed step of a task run again, in one transaction; 400 for a task that was cancelled."""
     actor = actor_of(request, body.actor)
     return Json(await program_of(request).steps.retry(uuid, actor=actor, reason=body.reason))
+
+
+@routes.post(
+    "/v1/tasks/{uuid}/rerun",
+    status_code=201,
+    response_model=Rerunning,
+    responses=refusals(404, 422),
+    **needs(Permission.TASKS_CREATE),
+)
+async def rerun_task(request: Request, uuid: TaskUuid, body: RerunRequest) -> Json:
+    """Run a task again from one of its steps, as a new task that reuses what is done above it; this one stays."""
+    who = {"actor": actor_of(request, body.actor), "reason": body.reason}
+    begun = await program_of(request).reruns.start(uuid, body.from_step, context=body.context, **who)
+    return Json(begun, 201, {"Location": f"/v1/tasks/{begun.task_uuid}"})
 
 
 @routes.get("/v1/overview", response_model=Overview, responses=refusals(), **FLEET)

@@ -34,6 +34,17 @@ class RetryRequest(BaseModel):
     actor: Text | None = None
 
 
+class RerunRequest(BaseModel):
+    """From which step a task runs again, with which input (by default its own), why, and who says so."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    from_step: Text
+    context: dict[str, Any] | None = None
+    reason: Text = ""
+    actor: Text | None = None
+
+
 class Finding(BaseModel):
     """Something that was found: what, some of it, and what to do. `wrong` is false for what mends by itself."""
 

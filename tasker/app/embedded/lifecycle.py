@@ -44,9 +44,10 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.overview import Fleet
+from tasker.services.operators.reruns import Reruns
+from tasker.services.operators.steps import Steps
 from tasker.services.pauses import Pauses
 from tasker.services.pressure import Admission
-from tasker.services.reruns import Reruns
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
@@ -54,7 +55,6 @@ from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
-from tasker.services.steps import Steps
 from tasker.services.submission import Submitter
 from tasker.services.tasks import Tasks
 from tasker.services.waiting.waiters import Waiters

@@ -18,9 +18,9 @@ from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS
 from tasker.services.client_views import ClientViews
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.engine.plans import PlanStore
+from tasker.services.operators.reruns import Reruns
+from tasker.services.operators.steps import Steps
 from tasker.services.pauses import Pauses
-from tasker.services.reruns import Reruns
-from tasker.services.steps import Steps
 from tasker.services.submission import Submitted
 from tasker.services.tasks import Tasks
 from tasker.services.workers import Workers
@@ -127,6 +127,7 @@ class SyncViews(Twin[ClientViews]):
     audit = waiting(ClientViews.audit)
     namespace = waiting(ClientViews.namespace)
     health = waiting(ClientViews.health)
+    namespace = waiting(ClientViews.namespace)
 
 
 class SyncDeadLetters(Twin[DeadLetters]):

@@ -1,8 +1,8 @@
-"""What operators look at, over HTTP: tasks as lists and reports have them, how the fleet does, and retrying."""
+"""What operators look at, over HTTP: tasks as lists and reports have them, how the fleet does, and running again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasker.client.http.connection import Connection
@@ -63,6 +63,22 @@ class OperatorCalls:
         """
         body = {"reason": reason, "actor": by or self.initiator}
         return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "retry"), body=body))
+
+    async def rerun_task(
+        self,
+        task_uuid: str,
+        step: str,
+        *,
+        context: Mapping[str, Any] | None = None,
+        reason: str = "",
+        by: str | None = None,
+    ) -> dict[str, Any]:
+        """Run a task again from `step`, as a new task that reuses what is done above it; `context` is another input.
+
+        Answers `task_uuid` of the new one, and how many of its `steps` are `reused`.
+        """
+        body = {"from_step": step, "context": context, "reason": reason, "actor": by or self.initiator}
+        return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "rerun"), body=body))
 
     async def overview(self) -> dict[str, Any]:
         """Queues, processes, open breakers and templates at this moment."""

@@ -97,6 +97,7 @@ class SyncHttpClient(Twin[HttpClient]):
     get_task_template = waiting(HttpClient.get_task_template)
     get_task_audit = waiting(HttpClient.get_task_audit)
     retry_task = waiting(HttpClient.retry_task)
+    rerun_task = waiting(HttpClient.rerun_task)
     overview = waiting(HttpClient.overview)
     doctor = waiting(HttpClient.doctor)
     get_dead_letter_entry = waiting(HttpClient.get_dead_letter_entry)

@@ -120,3 +120,19 @@ async def test_unknown_tasks_and_steps_are_not_found(client: httpx.AsyncClient) 
         problem(await client.get(path), 404, "NOT_FOUND", "step_not_found")
     answer = await client.patch(f"/v1/tasks/{task}/workflow_steps/{UNKNOWN}", json=ACTIONS["reset"])
     problem(answer, 404, "NOT_FOUND", "step_not_found")
+
+
+async def test_a_task_runs_again_from_a_step_with_another_input_as_a_task_of_its_own(
+    client: httpx.AsyncClient,
+) -> None:
+    task, _ = await failed_task(client, -11)
+    url = f"/v1/tasks/{task}/rerun"
+
+    problem(await client.post(url, json={"from_step": "chek"}), 404, "NOT_FOUND")
+    problem(await client.post(url, json={"from_step": "check", "context": {"amount": "much"}}), 422, "BAD_REQUEST")
+    begun = await client.post(url, json={"from_step": "check", "context": order(12)["context"], "actor": "ada"})
+
+    assert begun.status_code == 201, begun.text
+    assert begun.json() == {"task_uuid": begun.headers["location"].split("/")[-1], "steps": 2, "reused": 0}
+    assert (await client.get(begun.headers["location"], params={"wait": "20s"})).json()["status"] == "complete"
+    assert (await client.get(f"/v1/tasks/{task}")).json()["status"] == "error"

@@ -58,7 +58,8 @@ async def test_steps_below_run_again_and_what_they_created_is_decided_anew(
         assert edges(worker) == edges(finer)
         assert (whole.status, finer.status, worker.status) == ("complete",) * 3
         assert await app.tasks.report(first.task_uuid) == before
-        assert next(row.metadata for row in history if row.metadata) == {"rerun_of": first.task_uuid, "from": "routing_decision", **BY}
+        told = {"rerun_of": first.task_uuid, "from": "routing_decision", **BY}
+        assert next(row.metadata for row in history if row.metadata) == told
         view = await app.views.task(whole.task_uuid)
         assert view["parent_correlation_id"] == (await app.views.task(first.task_uuid))["correlation_id"]
         assert [finding for finding in await app.checks.run() if finding.is_broken] == []

@@ -33,8 +33,8 @@ from tasker.process.system import new_task_uuid
 from tasker.services.client_views import ClientViews
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.engine.plans import PlanStore
+from tasker.services.operators.steps import Steps
 from tasker.services.pauses import Pauses
-from tasker.services.steps import Steps
 from tasker.services.submission import Request
 from tasker.services.tasks import Tasks
 from tasker.services.workers import Workers

@@ -153,6 +153,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.get_task_template(task.task_uuid),
         client.get_task_audit(task.task_uuid),
         client.retry_task(task.task_uuid, reason="again"),
+        client.rerun_task(task.task_uuid, "check"),
         client.overview(),
         client.doctor(),
     ]

@@ -26,7 +26,7 @@ from tasker.services.engine.calls import Answer
 from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.exchange import Caller, Result
 from tasker.services.engine.plans import PlanStore
-from tasker.services.steps import Steps
+from tasker.services.operators.steps import Steps
 from tasker.services.submission import Request, Submitter
 from tasker.services.tasks import Tasks
 from tests.support.model.model import Model

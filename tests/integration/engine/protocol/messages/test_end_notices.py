@@ -15,7 +15,7 @@ from tasker.process.system import new_uuid
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.end_notices import MOST, EndNotices
 from tasker.services.engine.plans import PlanStore
-from tasker.services.steps import Steps
+from tasker.services.operators.steps import Steps
 from tasker.services.tasks import Tasks
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import Lab, ok

@@ -15,7 +15,7 @@ from tasker.lifecycle.rerun import Rerun, rerun_from
 from tasker.services.engine.answers import RerunAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submission import Drafts, Request
+from tasker.services.submission import Request, Submitter
 from tasker.services.tasks import checked, not_found
 
 MAX_REPLANS = 20
@@ -43,10 +43,10 @@ class _Former:
 
 
 class Reruns:
-    """Tasks that run again. `drafts` checks and writes down the new ones as it does those of a submission."""
+    """Tasks that run again. The drafts of `submitter` check the new ones as they do those of a submission."""
 
-    def __init__(self, engine: Engine, plans: PlanStore, drafts: Drafts) -> None:
-        self._engine, self._plans, self._drafts = engine, plans, drafts
+    def __init__(self, engine: Engine, plans: PlanStore, submitter: Submitter) -> None:
+        self._engine, self._plans, self._drafts = engine, plans, submitter.drafts
 
     async def start(
         self, task_uuid: str, step: str, *, actor: str, reason: str, context: Mapping[str, Any] | None = None

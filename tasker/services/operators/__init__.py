@@ -1,0 +1,1 @@
+"""What a person does to tasks and their steps when something went wrong."""
