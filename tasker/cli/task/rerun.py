@@ -40,8 +40,8 @@ def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, for
     \b
     Exit codes:
       0  the new task has begun
-      1  it has not (no database, no such task)
-      2  a mistake in the command or the input, or no such step
+      1  it has not (no database, no such task or step)
+      2  a mistake in the command or the input
     """
 
     async def act(app: App) -> dict[str, Any]:
