@@ -21,11 +21,12 @@ from tasker.services.fleet.analytics import Bottlenecks, Performance
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
 from tasker.services.listings import ListedTask, PauseList, RefusedMessage, RegisteredProcess, Transition
+from tasker.services.operators.reruns import Rerunning
+from tasker.services.operators.steps import Retried
 from tasker.services.pauses import Target
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
-from tasker.services.steps import Retried
 from tasker.services.submission import OnDuplicate, Submitted
 
 View = dict[str, Any]
@@ -56,7 +57,7 @@ class TaskService(Protocol):
 
 
 class StepService(Protocol):
-    """As `tasker.services.steps.Steps`."""
+    """As `tasker.services.operators.steps.Steps`."""
 
     async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None: ...
     async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None: ...
@@ -71,6 +72,14 @@ class StepService(Protocol):
         reason: str,
         metadata: Mapping[str, Any] | None = None,
     ) -> None: ...
+
+
+class RerunService(Protocol):
+    """As `tasker.services.operators.reruns.Reruns`."""
+
+    async def start(
+        self, task_uuid: str, step: str, *, actor: str, reason: str, context: Mapping[str, Any] | None = None
+    ) -> Rerunning: ...
 
 
 class ViewService(Protocol):
@@ -167,6 +176,8 @@ class Fleet(Protocol):
     def tasks(self) -> TaskService: ...
     @property
     def steps(self) -> StepService: ...
+    @property
+    def reruns(self) -> RerunService: ...
     @property
     def views(self) -> ViewService: ...
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasker.cli.place.decoding import decoded, decoded_list
 from tasker.cli.place.http_dead_letters import HttpDeadLetters
-from tasker.cli.place.http_tasks import HttpPlans, HttpSteps, HttpTasks, HttpViews
+from tasker.cli.place.http_tasks import HttpPlans, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.cli.place.places import no_route
 from tasker.client.http.client import HttpClient
 from tasker.contracts.plan import Plan
@@ -34,6 +34,7 @@ class HttpFleet:
         self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
+        self.reruns = HttpReruns(client)
         self.fleet, self.doctor = HttpOverview(client), HttpDoctor(client)
 
     @property

@@ -16,9 +16,10 @@ from tasker.errors import StepNotFound, TaskNotFound
 from tasker.lifecycle.machines.task import TERMINAL
 from tasker.services.explain.explanation import Explained, Explanation
 from tasker.services.listings import ListedTask, RefusedMessage, Transition
+from tasker.services.operators.reruns import Rerunning
+from tasker.services.operators.steps import Retried
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
-from tasker.services.steps import Retried
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import View
@@ -86,7 +87,7 @@ class HttpTasks:
 
 
 class HttpSteps:
-    """As `tasker.services.steps.Steps`: the interface names steps by UUID, people by their names."""
+    """As `tasker.services.operators.steps.Steps`: the interface names steps by UUID, people by their names."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -122,6 +123,20 @@ class HttpSteps:
             if each["name"] == step:
                 return str(each["workflow_step_uuid"])
         raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+
+
+class HttpReruns:
+    """As `tasker.services.operators.reruns.Reruns`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def start(
+        self, task_uuid: str, step: str, *, actor: str, reason: str, context: Mapping[str, Any] | None = None
+    ) -> Rerunning:
+        """Begin a new task that runs `step` and what is below it."""
+        rerun = self._client.rerun_task
+        return decoded(Rerunning, await rerun(task_uuid, step, context=context, reason=reason, by=actor))
 
 
 class HttpViews:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, actor, connected, print_as
+from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.next_commands import resume_command, watch_command
-from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
 from tasker.cli.render.values import counted
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
-    from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
 
 
 @click.command()
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change one input; repeatable.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
 @FORMAT
-@database_options
-def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, form: str, database: Database) -> None:
+@fleet_options
+def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, form: str, place: Place) -> None:
     """Run a task again from one of its steps, as a new task, and print the new one's identifier.
 
     That step runs again, with everything below it and everything that is not done; the results of all other steps
@@ -44,7 +45,7 @@ def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, for
       2  a mistake in the command or the input
     """
 
-    async def act(app: App) -> dict[str, Any]:
+    async def act(app: Fleet) -> dict[str, Any]:
         from tasker.cli.run.input import put_settings
 
         found, context = await find_task(app.tasks, task_uuid), None
@@ -54,8 +55,8 @@ def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, for
         begun = await app.reruns.start(found, step, actor=actor(), reason=reason, context=context)
         return {"task_uuid": begun.task_uuid, "rerun_of": found, "steps": begun.steps, "reused": begun.reused}
 
-    done = connected(database, act)
-    print_as(form, done, lambda done: _told(done, database.arguments()))
+    done = reached(place, act)
+    print_as(form, done, lambda done: _told(done, place.arguments()))
 
 
 def _told(done: dict[str, Any], database: str) -> str:
