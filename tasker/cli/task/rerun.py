@@ -41,8 +41,8 @@ def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, for
     \b
     Exit codes:
       0  the new task has begun
-      1  it has not (no database, no such task or step)
-      2  a mistake in the command or the input
+      1  it has not (no database, no such task)
+      2  a mistake in the command or the input, or no such step
     """
 
     async def act(app: Fleet) -> dict[str, Any]:
