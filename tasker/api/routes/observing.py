@@ -113,7 +113,7 @@ async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Js
     status_code=201,
     response_model=Rerunning,
     responses=refusals(404, 422),
-    **needs(Permission.TASKS_CREATE),
+    **needs(Permission.TASKS_CREATE, operates=True),
 )
 async def rerun_task(request: Request, uuid: TaskUuid, body: RerunRequest) -> Json:
     """Run a task again from one of its steps, as a new task that reuses what is done above it; this one stays."""
