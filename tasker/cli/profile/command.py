@@ -49,6 +49,8 @@ def add(name: str, url: str, token_file: str | None, api_key_file: str | None, c
     server = Server(url, _secret(token_file), _secret(api_key_file), ca_file and ca_file.absolute())
     server.headers()
     server.trust()
+    if _credentials(server) and not server.keeps_secrets():
+        click.echo(f"Warning: {url} is not encrypted; whoever listens on the way reads the credentials", err=True)
     profiles = read_profiles(profiles_file()).with_server(name, server)
     write_profiles(profiles_file(), profiles.using(name) if use else profiles)
     echo(f"added {name}: {server.url}" + (", in use now" if use else f"; to use it: tasker profile use {name}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,12 +12,12 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
-import orjson
 
 from tasker.client.http.problems import error_of, stranger
 from tasker.client.http.retries import Retries
 from tasker.client.http.server import Server
 from tasker.errors import NotTasker, RequestTimeout, ServerUnreachable, TaskerError, UsageError
+from tasker.lifecycle.storable import encode
 from tasker.version import __version__
 
 AGAIN = frozenset({429, 502, 503, 504})
@@ -108,7 +109,7 @@ class Connection:
             raise failed.error from None
 
     async def _send(self, method: str, path: str, params: Mapping[str, Any] | None, body: Any, waits: float) -> Any:
-        content = None if body is None else orjson.dumps(body)
+        content = None if body is None else encode(body).text
         headers = {} if body is None else {"Content-Type": "application/json"}
         given = {name: value for name, value in (params or {}).items() if value is not None}
         try:
@@ -122,8 +123,8 @@ class Connection:
             )
         except httpx.HTTPError as error:
             raise self._unanswered(error) from error
-        except httpx.InvalidURL as error:
-            raise UsageError(f"{self.server.url}{path}: {error}") from None
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise UsageError(f"{self.server.url}{path} cannot be asked: {error}") from None
         return self._content(answer)
 
     def _content(self, answer: httpx.Response) -> Any:
@@ -180,9 +181,10 @@ def _told(failed: _Failed, *, changes: bool) -> TaskerError:
 
 
 def _json(answer: httpx.Response) -> Any:
+    """Whole numbers of any size stay what they are."""
     try:
-        return orjson.loads(answer.content)
-    except orjson.JSONDecodeError:
+        return json.loads(answer.content)
+    except ValueError:
         return None
 
 

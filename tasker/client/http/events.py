@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-
-import orjson
 
 Kind = Literal["transition", "progress", "end"]
 
@@ -55,7 +54,7 @@ def _event(fields: dict[str, str]) -> TaskEvent | None:
     kind = fields.get("event")
     if kind not in ("transition", "progress", "end") or "data" not in fields:
         return None
-    data: dict[str, Any] = orjson.loads(fields["data"])
+    data: dict[str, Any] = json.loads(fields["data"])
     if kind == "end":
         return TaskEvent("end", to_state=data["status"])
     known: dict[str, Any] = {name: data.get(name) for name in TaskEvent.__dataclass_fields__ if name in data}

@@ -83,6 +83,10 @@ class FleetCalls:
         await self.connection.get("/ready")
         return True
 
+    async def metrics(self) -> str:
+        """The numbers of the server's process, as Prometheus reads them."""
+        return str(await self.connection.get("/metrics"))
+
     async def configuration(self) -> dict[str, Any]:
         """What the server tells of its configuration, where it is set to tell it."""
         return dict(await self.connection.get("/config"))

@@ -38,6 +38,11 @@ class Server:
             raise UsageError("the token or API key holds characters that it cannot have", hint="copy it again")
         return found
 
+    def keeps_secrets(self) -> bool:
+        """Whether what is sent is encrypted, or stays on this machine."""
+        parts = urlsplit(self.url)
+        return parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
+
     def trust(self) -> ssl.SSLContext:
         """The certificates that are trusted. Raises `UsageError` for a file that has none."""
         try:

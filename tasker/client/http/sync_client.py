@@ -81,6 +81,7 @@ class SyncHttpClient(Twin[HttpClient]):
     detailed_health = waiting(HttpClient.detailed_health)
     is_live = waiting(HttpClient.is_live)
     is_ready = waiting(HttpClient.is_ready)
+    metrics = waiting(HttpClient.metrics)
     configuration = waiting(HttpClient.configuration)
     description = waiting(HttpClient.description)
     list_dead_letters = waiting(HttpClient.list_dead_letters)

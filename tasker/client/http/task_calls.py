@@ -23,7 +23,8 @@ QUIET_SECONDS = 45.0
 """A stream that says nothing for so long was cut: servers say each 15 seconds that nothing is new."""
 TAKEN_UP = Backoff(0.2, 5.0)
 TIMES = 8
-"""So often in a row a stream is taken up again without an event."""
+"""So often in a row a wait or a stream is taken up again without an answer."""
+AWAY = (ServerUnreachable, RequestTimeout, TooManyRequests)
 
 
 class TaskOptions(TypedDict, total=False):
@@ -127,22 +128,35 @@ class TaskCalls:
     async def wait(self, task_uuid: str, timeout: float | None = None) -> TaskResponse:
         """The task once it has ended. Raises `TaskNotFound`, and after `timeout` seconds `TimeoutError`.
 
-        The server is asked to answer then: nothing is polled.
+        The server is asked to answer then: nothing is polled. A server that is started again meanwhile is waited for;
+        one that stays away is `ServerUnreachable`.
         """
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
+        failures = 0
         while True:
             left = SLICE_SECONDS if end is None else min(SLICE_SECONDS, end - loop.time())
             asked_for, began = max(0.0, left), loop.time()
-            answer = await self.connection.get(
-                path("/v1/tasks", task_uuid), {"wait": f"{asked_for:.3f}s"}, waits=asked_for
-            )
+            try:
+                answer = await self._answer(task_uuid, asked_for)
+            except AWAY:
+                failures += 1
+                if failures > TIMES or (end is not None and loop.time() >= end):
+                    raise
+                await asyncio.sleep(TAKEN_UP.pause(failures - 1))
+                continue
+            failures = 0
             if answer["status"] in TERMINAL:
                 return TaskResponse.from_dict(answer)
             if end is not None and loop.time() >= end:
                 raise TimeoutError(f"task {task_uuid} has not ended after {timeout:g} s; it is {answer['status']}")
             if loop.time() - began < asked_for / 2:  # taken up again in that moment, or a server that does not wait
                 await asyncio.sleep(min(1.0, asked_for))
+
+    async def _answer(self, task_uuid: str, seconds: float) -> dict[str, Any]:
+        """The task, when it has ended or after so many seconds."""
+        answer = await self.connection.get(path("/v1/tasks", task_uuid), {"wait": f"{seconds:.3f}s"}, waits=seconds)
+        return dict(answer)
 
     async def stream(self, task_uuid: str, after: str | None = None) -> AsyncGenerator[TaskEvent, None]:
         """What happens to a task, from its beginning or behind the `place` of an event, until it has ended.
@@ -163,7 +177,7 @@ class TaskCalls:
                             yield event
                         if event.kind == "end":
                             return
-            except (ServerUnreachable, RequestTimeout, TooManyRequests):
+            except AWAY:
                 if failures >= TIMES:
                     raise
             failures += 1

@@ -137,6 +137,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.detailed_health(),
         client.is_live(),
         client.is_ready(),
+        client.metrics(),
         client.list_dead_letters(),
         client.get_dead_letter(NOBODY),
         client.update_dead_letter(NOBODY, notes="x"),

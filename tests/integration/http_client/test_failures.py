@@ -25,6 +25,7 @@ from tasker.errors import (
     TooManyRequests,
     UsageError,
 )
+from tasker.lifecycle.storable import NotStorable
 from tests.support.scripted_server import Reply, refusal, reply, scripted_server
 
 AT_ONCE = Retries(attempts=3, first_seconds=0, longest_seconds=0)
@@ -174,6 +175,33 @@ async def test_a_stream_of_a_server_that_stays_away_is_given_up(monkeypatch: pyt
     async with scripted_server([None]) as server, client_of(server.url) as client:
         with pytest.raises(ServerUnreachable):
             await anext(client.stream("t"))
+
+
+async def test_a_wait_outlasts_a_server_that_is_started_again_and_no_longer_absence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tasker.client.http.task_calls.TAKEN_UP", Backoff(0, 0))
+    away: list[Reply] = [None] * AT_ONCE.attempts
+    async with scripted_server([*away, *away, reply(200, TASK)]) as server, client_of(server.url) as client:
+        assert (await client.wait("t")).status == "complete"
+    async with scripted_server([None]) as server, client_of(server.url) as client:
+        with pytest.raises(ServerUnreachable):
+            await client.wait("t")
+
+
+async def test_what_cannot_be_sent_is_refused_before_it_is_and_numbers_stay_whole() -> None:
+    async with (
+        scripted_server([reply(201, {**TASK, "context": {"n": 2**70}})]) as server,
+        client_of(server.url) as client,
+    ):
+        task = await client.create_task("orders", context={"n": 2**70})
+        with pytest.raises(NotStorable, match="context"):
+            await client.create_task("orders", context={"n": float("nan")})
+        for call in (client.get_task("\udc80"), client.list_tasks(namespace="\udc80"), client.get_task("..")):
+            with pytest.raises(UsageError):
+                await call
+        assert server.bodies()[0]["context"] == task.context == {"n": 2**70}
+        assert len(server.heard) == 1
 
 
 async def test_credentials_go_with_every_request_and_into_no_text(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tasker.services.submission import Request
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, registered
 
+SHOWN = {"amount": 1, "large": 2**70, "small": 1e-7, "text": "é\u2028\N{WATER WAVE}", "nothing": None}
 EACH = 2
 """Of every task that a command changes there is one for each transport."""
 
@@ -56,7 +57,7 @@ async def _fill(found: Served) -> None:
         for plan in plans.values():
             await app.plans.register(plan)
         await app.plan(plans["orders"])
-        found.tasks["complete"] = [(await app.run(plans["orders"], {"amount": 1}, tags=["a"])).task_uuid]
+        found.tasks["complete"] = [(await app.run(plans["orders"], SHOWN, tags=["a"])).task_uuid]
         for purpose in ("failed", "reset", "resolve", "complete step", "retry", "opened"):
             for _ in range(EACH):
                 report = await app.run(plans["orders"], {"amount": -1})

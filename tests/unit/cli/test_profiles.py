@@ -42,6 +42,12 @@ def test_a_profile_is_kept_for_nobody_else_and_shown_without_its_secret(home: Pa
     assert "prod" in tasker("profile", "list").stdout
 
 
+@pytest.mark.parametrize(("url", "warns"), [("http://h", True), ("https://h", False), ("http://localhost:1", False)])
+def test_credentials_that_others_could_read_on_their_way_are_warned_of(home: Path, url: str, warns: bool) -> None:
+    added = tasker("profile", "add", "a", "--url", url, "--api-key-file", "-", stdin="k")
+    assert ("not encrypted" in added.stderr, added.exit_code) == (warns, 0)
+
+
 def test_profiles_are_used_replaced_and_removed(home: Path) -> None:
     for arguments in (("add", "a", "--url", "http://a", "--use"), ("add", "a", "--url", "http://b"), ("use", "a")):
         assert tasker("profile", *arguments).exit_code == 0
