@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 from aiormq.abc import AbstractChannel
 from aiormq.exceptions import ChannelNotFoundEntity
@@ -13,6 +14,8 @@ from tasker_rabbitmq.settings import RabbitmqSettings
 
 DEAD_LETTERS_KEPT = 10_000
 """Dead letters beyond this number push out the oldest."""
+SILENT_SECONDS, LOOKS = 0.25, 8
+"""A queue whose leader does not answer the broker for so long is told as empty and without consumers (3.10)."""
 IDLE_MS = 60_000
 """The broker removes a delay queue that was not used for this long beyond its delay."""
 
@@ -29,7 +32,18 @@ class Topology:
         return self._prefix + queue
 
     async def counts(self, queue: str) -> tuple[int, int] | None:
-        """(ready messages, consumers), or None when there is no such queue."""
+        """(ready messages, consumers), or None when there is no such queue.
+
+        A queue that may not have answered its broker in time is asked again.
+        """
+        for _ in range(LOOKS):
+            began = time.monotonic()
+            found = await self._declared(queue)
+            if found != (0, 0) or time.monotonic() - began < SILENT_SECONDS:
+                break
+        return found
+
+    async def _declared(self, queue: str) -> tuple[int, int] | None:
         async with self._link.alone() as channel:
             try:
                 declared = await channel.queue_declare(self.name(queue), passive=True, timeout=REPLY_SECONDS)

@@ -15,7 +15,7 @@ from tasker.testing.messaging_contract import MessagingContract
 from tasker_rabbitmq import create, link
 from tasker_rabbitmq.backend import RabbitmqBackend
 from tasker_rabbitmq.received import FREE_RETURNS, HeldMessages, Receipt
-from tasker_rabbitmq.topology import rounded_up
+from tasker_rabbitmq.topology import SILENT_SECONDS, rounded_up
 from tests.contract.rabbitmq_rig import Rig
 from tests.support.servers import brokers
 
@@ -29,7 +29,7 @@ def private_broker() -> Iterator[brokers.PrivateServer]:
 @pytest_asyncio.fixture
 async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
     """On the shared broker; on one of our own where the test restarts it."""
-    own = request.node.name.startswith("test_after_a_restart")
+    own = request.node.name.startswith(("test_after_a_restart", "test_a_queue_that_is_silent"))
     url = request.getfixturevalue("private_broker").url if own else brokers.shared_url(brokers.RABBITMQ)
     rig = Rig(url)
     await rig.backend.open()
@@ -69,6 +69,18 @@ async def test_a_delayed_message_is_pushed_when_it_is_due(rabbitmq: RabbitmqBack
         assert await asyncio.wait_for(anext(notifications), 10) == Available("q")
     (message,) = await rabbitmq.receive_messages("q", 1, 30)
     assert message.payload == b"later"
+
+
+async def test_a_queue_that_is_silent_under_load_is_not_told_to_be_empty(
+    rig: Rig, private_broker: brokers.PrivateServer
+) -> None:
+    await rig.backend.create_queue("q")
+    await rig.backend.send_messages("q", [b"{}"] * 3)
+    leader = f"'%2F_{rig.prefix}q'"
+    later = f"spawn(fun() -> timer:sleep({round(SILENT_SECONDS * 2000)}), sys:resume({leader}) end)."
+    await asyncio.to_thread(private_broker.evaluate, f"sys:suspend({leader}), {later}")
+
+    assert (await rig.backend.queue_stats("q")).depth == 3
 
 
 async def test_what_a_closed_process_held_goes_to_another(rig: Rig) -> None:

@@ -75,6 +75,7 @@ def _launch_rabbitmq(program: str, port: int, folder: Path) -> Launch:
     (folder / "env.conf").write_text("")
     return [program], {
         "HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
         "ERL_FLAGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         "RABBITMQ_NODENAME": f"tasker_test_{port}@localhost",
@@ -148,12 +149,11 @@ class PrivateServer:
 
     def start(self) -> None:
         """Start it and return when it answers."""
-        command, extra = self._kind.launch(self._program, self._port, self._folder)
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))}
+        command, environment = self._command()
         with (self._folder / "output.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command,
-                env={**inherited, **extra},
+                env=environment,
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -167,6 +167,17 @@ class PrivateServer:
                 self.kill()
                 raise RuntimeError(f"a private {self._kind.name} did not start:\n{output}")
             time.sleep(0.05)
+
+    def _command(self) -> tuple[list[str], dict[str, str]]:
+        command, extra = self._kind.launch(self._program, self._port, self._folder)
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))}
+        return command, {**inherited, **extra}
+
+    def evaluate(self, expression: str) -> None:
+        """Have RabbitMQ evaluate an Erlang expression."""
+        (program, *_), environment = self._command()
+        command = [str(Path(program).with_name("rabbitmqctl")), "--node", environment["RABBITMQ_NODENAME"]]
+        subprocess.run([*command, "eval", expression], env=environment, capture_output=True, check=True)
 
     def kill(self) -> None:
         """End it at once, as a crash would. Nothing happens when it does not run."""
