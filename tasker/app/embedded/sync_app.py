@@ -2,146 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from functools import wraps
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
+from tasker.app.embedded import sync_services as sync
 from tasker.app.embedded.app import App
 from tasker.app.embedded.loop_thread import LoopThread
 from tasker.app.embedded.options import SubmitOptions
 from tasker.app.embedded.started import Started, forget
+from tasker.app.embedded.twin import Twin, waiting, with_parameters_of
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction
+from tasker.handler import HandlerRegistry
 from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS
-from tasker.services.client_views import ClientViews
-from tasker.services.dead_letters.entries import DeadLetters
-from tasker.services.engine.plans import PlanStore
-from tasker.services.operators.reruns import Reruns
-from tasker.services.operators.steps import Steps
-from tasker.services.pauses import Pauses
 from tasker.services.submission import Submitted
-from tasker.services.tasks import Tasks
-from tasker.services.workers import Workers
 
-A = TypeVar("A")
-A_co = TypeVar("A_co", covariant=True)
-P = ParamSpec("P")
-S = TypeVar("S")
 T = TypeVar("T")
-
-
-class Twin(Generic[A_co]):
-    """An object whose methods wait for the asynchronous ones of `original`, which run in the loop's thread."""
-
-    def __init__(self, loop: LoopThread, original: A_co) -> None:
-        self._loop, self._original = loop, original
-
-
-def waiting(method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Twin[A], P], T]:
-    """The method of a twin for an asynchronous method: same name, parameters and documentation."""
-
-    @wraps(method)
-    def wait(twin: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return twin._loop.wait(method(twin._original, *args, **kwargs))
-
-    return wait
-
-
-def with_parameters_of(
-    made: Callable[P, object],
-) -> Callable[[Callable[Concatenate[S, ...], None]], Callable[Concatenate[S, P], None]]:
-    """Of an `__init__` that hands all it gets to `made`: its parameters are shown and checked as those of `made`."""
-
-    def decorate(init: Callable[Concatenate[S, ...], None]) -> Callable[Concatenate[S, P], None]:
-        init.__wrapped__ = made.__init__  # type: ignore[attr-defined]
-        return init
-
-    return decorate
-
-
-class SyncTasks(Twin[Tasks]):
-    """`Tasks`, waiting."""
-
-    report = waiting(Tasks.report)
-    explain = waiting(Tasks.explain)
-    state = waiting(Tasks.state)
-    progress = waiting(Tasks.progress)
-    template_id = waiting(Tasks.template_id)
-    starting_with = waiting(Tasks.starting_with)
-    open_beside = waiting(Tasks.open_beside)
-    list = waiting(Tasks.list)
-    history = waiting(Tasks.history)
-    cancel = waiting(Tasks.cancel)
-    refused = waiting(Tasks.refused)
-
-
-class SyncSteps(Twin[Steps]):
-    """`Steps`, waiting."""
-
-    reset = waiting(Steps.reset)
-    retry = waiting(Steps.retry)
-    resolve = waiting(Steps.resolve)
-    complete = waiting(Steps.complete)
-
-
-class SyncReruns(Twin[Reruns]):
-    """`Reruns`, waiting."""
-
-    start = waiting(Reruns.start)
-
-
-class SyncPlans(Twin[PlanStore]):
-    """`PlanStore`, waiting."""
-
-    register = waiting(PlanStore.register)
-    get = waiting(PlanStore.get)
-    find = waiting(PlanStore.find)
-    registered = waiting(PlanStore.registered)
-
-
-class SyncPauses(Twin[Pauses]):
-    """`Pauses`, waiting."""
-
-    pause = waiting(Pauses.pause)
-    resume = waiting(Pauses.resume)
-    list = waiting(Pauses.list)
-
-
-class SyncWorkers(Twin[Workers]):
-    """`Workers`, waiting."""
-
-    list = waiting(Workers.list)
-
-
-class SyncViews(Twin[ClientViews]):
-    """`ClientViews`, waiting."""
-
-    task = waiting(ClientViews.task)
-    tasks = waiting(ClientViews.tasks)
-    page = waiting(ClientViews.page)
-    count = waiting(ClientViews.count)
-    steps = waiting(ClientViews.steps)
-    step = waiting(ClientViews.step)
-    audit = waiting(ClientViews.audit)
-    namespace = waiting(ClientViews.namespace)
-    health = waiting(ClientViews.health)
-    namespace = waiting(ClientViews.namespace)
-
-
-class SyncDeadLetters(Twin[DeadLetters]):
-    """`DeadLetters`, waiting."""
-
-    list = waiting(DeadLetters.list)
-    of_task = waiting(DeadLetters.of_task)
-    entry = waiting(DeadLetters.entry)
-    stats = waiting(DeadLetters.stats)
-    queue = waiting(DeadLetters.queue)
-    staleness = waiting(DeadLetters.staleness)
-    groups = waiting(DeadLetters.groups)
-    open = waiting(DeadLetters.open)
-    update = waiting(DeadLetters.update)
+SERVICES: dict[str, type[Twin[Any]]] = {
+    "tasks": sync.SyncTasks,
+    "steps": sync.SyncSteps,
+    "pauses": sync.SyncPauses,
+    "dead_letters": sync.SyncDeadLetters,
+    "reruns": sync.SyncReruns,
+    "replays": sync.SyncReplays,
+    "plans": sync.SyncPlans,
+    "workers": sync.SyncWorkers,
+    "views": sync.SyncViews,
+    "checks": sync.SyncChecks,
+    "fleet": sync.SyncFleet,
+    "analytics": sync.SyncAnalytics,
+    "retention": sync.SyncRetention,
+    "sizes": sync.SyncSizes,
+    "doctor": sync.SyncDoctor,
+    "repairs": sync.SyncRepairs,
+    "events": sync.SyncEvents,
+    "template_texts": sync.SyncTemplateTexts,
+    "queues": sync.SyncQueues,
+}
+"""What stands for each service of an `App`."""
 
 
 class SyncApp(Twin[App]):
@@ -153,13 +53,26 @@ class SyncApp(Twin[App]):
 
     opened_by = "with tasker.SyncApp() as app:"
 
-    tasks = Started[SyncTasks]()
-    steps = Started[SyncSteps]()
-    pauses = Started[SyncPauses]()
-    dead_letters = Started[SyncDeadLetters]()
-    plans = Started[SyncPlans]()
-    workers = Started[SyncWorkers]()
-    views = Started[SyncViews]()
+    tasks = Started[sync.SyncTasks]()
+    steps = Started[sync.SyncSteps]()
+    pauses = Started[sync.SyncPauses]()
+    dead_letters = Started[sync.SyncDeadLetters]()
+    reruns = Started[sync.SyncReruns]()
+    replays = Started[sync.SyncReplays]()
+    plans = Started[sync.SyncPlans]()
+    workers = Started[sync.SyncWorkers]()
+    views = Started[sync.SyncViews]()
+    checks = Started[sync.SyncChecks]()
+    fleet = Started[sync.SyncFleet]()
+    analytics = Started[sync.SyncAnalytics]()
+    retention = Started[sync.SyncRetention]()
+    sizes = Started[sync.SyncSizes]()
+    doctor = Started[sync.SyncDoctor]()
+    repairs = Started[sync.SyncRepairs]()
+    events = Started[sync.SyncEvents]()
+    template_texts = Started[sync.SyncTemplateTexts]()
+    queues = Started[sync.SyncQueues]()
+    registry = Started[HandlerRegistry]()
     database_url = Started[str]()
 
     @with_parameters_of(App)
@@ -186,14 +99,9 @@ class SyncApp(Twin[App]):
             self._loop.stop()
             raise
         self.database_url = self._original.database_url
-        self.tasks = SyncTasks(self._loop, self._original.tasks)
-        self.steps = SyncSteps(self._loop, self._original.steps)
-        self.reruns = SyncReruns(self._loop, self._original.reruns)
-        self.pauses = SyncPauses(self._loop, self._original.pauses)
-        self.dead_letters = SyncDeadLetters(self._loop, self._original.dead_letters)
-        self.workers = SyncWorkers(self._loop, self._original.workers)
-        self.plans = SyncPlans(self._loop, self._original.plans)
-        self.views = SyncViews(self._loop, self._original.views)
+        self.registry = self._original.registry
+        for name, twin in SERVICES.items():
+            setattr(self, name, twin(self._loop, getattr(self._original, name)))
 
     def stop(self, grace_seconds: float = 10.0) -> None:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""

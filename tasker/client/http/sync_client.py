@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tasker.app.embedded.loop_thread import LoopThread
-from tasker.app.embedded.sync_app import Twin, waiting, with_parameters_of
+from tasker.app.embedded.twin import Twin, waiting, with_parameters_of
 from tasker.client.http.client import HttpClient
 from tasker.client.http.events import TaskEvent
 

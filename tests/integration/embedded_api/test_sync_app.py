@@ -9,35 +9,22 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import tasker
 from tasker.app.embedded.app import App
-from tasker.app.embedded.sync_app import (
-    SyncApp,
-    SyncDeadLetters,
-    SyncPauses,
-    SyncPlans,
-    SyncSteps,
-    SyncTasks,
-    SyncViews,
-    SyncWorkers,
-)
+from tasker.app.embedded.lifecycle import AppLifecycle
+from tasker.app.embedded.started import Started
+from tasker.app.embedded.sync_app import SERVICES, SyncApp
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseError, DuplicateTask, UsageError
 from tasker.handler import HandlerRegistry
 from tasker.process.system import new_task_uuid
-from tasker.services.client_views import ClientViews
-from tasker.services.dead_letters.entries import DeadLetters
-from tasker.services.engine.plans import PlanStore
-from tasker.services.operators.steps import Steps
-from tasker.services.pauses import Pauses
 from tasker.services.submission import Request
-from tasker.services.tasks import Tasks
-from tasker.services.workers import Workers
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tests.integration.embedded_api.program import TEMPLATE, value
@@ -49,6 +36,9 @@ def test_a_program_without_a_loop_runs_a_task(app: tasker.SyncApp, plan: Plan) -
     assert outcome.results == {"greet": {"text": "Hello, Ada!"}}
     assert app.tasks.report(outcome.task_uuid).succeeded
     assert [task.status for task in app.tasks.list()] == ["complete"]
+    told = list(app.events.follow(outcome.task_uuid) or ())
+    assert told[-1] is not None
+    assert (told[-1].to_state, app.replays.list()) == ("complete", [])
 
 
 async def test_it_works_where_a_loop_runs_already(database_url: str, registry: HandlerRegistry, plan: Plan) -> None:
@@ -110,24 +100,30 @@ def test_a_plain_handler_may_submit_through_it(app: tasker.SyncApp, registry: Ha
     assert app.run(outer, {"name": "x"}).results["greet"] == {"text": "Hello, from a handler!"}
 
 
-@pytest.mark.parametrize(
-    ("twin", "original"),
-    [
-        (SyncApp, App),
-        (SyncTasks, Tasks),
-        (SyncSteps, Steps),
-        (SyncPlans, PlanStore),
-        (SyncViews, ClientViews),
-        (SyncPauses, Pauses),
-        (SyncWorkers, Workers),
-        (SyncDeadLetters, DeadLetters),
-    ],
-)
-def test_the_twin_has_every_method_with_its_parameters(twin: type, original: type) -> None:
-    for name, method in vars(original).items():
-        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
-            ours = list(inspect.signature(getattr(twin, name)).parameters)
-            assert ours == list(inspect.signature(method).parameters)
+INSIDE = {"admission", "breakers", "health", "metrics", "messaging", "operator_log", "runtime"}
+"""What an app's own process is made of: reached through `original`."""
+
+
+def test_the_twin_has_every_member_and_every_method_its_parameters() -> None:
+    kinds = services()
+    public = {name for name in dir(App) if not name.startswith("_")} | {"breakers"}
+    assert public - {name for name in dir(SyncApp) if not name.startswith("_")} == INSIDE
+    assert {"admission", "health", "metrics", "operator_log", "registry"} == {*kinds} - {*SERVICES}
+
+    for twin, original in [(SyncApp, App), *((SERVICES[name], kinds[name]) for name in SERVICES)]:
+        for name, method in inspect.getmembers(original, inspect.iscoroutinefunction):
+            if not name.startswith("_"):
+                assert parameters(getattr(twin, name)) == parameters(method), (twin, name)
+
+
+def services() -> dict[str, type]:
+    """The services of an `App` by name, as their attributes are declared."""
+    declared = {name: value for name, value in vars(AppLifecycle).items() if isinstance(value, Started)}
+    return {name: get_args(value.__orig_class__)[0] for name, value in declared.items() if not name.startswith("_")}
+
+
+def parameters(method: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(method).parameters)
 
 
 def test_ctrl_c_ends_the_waiting_and_gives_the_step_back(database_url: str, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ SHARED = {
     "workers",
     "worker_callables",
     "pause_log",
+    "operator_actions",
     "schema_scripts",
     "poison_messages",
 }

@@ -1,0 +1,211 @@
+"""The services of an app, each of whose methods waits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from typing import TypeVar
+
+from tasker.app.embedded.twin import Twin, waiting
+from tasker.process.repairing import Repairs
+from tasker.services.checks import Checks
+from tasker.services.client_views import ClientViews
+from tasker.services.database.retention import Retention
+from tasker.services.database.sizes import DatabaseSizes
+from tasker.services.dead_letters.entries import DeadLetters
+from tasker.services.dead_letters.replays import Replays
+from tasker.services.engine.plans import PlanStore
+from tasker.services.fleet.analytics import Analytics
+from tasker.services.fleet.doctor import Doctor
+from tasker.services.fleet.overview import Fleet
+from tasker.services.operators.reruns import Reruns
+from tasker.services.operators.steps import Steps
+from tasker.services.pauses import Pauses
+from tasker.services.server.queues import Queues
+from tasker.services.server.task_events import TaskEvents
+from tasker.services.server.task_history import TaskEvent
+from tasker.services.server.template_texts import TemplateTexts
+from tasker.services.tasks import Tasks
+from tasker.services.workers import Workers
+
+T = TypeVar("T")
+
+
+class SyncTasks(Twin[Tasks]):
+    """`Tasks`, waiting."""
+
+    report = waiting(Tasks.report)
+    explain = waiting(Tasks.explain)
+    state = waiting(Tasks.state)
+    progress = waiting(Tasks.progress)
+    template_id = waiting(Tasks.template_id)
+    starting_with = waiting(Tasks.starting_with)
+    open_beside = waiting(Tasks.open_beside)
+    list = waiting(Tasks.list)
+    history = waiting(Tasks.history)
+    cancel = waiting(Tasks.cancel)
+    refused = waiting(Tasks.refused)
+
+
+class SyncSteps(Twin[Steps]):
+    """`Steps`, waiting."""
+
+    reset = waiting(Steps.reset)
+    retry = waiting(Steps.retry)
+    resolve = waiting(Steps.resolve)
+    complete = waiting(Steps.complete)
+
+
+class SyncPlans(Twin[PlanStore]):
+    """`PlanStore`, waiting."""
+
+    register = waiting(PlanStore.register)
+    get = waiting(PlanStore.get)
+    find = waiting(PlanStore.find)
+    registered = waiting(PlanStore.registered)
+
+
+class SyncPauses(Twin[Pauses]):
+    """`Pauses`, waiting."""
+
+    pause = waiting(Pauses.pause)
+    resume = waiting(Pauses.resume)
+    list = waiting(Pauses.list)
+
+
+class SyncWorkers(Twin[Workers]):
+    """`Workers`, waiting."""
+
+    list = waiting(Workers.list)
+
+
+class SyncViews(Twin[ClientViews]):
+    """`ClientViews`, waiting."""
+
+    task = waiting(ClientViews.task)
+    namespace = waiting(ClientViews.namespace)
+    tasks = waiting(ClientViews.tasks)
+    page = waiting(ClientViews.page)
+    count = waiting(ClientViews.count)
+    steps = waiting(ClientViews.steps)
+    step = waiting(ClientViews.step)
+    audit = waiting(ClientViews.audit)
+    health = waiting(ClientViews.health)
+
+
+class SyncDeadLetters(Twin[DeadLetters]):
+    """`DeadLetters`, waiting."""
+
+    list = waiting(DeadLetters.list)
+    of_task = waiting(DeadLetters.of_task)
+    entry = waiting(DeadLetters.entry)
+    stats = waiting(DeadLetters.stats)
+    queue = waiting(DeadLetters.queue)
+    staleness = waiting(DeadLetters.staleness)
+    groups = waiting(DeadLetters.groups)
+    open = waiting(DeadLetters.open)
+    update = waiting(DeadLetters.update)
+
+
+class SyncReruns(Twin[Reruns]):
+    """`Reruns`, waiting."""
+
+    start = waiting(Reruns.start)
+
+
+class SyncReplays(Twin[Replays]):
+    """`Replays`, waiting."""
+
+    plan = waiting(Replays.plan)
+    begin = waiting(Replays.begin)
+    go_on = waiting(Replays.go_on)
+    list = waiting(Replays.list)
+    get = waiting(Replays.get)
+    steer = waiting(Replays.steer)
+
+
+class SyncChecks(Twin[Checks]):
+    """`Checks`, waiting."""
+
+    run = waiting(Checks.run)
+
+
+class SyncFleet(Twin[Fleet]):
+    """`Fleet`, waiting."""
+
+    overview = waiting(Fleet.overview)
+
+
+class SyncAnalytics(Twin[Analytics]):
+    """`Analytics`, waiting."""
+
+    performance = waiting(Analytics.performance)
+    bottlenecks = waiting(Analytics.bottlenecks)
+
+
+class SyncRetention(Twin[Retention]):
+    """`Retention`, waiting."""
+
+    prunable = waiting(Retention.prunable)
+    prune = waiting(Retention.prune)
+    may_delete = waiting(Retention.may_delete)
+    targets = waiting(Retention.targets)
+    delete_slice = waiting(Retention.delete_slice)
+
+
+class SyncSizes(Twin[DatabaseSizes]):
+    """`DatabaseSizes`, waiting."""
+
+    read = waiting(DatabaseSizes.read)
+
+
+class SyncDoctor(Twin[Doctor]):
+    """`Doctor`, waiting."""
+
+    findings = waiting(Doctor.findings)
+
+
+class SyncRepairs(Twin[Repairs]):
+    """`Repairs`, waiting."""
+
+    run = waiting(Repairs.run)
+
+
+class SyncQueues(Twin[Queues]):
+    """`Queues`, waiting."""
+
+    report = waiting(Queues.report)
+
+
+class SyncTemplateTexts(Twin[TemplateTexts]):
+    """`TemplateTexts`, waiting."""
+
+    compiled = waiting(TemplateTexts.compiled)
+    register = waiting(TemplateTexts.register)
+
+
+class SyncEvents(Twin[TaskEvents]):
+    """`TaskEvents`, waiting."""
+
+    def follow(
+        self, task_uuid: str, place: str | None = None, *, quiet_seconds: float = 15.0
+    ) -> Generator[TaskEvent | None] | None:
+        """As `TaskEvents.follow`."""
+        found = self._loop.wait(self._original.follow(task_uuid, place, quiet_seconds=quiet_seconds))
+        return None if found is None else self._each(found)
+
+    def _each(self, found: AsyncGenerator[TaskEvent | None]) -> Generator[TaskEvent | None]:
+        try:
+            while (item := self._loop.wait(_next(found))) is not None:
+                yield item[0]
+        finally:
+            self._loop.wait(found.aclose())
+
+    close = waiting(TaskEvents.close)
+
+
+async def _next(found: AsyncGenerator[T]) -> tuple[T] | None:
+    """The next item; None at the end."""
+    try:
+        return (await anext(found),)
+    except StopAsyncIteration:
+        return None
