@@ -23,6 +23,7 @@ from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
 from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
+from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.submission import OnDuplicate, Submitted
@@ -106,6 +107,11 @@ class Program(Protocol):
     @property
     def template_texts(self) -> TemplateTexts:
         """Templates that come as text."""
+        ...
+
+    @property
+    def sensitive_values(self) -> SensitiveValues:
+        """Which tasks have values that not everybody may read."""
         ...
 
     @property

@@ -23,3 +23,6 @@ HTTP_BODY_BYTES = 16 * 1024 * 1024
 """The body of one HTTP request at most."""
 HTTP_STREAMS = 1000
 """So many clients may follow tasks at the same time."""
+
+REDACTED = "***REDACTED***"
+"""What is shown in place of a secret."""

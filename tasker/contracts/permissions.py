@@ -36,6 +36,7 @@ class Permission(StrEnum):
     SYSTEM_ANALYTICS_READ = "system:analytics_read"
     SYSTEM_PAUSES_READ = "system:pauses_read"
     SYSTEM_PAUSES_CHANGE = "system:pauses_change"
+    DATA_READ_SENSITIVE = "data:read_sensitive"
     WORKER_CONFIG_READ = "worker:config_read"
     WORKER_TEMPLATES_READ = "worker:templates_read"
 
@@ -59,6 +60,7 @@ MEANINGS = {
     Permission.SYSTEM_ANALYTICS_READ: "read rates, bottlenecks and queues",
     Permission.SYSTEM_PAUSES_READ: "list pauses",
     Permission.SYSTEM_PAUSES_CHANGE: "pause and resume",
+    Permission.DATA_READ_SENSITIVE: "read what a schema marks as x-sensitive",
     Permission.WORKER_CONFIG_READ: "read the configuration of a worker",
     Permission.WORKER_TEMPLATES_READ: "read the templates of a worker",
 }

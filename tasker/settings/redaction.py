@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-REDACTED = "***REDACTED***"
+from tasker.contracts.defaults import REDACTED as REDACTED
+
 PATTERNS = (
     "password", "secret", "token", "key", "api_key", "private_key", "jwt_private_key", "jwt_public_key", "auth_token",
     "credentials", "database_url", "url",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
 
+from tasker.api.covering import covered_failures
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, needs
 from tasker.api.routes.route import program_of, router
@@ -21,7 +23,7 @@ from tasker.api.shapes.dead_letters import (
     UpdateInvestigationResponse,
 )
 from tasker.api.shapes.problems import refusals
-from tasker.services.dead_letters.records import FailureGroup
+from tasker.services.dead_letters.records import DeadLetter, FailureGroup
 
 routes = router("dlq")
 Limit = Annotated[int, Query(ge=1, le=500)]
@@ -45,7 +47,7 @@ async def list_entries(
     which = {"status": resolution_status, "reason": reason, "namespace": namespace, "template": template}
     service = program_of(request).dead_letters
     found = await service.list(**which, fingerprint=fingerprint, limit=limit, offset=offset)
-    return Json([_entry(each) for each in found])
+    return Json(await _entries(request, found))
 
 
 @routes.get("/v1/dlq/stats", response_model=list[DlqStats], responses=refusals(), **needs(Permission.DLQ_STATS))
@@ -76,7 +78,8 @@ async def get_staleness(request: Request, limit: Limit = 100) -> Json:
 @routes.get("/v1/dlq/task/{task_uuid}", response_model=DlqEntry, responses=refusals(404), **needs(Permission.DLQ_READ))
 async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
     """The newest entry of a task, with everything that was known of it then."""
-    return Json(_entry(await program_of(request).dead_letters.of_task(task_uuid)))
+    found = await program_of(request).dead_letters.of_task(task_uuid)
+    return Json((await _entries(request, [found]))[0])
 
 
 @routes.get(
@@ -84,13 +87,15 @@ async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
 )
 async def get_entry(request: Request, dlq_entry_uuid: EntryUuid) -> Json:
     """One entry, with everything that was known of its task then."""
-    return Json(_entry(await program_of(request).dead_letters.entry(dlq_entry_uuid)))
+    found = await program_of(request).dead_letters.entry(dlq_entry_uuid)
+    return Json((await _entries(request, [found]))[0])
 
 
 @routes.get("/v1/dlq/groups", response_model=list[FailureGroup], responses=refusals(), **needs(Permission.DLQ_READ))
 async def get_groups(request: Request, limit: Limit = 50) -> Json:
     """Pending entries by what failed, the largest group first."""
-    return Json(await program_of(request).dead_letters.groups(limit=limit))
+    groups = [asdict(each) for each in await program_of(request).dead_letters.groups(limit=limit)]
+    return Json(await covered_failures(request, groups, lambda group: group["namespaces"]))
 
 
 @routes.post(
@@ -109,7 +114,7 @@ async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
         reason=body.reason,
         metadata=body.metadata,
     )
-    return Json(_entry(opened), 201)
+    return Json((await _entries(request, [opened]))[0], 201)
 
 
 @routes.patch(
@@ -133,6 +138,11 @@ async def update_entry(
     )
     message = f"the investigation is {updated.resolution_status}"
     return Json({"success": True, "message": message, "dlq_entry_uuid": updated.dlq_entry_uuid})
+
+
+async def _entries(request: Request, found: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
+    entries = [_entry(each) for each in found]
+    return await covered_failures(request, entries, lambda entry: [(entry["task_snapshot"] or {}).get("namespace", "")])
 
 
 def _entry(each: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import orjson
 from fastapi import Query, Request
 
+from tasker.api.covering import covered
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
 from tasker.api.routes.route import program_of, router
@@ -60,13 +61,13 @@ async def list_identifiers(
 @routes.get("/v1/tasks/{uuid}/report", response_model=TaskReport, responses=refusals(404), **TASKS)
 async def get_report(request: Request, uuid: TaskUuid) -> Json:
     """A task with all that is known of its steps: results, each failed attempt, what they wait for."""
-    return Json(await program_of(request).tasks.report(uuid))
+    return Json(await covered(request, uuid, await program_of(request).tasks.report(uuid)))
 
 
 @routes.get("/v1/tasks/{uuid}/history", response_model=list[HistoryEntry], responses=refusals(404), **TASKS)
 async def get_history(request: Request, uuid: TaskUuid) -> Json:
     """Every transition of a task and its steps in order, with who made it and why."""
-    return Json(await program_of(request).tasks.history(uuid))
+    return Json(await covered(request, uuid, await program_of(request).tasks.history(uuid)))
 
 
 @routes.get("/v1/tasks/{uuid}/progress", response_model=TaskProgress, responses=refusals(404), **TASKS)
@@ -76,7 +77,7 @@ async def get_progress(
     since: Annotated[datetime | None, Query(description="Only steps that changed since then, or run.")] = None,
 ) -> Json:
     """How far a task is, for views that ask again and again."""
-    return Json(await program_of(request).tasks.progress(uuid, since))
+    return Json(await covered(request, uuid, await program_of(request).tasks.progress(uuid, since)))
 
 
 @routes.get("/v1/tasks/{uuid}/template", response_model=dict[str, Any], responses=refusals(404), **TASKS)
@@ -93,7 +94,7 @@ async def get_template_of_task(request: Request, uuid: TaskUuid) -> Json:
 )
 async def get_audit_of_task(request: Request, uuid: TaskUuid) -> Json:
     """Who stored which result of every step of a task, the newest first."""
-    return Json(await program_of(request).views.audit(uuid))
+    return Json(await covered(request, uuid, await program_of(request).views.audit(uuid)))
 
 
 @routes.post(

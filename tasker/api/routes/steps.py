@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import Path, Request
 
+from tasker.api.covering import covered
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, needs
 from tasker.api.rendering import step_view
@@ -30,13 +31,15 @@ StepUuid = Annotated[str, Path(description="The step's identifier.")]
 @routes.get(LIST, response_model=list[StepResponse], responses=refusals(404), **needs(Permission.STEPS_READ))
 async def list_steps(request: Request, uuid: TaskUuid) -> Json:
     """The steps of a task with their results, in topological order."""
-    return Json([step_view(step) for step in await program_of(request).views.steps(uuid)])
+    found = [step_view(step) for step in await program_of(request).views.steps(uuid)]
+    return Json(await covered(request, uuid, found))
 
 
 @routes.get(ONE, response_model=StepResponse, responses=refusals(404), **needs(Permission.STEPS_READ))
 async def get_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
     """One step with its result."""
-    return Json(step_view(await program_of(request).views.step(uuid, step_uuid)))
+    found = step_view(await program_of(request).views.step(uuid, step_uuid))
+    return Json(await covered(request, uuid, found))
 
 
 @routes.patch(
@@ -47,7 +50,7 @@ async def mend_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid, body:
     program = program_of(request)
     step = await program.views.step(uuid, step_uuid)
     await _act(request, uuid, step["name"], body)
-    return Json(step_view(await program.views.step(uuid, step_uuid)))
+    return Json(await covered(request, uuid, step_view(await program.views.step(uuid, step_uuid))))
 
 
 def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awaitable[None]:
@@ -65,4 +68,4 @@ def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awai
 )
 async def get_audit(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
     """Who stored which result of a step, the newest first (B-87)."""
-    return Json(await program_of(request).views.audit(uuid, step_uuid))
+    return Json(await covered(request, uuid, await program_of(request).views.audit(uuid, step_uuid)))

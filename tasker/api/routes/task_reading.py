@@ -8,6 +8,7 @@ from uuid import UUID
 
 from fastapi import Query, Request
 
+from tasker.api.covering import covered, covered_tasks
 from tasker.api.cursors import cursor_after, place_of
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, namespaces_of, needs
@@ -79,7 +80,8 @@ async def list_tasks(
         count = await views.count(which)
         pages = {"page": page, "total_count": count, "total_pages": -(-count // per_page), "has_previous": page > 0}
         pagination |= pages
-    return Json({"tasks": [task_view(task) for task in shown], "pagination": pagination})
+    tasks = await covered_tasks(request, [task_view(task) for task in shown])
+    return Json({"tasks": tasks, "pagination": pagination})
 
 
 def _sorted(names: frozenset[str] | None) -> list[str] | None:
@@ -94,7 +96,7 @@ def _sorted(names: frozenset[str] | None) -> list[str] | None:
 )
 async def get_task_context(request: Request, uuid: TaskUuid) -> Json:
     """What a task was given, and how its execution stands."""
-    return Json(task_context(await program_of(request).views.task(uuid)))
+    return Json(await covered(request, uuid, task_context(await program_of(request).views.task(uuid))))
 
 
 @routes.get(
@@ -107,4 +109,5 @@ async def get_task_details(request: Request, uuid: TaskUuid) -> Json:
     """A task with the results of its steps and its whole history (D-67)."""
     program = program_of(request)
     task = await program.views.task(uuid)
-    return Json(task_details(task, await program.tasks.report(uuid), await program.tasks.history(uuid)))
+    found = task_details(task, await program.tasks.report(uuid), await program.tasks.history(uuid))
+    return Json(await covered(request, uuid, found))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 from starlette.responses import Response
 
+from tasker.api.covering import covered
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, caller_of, needs, require_namespace
 from tasker.api.problems import problem_of
@@ -48,7 +49,8 @@ async def create_task(request: Request, body: TaskRequest, wait: Wait = None) ->
     await ended_or_late(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid)
     headers = {"Location": f"/v1/tasks/{submitted.task_uuid}"}
-    return Json(task_created(task, submitted), 201 if submitted.created else 200, headers)
+    created = await covered(request, submitted.task_uuid, task_created(task, submitted))
+    return Json(created, 201 if submitted.created else 200, headers)
 
 
 @routes.post(
@@ -111,7 +113,7 @@ async def get_task(request: Request, uuid: TaskUuid, wait: Wait = None) -> Json:
     """A task with its steps."""
     program = program_of(request)
     await ended_or_late(request, program, uuid, seconds_of(wait))
-    return Json(task_view(await program.views.task(uuid)))
+    return Json(await covered(request, uuid, task_view(await program.views.task(uuid))))
 
 
 @routes.delete(
@@ -129,4 +131,5 @@ async def cancel_task(
     """Cancel a task and every step of it that has not ended; 400 for one that has ended."""
     program = program_of(request)
     before = await program.tasks.cancel(uuid, reason=reason, actor=actor_of(request, actor))
-    return Json({**task_view(await program.views.task(uuid)), "previous_status": before})
+    found = {**task_view(await program.views.task(uuid)), "previous_status": before}
+    return Json(await covered(request, uuid, found))

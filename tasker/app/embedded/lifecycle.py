@@ -53,6 +53,7 @@ from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
 from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
+from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.submission import Submitter
@@ -89,6 +90,7 @@ class AppLifecycle:
     template_texts = Started[TemplateTexts]()
     queues = Started[Queues]()
     operator_log = Started[OperatorLog]()
+    sensitive_values = Started[SensitiveValues]()
     registry = Started[HandlerRegistry]()
     _resources = Started[Resources]()
     _connection = Started[GuardedConnection]()
@@ -162,6 +164,7 @@ class AppLifecycle:
         self.replays, self.metrics, self.reruns = made.replays, made.metrics, made.reruns
         self.template_texts, self.queues = TemplateTexts(made.plans), Queues(made.engine)
         self.operator_log = OperatorLog(made.connection)
+        self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
         self._targets = TargetPlans(self.registry, self.plans)
         self._after_commit = AfterCommit(self._connection, self._resources.messaging, self._wake)

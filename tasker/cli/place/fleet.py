@@ -3,11 +3,12 @@
 # ruff: noqa: D102  # each class names the service that says what its methods do
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from tasker.contracts.plan import Plan
+from tasker.lifecycle.sensitive import Veil
 from tasker.services.dead_letters.records import (
     DeadLetter,
     FailureGroup,
@@ -169,6 +170,12 @@ class DoctorService(Protocol):
     async def findings(self) -> Sequence[Diagnosis]: ...
 
 
+class SensitiveService(Protocol):
+    """As `tasker.services.server.sensitive_values.SensitiveValues`."""
+
+    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Veil | None: ...
+
+
 class Fleet(Protocol):
     """The services, and submitting and waiting, as `App` has them."""
 
@@ -196,6 +203,8 @@ class Fleet(Protocol):
     def fleet(self) -> OverviewService: ...
     @property
     def doctor(self) -> DoctorService: ...
+    @property
+    def sensitive_values(self) -> SensitiveService: ...
     async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted: ...
     async def pinned_plan(self, task_uuid: str) -> Plan: ...
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport: ...

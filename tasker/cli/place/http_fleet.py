@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -36,6 +36,7 @@ class HttpFleet:
         self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
         self.reruns = HttpReruns(client)
         self.fleet, self.doctor = HttpOverview(client), HttpDoctor(client)
+        self.sensitive_values = CoveredByTheServer()
 
     @property
     def replays(self) -> Replays:
@@ -57,6 +58,13 @@ class HttpFleet:
         """The report once the task has ended."""
         await self._client.wait(task_uuid, timeout)
         return await self.tasks.report(task_uuid)
+
+
+class CoveredByTheServer:
+    """As `tasker.services.server.sensitive_values.SensitiveValues`: a server shows what its caller may read."""
+
+    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:
+        """Nothing is left to cover."""
 
 
 class HttpPauses:

@@ -13,6 +13,7 @@ from tasker.cli.guessing import GuessingGroup
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
+from tasker.cli.task.covering import SHOW_SENSITIVE, covered_report
 from tasker.cli.task.explain import explain
 from tasker.cli.task.lookup import find_task
 from tasker.cli.task.request import refused, request
@@ -86,9 +87,10 @@ def list_(form: str, place: Place, **which: Any) -> None:
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--traceback", is_flag=True, help="Print the whole traceback of each step's last failure.")
 @click.option("--all", "every", is_flag=True, help="Show each instance of a batch worker, each failure, each result.")
+@SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def show(task_uuid: str, traceback: bool, every: bool, form: str, place: Place) -> None:
+def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, form: str, place: Place) -> None:
     """Show a task: its state, its steps, its failures, its results.
 
     Many instances of a batch worker are one line, followed by those that failed; --all shows each of them. On a
@@ -97,7 +99,8 @@ def show(task_uuid: str, traceback: bool, every: bool, form: str, place: Place) 
     from tasker.cli.render.task import report_object, report_text
 
     async def read(app: Fleet) -> TaskReport:
-        return await app.tasks.report(await find_task(app.tasks, task_uuid))
+        found = await app.tasks.report(await find_task(app.tasks, task_uuid))
+        return await covered_report(app, found, show_sensitive)
 
     report = reached(place, read)
     shown = partial(report_text, report, traceback=traceback, every=every, width=screen_width())

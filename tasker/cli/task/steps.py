@@ -12,6 +12,7 @@ from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
+from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task, looks_like_a_task
 from tasker.errors import StepNotFound
 from tasker.lifecycle.machines.step import StepState
@@ -35,13 +36,15 @@ class StepGroup(GuessingGroup):
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
+@SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def steps(task_uuid: str, form: str, place: Place) -> None:
+def steps(task_uuid: str, show_sensitive: bool, form: str, place: Place) -> None:
     """Show where each step of a task stands, and whether it can run."""
 
     async def read(app: Fleet) -> list[View]:
-        return [*await app.views.steps(await find_task(app.tasks, task_uuid))]
+        task = await find_task(app.tasks, task_uuid)
+        return [*await covered(app, task, await app.views.steps(task), show_sensitive)]
 
     print_as(form, reached(place, read), _steps_text)
 
@@ -49,13 +52,15 @@ def steps(task_uuid: str, form: str, place: Place) -> None:
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.argument("step", metavar="STEP")
+@SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def show(task_uuid: str, step: str, form: str, place: Place) -> None:
+def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Place) -> None:
     """Show one step: STEP is its name or its UUID."""
 
-    async def read(app: Fleet) -> View:
-        return await _step(app, await find_task(app.tasks, task_uuid), step)
+    async def read(app: Fleet) -> Any:
+        task = await find_task(app.tasks, task_uuid)
+        return await covered(app, task, await _step(app, task, step), show_sensitive)
 
     print_as(form, reached(place, read), _step_text)
 
@@ -63,15 +68,16 @@ def show(task_uuid: str, step: str, form: str, place: Place) -> None:
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.argument("step", metavar="STEP", required=False)
+@SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def audit(task_uuid: str, step: str | None, form: str, place: Place) -> None:
+def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, place: Place) -> None:
     """Show who stored which result or failure, and when, the newest first: of a whole task or of one step."""
 
     async def read(app: Fleet) -> list[View]:
         task = await find_task(app.tasks, task_uuid)
         one = (await _step(app, task, step))["step_uuid"] if step else None
-        return [*await app.views.audit(task, one)]
+        return [*await covered(app, task, await app.views.audit(task, one), show_sensitive)]
 
     print_as(form, reached(place, read), _audit_text)
 

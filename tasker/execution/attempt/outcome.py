@@ -139,13 +139,16 @@ def _check_metadata(metadata: dict[str, Any]) -> None:
 
 
 def _against_schema(value: Any, step: StepPlan, handler: str) -> Failure | None:
-    from tasker.template.schema.check import check_result
+    from tasker.lifecycle.sensitive import without_secrets
+    from tasker.template.schema.check import Problem, check_result
 
     problems = check_result(step.result_schema or {}, value)
     if not problems:
         return None
-    message = f"the result of {handler} does not fit result_schema: {'; '.join(map(str, problems))}"
-    metadata = {"problems": [problem.to_dict() for problem in problems]}
+    schema = step.result_schema or {}
+    told = [Problem(problem.path, without_secrets(problem.message, schema, value)) for problem in problems]
+    message = f"the result of {handler} does not fit result_schema: {'; '.join(map(str, told))}"
+    metadata = {"problems": [problem.to_dict() for problem in told]}
     return storable(Failure(message, "result_schema_violation", False, metadata=metadata, handler=handler))
 
 

@@ -35,6 +35,23 @@ version: 1.0.0
 identity_strategy: always_unique
 steps: [{name: never, handler: nobody.never}]
 """
+CARDS = """
+name: cards
+namespace: shop
+version: 1.0.0
+identity_strategy: always_unique
+input_schema:
+  type: object
+  properties:
+    card: {$ref: "#/$defs/card"}
+    shop: {type: string}
+  $defs: {card: {type: object, properties: {number: {type: string, x-sensitive: true}, brand: {type: string}}}}
+steps:
+  - name: token
+    handler: shop.token
+    result_schema: {type: object, properties: {pin: {type: integer, x-sensitive: true}, brand: {type: string}}}
+  - {name: charge, dependencies: [token], handler: shop.refuse, retry: {max_attempts: 1}}
+"""
 TEMPLATES = (ORDERS, NAMED)
 
 
@@ -56,10 +73,23 @@ def check_nothing() -> dict[str, Any]:
     return {}
 
 
+@step_handler("shop.token")
+@inputs("card")
+def token(card: dict[str, Any]) -> dict[str, Any]:
+    return {"pin": 987654321, "brand": card["brand"]}
+
+
+@step_handler("shop.refuse")
+@inputs("card")
+def refuse(card: dict[str, Any]) -> dict[str, Any]:
+    raise PermanentError(f"the card {card['number']} is refused", error_code="REFUSED")
+
+
 def registered() -> HandlerRegistry:
     registry = HandlerRegistry()
-    for name, handler in (("shop.check", check), ("shop.charge", charge), ("shop.check_nothing", check_nothing)):
-        registry.register(name, handler)
+    handlers = {"check": check, "charge": charge, "check_nothing": check_nothing, "token": token, "refuse": refuse}
+    for name, handler in handlers.items():
+        registry.register(f"shop.{name}", handler)
     return registry
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,9 +19,11 @@ from tasker.api.routes import config
 from tasker.contracts.permissions import Permission
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.settings import ApiKey, AuthSettings
+from tasker.settings.redaction import REDACTED
 from tasker.template import compile_text
-from tests.integration.api.program import WAITING, order
+from tests.integration.api.program import CARDS, WAITING, order
 from tests.integration.api.test_errors import UNKNOWN, problem
+from tests.support.command_line import invoke
 
 ROUTES = [route for module in (*SUBJECTS, config) for route in module.routes.routes if isinstance(route, APIRoute)]
 GUARDED = [route for route in ROUTES if REQUIRED in (route.openapi_extra or {})]
@@ -179,6 +182,48 @@ def test_every_route_that_changes_something_by_hand_is_kept() -> None:
     changing = [route for route in GUARDED if not route.methods & {"GET"} and route.path not in by_programs]
     assert len(changing) > 5
     assert [route.path for route in changing if not (route.openapi_extra or {}).get(OPERATES)] == []
+
+
+async def test_what_a_schema_marks_as_sensitive_is_shown_to_nobody_who_may_not_read_it(
+    app: tasker.App, guarded: httpx.AsyncClient, module_database_url: str
+) -> None:
+    (cards,) = compile_text(CARDS).plans
+    await app.plans.register(cards)
+    card = {"card": {"number": "4111-secret", "brand": "visa"}, "shop": "corner"}
+    asked = {"namespace": "shop", "name": "cards", "context": card}
+    blind = by("but data:read_sensitive")
+    created = await guarded.post("/v1/tasks?wait=20s", json=asked, headers=blind)
+    task = created.json()["task_uuid"]
+    (token, _) = (await guarded.get(f"/v1/tasks/{task}/workflow_steps", headers=blind)).json()
+    assert token["results"] == {"pin": REDACTED, "brand": "visa"}
+    assert created.json()["context"] == {"card": {"number": REDACTED, "brand": "visa"}, "shop": "corner"}
+
+    revealing, hidden = set(), ("4111-secret", "987654321")
+    for route in GUARDED:
+        if not {"uuid", "task_uuid"} & set(route.param_convertors) or "GET" not in route.methods:
+            continue
+        path = (
+            route.path.replace("{uuid}", task).replace("{task_uuid}", task).replace("{step_uuid}", token["step_uuid"])
+        )
+        answer = await guarded.get(path, headers=blind)
+        assert not [secret for secret in hidden if secret in answer.text], path
+        shown = await guarded.get(path, headers=by("everything"))
+        revealing |= {route.path.rpartition("/")[2]} if any(secret in shown.text for secret in hidden) else set()
+    assert revealing >= {"{uuid}", "context", "details", "report", "workflow_steps", "{step_uuid}", "audit"}
+
+    listed = await guarded.get("/v1/tasks", headers=blind)
+    assert "corner" in listed.text
+    assert "4111-secret" not in listed.text
+    assert "4111-secret" in (await guarded.get("/v1/tasks", headers=by("everything"))).text
+    assert "4111-secret" in (await guarded.get("/v1/tasks", headers=by(CONFINED))).text
+    for command in (["show", task, "--all"], ["show", task, "--format", "json"], ["steps", task], ["audit", task]):
+        printed = await asyncio.to_thread(invoke, "task", *command, database=module_database_url)
+        assert printed.exit_code == 0, printed.stderr
+        assert not [secret for secret in hidden if secret in printed.output], command
+    printed = await asyncio.to_thread(invoke, "task", "show", task, "--show-sensitive", database=module_database_url)
+    assert "4111-secret" in printed.output
+    for path in ("/v1/dlq", "/v1/dlq/groups", "/v1/dlq/investigation-queue"):
+        assert "4111-secret" not in (await guarded.get(path, headers=blind)).text
 
 
 async def test_operators_act_under_their_own_name_whatever_the_request_says(guarded: httpx.AsyncClient) -> None:

@@ -93,6 +93,10 @@ where t.task_uuid = %(task)s
 -- The compiled template that a task is pinned to.
 select t.template_id from tasker.tasks t where t.task_uuid = %(task)s
 
+-- name: template_ids
+-- The templates that these tasks are pinned to.
+select t.task_uuid::text, t.template_id from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[])
+
 -- name: starting_with
 -- The tasks in a range of identifiers, the newest first: how a prefix finds its task.
 select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)s::uuid and %(highest)s::uuid

@@ -1,0 +1,56 @@
+"""Answers about tasks, without what their caller may not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from fastapi import Request
+
+from tasker.api.permissions import Permission, caller_of
+from tasker.api.program import program_of
+from tasker.lifecycle.sensitive import without_messages
+
+View = Mapping[str, Any]
+
+
+async def covered(request: Request, task_uuid: str, answer: Any) -> Any:
+    """An answer about one task, with sensitive values covered."""
+    permitted = _permitted(request)
+    if permitted is None:
+        return answer
+    veil = await program_of(request).sensitive_values.veil(task_uuid, permitted)
+    return answer if veil is None else veil.over(_plain(answer))
+
+
+async def covered_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The same of a list of tasks."""
+    permitted = _permitted(request)
+    if permitted is None or not tasks:
+        return tasks
+    veils = await program_of(request).sensitive_values.veils([task["task_uuid"] for task in tasks], permitted)
+    return [veils[task["task_uuid"]].over(task) if task["task_uuid"] in veils else task for task in tasks]
+
+
+async def covered_failures(
+    request: Request, found: Sequence[View], namespaces: Callable[[View], Iterable[str]]
+) -> Sequence[View]:
+    """Dead letters, without what failures say where something sensitive may be in it: it is not known what of it is."""
+    permitted = _permitted(request)
+    if permitted is None or not found:
+        return found
+    hidden = await program_of(request).sensitive_values.namespaces(permitted)
+    return [without_messages(each) if hidden.intersection(namespaces(each)) else each for each in found]
+
+
+def _permitted(request: Request) -> frozenset[str] | None:
+    """The namespaces whose sensitive values the caller may read; None: all of them."""
+    caller = caller_of(request)
+    return caller.namespaces(Permission.DATA_READ_SENSITIVE)
+
+
+def _plain(answer: Any) -> Any:
+    if is_dataclass(answer) and not isinstance(answer, type):
+        return asdict(answer)
+    return [_plain(each) for each in answer] if isinstance(answer, list | tuple) else answer

@@ -1,0 +1,176 @@
+"""Values that a schema marks with `x-sensitive: true`, hidden from who may not read them.
+
+`$ref` is followed inside of a schema, and every branch of `allOf`, `anyOf`, `oneOf` and `if` counts: rather too much is
+hidden than too little.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tasker.contracts.defaults import REDACTED
+from tasker.contracts.plan import Plan
+
+MARK = "x-sensitive"
+BRANCHES, ALTERNATIVES = ("if", "then", "else"), ("allOf", "anyOf", "oneOf")
+SHORTEST_TEXT = 4
+"""Shorter texts are not looked for in messages: they would be found everywhere."""
+Schema = Mapping[str, Any]
+
+
+def has_sensitive(plan: Plan) -> bool:
+    """Whether any schema of the template marks something."""
+    return any(_marks(schema) for schema in (plan.input_schema, *(step.result_schema for step in plan.steps)))
+
+
+class Veil:
+    """What one task's sensitive values are covered with: `context` and `results`, by step, are what it has.
+
+    Texts that hold a sensitive value, such as a failure's message, are covered where the value stands in them.
+    """
+
+    def __init__(self, plan: Plan, context: Any = None, results: Mapping[str, Any] | None = None) -> None:
+        self._plan = plan
+        secrets: set[str] = set()
+        _covered(plan.input_schema, context, secrets)
+        for name, result in (results or {}).items():
+            for schema in self._schemas(name):
+                _covered(schema, result, secrets)
+        self._secrets = _any_of(each for each in secrets if len(each) >= SHORTEST_TEXT)
+
+    def over(self, answer: Any) -> Any:
+        """Plain data about the task with everything sensitive covered: its `context`, the `result` or `results` of
+        whatever has the `name` or `step_name` of a step, and texts."""
+        if isinstance(answer, Mapping):
+            return {key: self._member(answer, key, value) for key, value in answer.items()}
+        if isinstance(answer, list | tuple):
+            return [self.over(each) for each in answer]
+        if isinstance(answer, str) and self._secrets is not None:
+            return self._secrets.sub(REDACTED, answer)
+        return answer
+
+    def context(self, value: Any) -> Any:
+        """The input of the task."""
+        return self.over(_covered(self._plan.input_schema, value, set()))
+
+    def result(self, step: str, value: Any) -> Any:
+        """The result of a step."""
+        for schema in self._schemas(step):
+            value = _covered(schema, value, set())
+        return self.over(value)
+
+    def _member(self, owner: Mapping[str, Any], key: str, value: Any) -> Any:
+        step = owner.get("step_name") or owner.get("name")
+        if key == "context" and "task_uuid" in owner:
+            return self.context(value)
+        if key in ("result", "results") and isinstance(step, str):
+            return self.result(step, value)
+        return self.over(value)
+
+    def _schemas(self, name: str) -> list[Schema]:
+        """Of an instance, whose name the template does not have, those of every step that is made while it runs."""
+        named = [step for step in self._plan.steps if step.name == name]
+        steps = named or [step for step in self._plan.steps if not step.static]
+        return [step.result_schema for step in steps if step.result_schema is not None]
+
+
+def without_messages(value: Any) -> Any:
+    """Plain data about failures without what they say, which may be anything."""
+    if isinstance(value, Mapping):
+        return {key: REDACTED if key == "message" else without_messages(each) for key, each in value.items()}
+    return [without_messages(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def without_secrets(message: str, schema: Schema, value: Any) -> str:
+    """What is said about a value of this schema, with what is sensitive in it replaced."""
+    secrets: set[str] = set()
+    _covered(schema, value, secrets)
+    found = _any_of(secrets)
+    return message if found is None else found.sub(REDACTED, message)
+
+
+def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+    """Finds any of them, the longest first."""
+    longest_first = sorted(filter(None, texts), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+
+def _marks(schema: Any) -> bool:
+    if isinstance(schema, Mapping):
+        return MARK in schema or any(map(_marks, schema.values()))
+    return isinstance(schema, list | tuple) and any(map(_marks, schema))
+
+
+def _covered(schema: Schema | None, value: Any, secrets: set[str]) -> Any:
+    """The value with what is sensitive replaced; the texts of that are added to `secrets`."""
+    return value if schema is None or not _marks(schema) else _cover([schema], schema, value, secrets)
+
+
+def _cover(schemas: Sequence[Any], root: Schema, value: Any, secrets: set[str]) -> Any:
+    every = list(_expanded(schemas, root, set()))
+    if any(schema.get(MARK, False) is not False for schema in every):
+        secrets.update(_texts(value))
+        return REDACTED
+    if not every:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _cover([*_of_property(every, key)], root, item, secrets) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cover([*_of_item(every, index)], root, item, secrets) for index, item in enumerate(value)]
+    return value
+
+
+def _expanded(schemas: Iterable[Any], root: Schema, seen: set[int]) -> Iterator[Schema]:
+    """These schemas, and those that count for the same value."""
+    for schema in schemas:
+        if not isinstance(schema, Mapping) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        yield schema
+        inner = [schema.get(name) for name in BRANCHES]
+        inner += [each for name in ALTERNATIVES for each in schema.get(name) or ()]
+        inner += [*(schema.get("dependentSchemas") or {}).values(), _referred(schema.get("$ref"), root)]
+        yield from _expanded(inner, root, seen)
+
+
+def _referred(reference: Any, root: Schema) -> Any:
+    """What a `$ref` into the same schema names; None for any other."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    found: Any = root
+    for part in reference[1:].split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _of_property(schemas: Iterable[Schema], name: str) -> Iterator[Any]:
+    for schema in schemas:
+        properties = schema.get("properties") or {}
+        if name in properties:
+            yield properties[name]
+        else:  # whatever its name: a pattern that is asked could take for ever
+            yield from (schema.get("patternProperties") or {}).values()
+            yield schema.get("additionalProperties")
+        yield schema.get("unevaluatedProperties")
+
+
+def _of_item(schemas: Iterable[Schema], index: int) -> Iterator[Any]:
+    for schema in schemas:
+        first = schema.get("prefixItems") or ()
+        yield first[index] if index < len(first) else schema.get("items")
+        yield schema.get("contains")
+        yield schema.get("unevaluatedItems")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

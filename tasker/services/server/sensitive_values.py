@@ -1,0 +1,48 @@
+"""Which tasks have values that not everybody may read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tasker.contracts.plan import Plan
+from tasker.db.connection import Statements
+from tasker.db.queries import query
+from tasker.lifecycle.sensitive import Veil, has_sensitive
+from tasker.services.engine.plans import PlanStore
+from tasker.services.reports import TaskReport
+from tasker.services.tasks import Tasks
+
+
+class SensitiveValues:
+    """Makes the veils of tasks whose templates mark something with `x-sensitive`."""
+
+    def __init__(self, connection: Statements, plans: PlanStore, tasks: Tasks) -> None:
+        self._connection, self._plans, self._tasks = connection, plans, tasks
+
+    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Veil | None:
+        """What covers a task for somebody who may read sensitive values of these namespaces; None: nothing has to be.
+
+        Raises `TaskNotFound`.
+        """
+        plan = await self._plans.get(await self._tasks.template_id(task_uuid))
+        return veil_of(await self._tasks.report(task_uuid), plan) if _is_covered(plan, permitted) else None
+
+    async def namespaces(self, permitted: Collection[str]) -> frozenset[str]:
+        """The namespaces with values that somebody may not read who may read those of the `permitted` ones."""
+        rows = await self._connection.execute(query("templates", "marked_namespaces"))
+        return frozenset(name for (name,) in rows) - frozenset(permitted)
+
+    async def veils(self, task_uuids: Collection[str], permitted: Collection[str] | None) -> dict[str, Veil]:
+        """As `veil` for the inputs of many tasks, with one statement; those that need none are left out."""
+        rows = await self._connection.execute(query("tasks", "template_ids"), {"tasks": list(task_uuids)})
+        plans = {task: await self._plans.get(template_id) for task, template_id in rows}
+        return {task: Veil(plan) for task, plan in plans.items() if _is_covered(plan, permitted)}
+
+
+def veil_of(report: TaskReport, plan: Plan) -> Veil:
+    """The veil of a task that was read."""
+    return Veil(plan, report.context, report.results)
+
+
+def _is_covered(plan: Plan, permitted: Collection[str] | None) -> bool:
+    return permitted is not None and plan.namespace not in permitted and has_sensitive(plan)

@@ -1,0 +1,73 @@
+"""What a schema marks with `x-sensitive` is hidden wherever it stands; what is not marked stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tasker.lifecycle.sensitive import Veil, has_sensitive, without_secrets
+from tasker.settings.redaction import REDACTED
+from tasker.template import compile_text
+
+SECRET: dict[str, Any] = {"type": "string", "x-sensitive": True}
+TEMPLATE = """
+name: w
+namespace: n
+version: 1.0.0
+steps:
+  - {name: plain, handler: h}
+  - {name: own, handler: h, result_schema: {properties: {pin: {x-sensitive: true}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        ({"properties": {"a": SECRET}}, {"a": "hidden", "b": "b"}, {"a": REDACTED, "b": "b"}),
+        ({"x-sensitive": True}, {"a": ["hidden"]}, REDACTED),
+        ({"x-sensitive": "yes"}, "hidden", REDACTED),
+        ({"x-sensitive": False}, "shown", "shown"),
+        ({"items": {"properties": {"a": SECRET}}}, [{"a": "hidden"}, {"b": 1}], [{"a": REDACTED}, {"b": 1}]),
+        ({"prefixItems": [{}, SECRET], "items": {}}, ["x", "hidden", "y"], ["x", REDACTED, "y"]),
+        ({"properties": {"b": {}}, "additionalProperties": SECRET}, {"a": "hidden", "b": 1}, {"a": REDACTED, "b": 1}),
+        ({"properties": {"b": {}}, "patternProperties": {"^a": SECRET}}, {"a": "h", "b": 1}, {"a": REDACTED, "b": 1}),
+        ({"anyOf": [{"type": "null"}, {"properties": {"a": SECRET}}]}, {"a": "hidden"}, {"a": REDACTED}),
+        ({"if": {}, "then": {"properties": {"a": SECRET}}}, {"a": "hidden"}, {"a": REDACTED}),
+        ({"properties": {"a": {"$ref": "#/$defs/a~1b"}}, "$defs": {"a/b": SECRET}}, {"a": "hidden"}, {"a": REDACTED}),
+        (
+            {"properties": {"next": {"$ref": "#"}, "a": SECRET}},
+            {"next": {"next": {"a": "hidden"}, "a": "hidden"}},
+            {"next": {"next": {"a": REDACTED}, "a": REDACTED}},
+        ),
+        ({"$ref": "#/$defs/x", "$defs": {"x": {"$ref": "#/$defs/x", "x-sensitive": True}}}, "hidden", REDACTED),
+        ({"$ref": "#/nowhere", "properties": {"a": SECRET}}, {"a": None}, {"a": REDACTED}),
+        ({"properties": {"a": True, "b": SECRET}, "items": False}, {"a": 1}, {"a": 1}),
+    ],
+)
+def test_what_is_marked_is_hidden_and_nothing_else(schema: dict[str, Any], value: Any, expected: Any) -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    object.__setattr__(plan, "input_schema", schema)
+
+    assert Veil(plan).context(value) == expected
+
+
+def test_a_message_says_nothing_that_is_hidden_however_it_came_there() -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    veil = Veil(plan, {"a": "open"}, {"own": {"pin": 987654, "a": "open"}, "plain": {"pin": 7777}})
+
+    failure = {"name": "own", "result": {"pin": 987654}, "failures": [{"message": "PIN 987654 is open to 7777"}]}
+    assert veil.over(failure) == {
+        "name": "own",
+        "result": {"pin": REDACTED},
+        "failures": [{"message": f"PIN {REDACTED} is open to 7777"}],
+    }
+    schema = plan.steps[1].result_schema
+    assert schema is not None
+    assert without_secrets("12 is not a text", schema, {"pin": 12}) == f"{REDACTED} is not a text"
+
+
+def test_a_template_without_marks_needs_no_veil() -> None:
+    (marked,) = compile_text(TEMPLATE).plans
+    (plain,) = compile_text(TEMPLATE.replace("x-sensitive", "x-other")).plans
+    assert (has_sensitive(marked), has_sensitive(plain)) == (True, False)
