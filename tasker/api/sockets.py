@@ -33,8 +33,8 @@ def listen(host: str, port: int) -> socket.socket:
     return made
 
 
-def require_loopback(host: str) -> None:
-    """Without authentication only this machine may reach the server. Raises `UsageError`."""
+def require_loopback(host: str, section: str = "orchestration.web.auth") -> None:
+    """Without authentication, which `section` turns on, only this machine may reach the server. Raises `UsageError`."""
     if host == "localhost":
         return
     with contextlib.suppress(ValueError):
@@ -42,7 +42,7 @@ def require_loopback(host: str) -> None:
             return
     raise UsageError(
         f"{host} can be reached from other machines, and there is no authentication: anybody could run tasks",
-        hint="listen on 127.0.0.1, or turn on [orchestration.web.auth]; see docs/security.md",
+        hint=f"listen on 127.0.0.1, or turn on [{section}]; see docs/security.md",
     )
 
 

@@ -67,9 +67,9 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         await app.stop()
 
 
-def authenticator_of(http: HttpSettings) -> Authenticator | None:
+def authenticator_of(auth: AuthSettings) -> Authenticator | None:
     """Who tells callers apart; None where nobody is asked. Raises `UsageError` for what cannot work."""
-    return Authenticator(http.auth) if http.auth.enabled else None
+    return Authenticator(auth) if auth.enabled else None
 
 
 def tls_of(http: HttpSettings) -> TlsFiles | None:
@@ -130,7 +130,7 @@ def _shown(configuration: Configured) -> dict[str, Any]:
     pool, breaker = configuration.http.pool, configuration.breakers.database
     names = configuration.queue_names
     return {
-        "auth": _auth_shown(configuration.http.auth),
+        "auth": auth_shown(configuration.http.auth),
         "circuit_breakers": {
             "enabled": True,
             "failure_threshold": breaker.failure_threshold,
@@ -146,7 +146,7 @@ def _shown(configuration: Configured) -> dict[str, Any]:
     }
 
 
-def _auth_shown(auth: AuthSettings) -> dict[str, Any]:
+def auth_shown(auth: AuthSettings) -> dict[str, Any]:
     """In the published shape."""
     tokens = auth.enabled and bool(auth.public_key or auth.public_key_path or auth.jwks_url)
     keys = (len(auth.api_keys) if auth.api_keys_enabled else 0) + bool(auth.api_key)

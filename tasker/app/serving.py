@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tasker.api.process.observed import Observed
 from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.assembly.worker import worker_process
 from tasker.app.bootstrap import prepare, require_shared
 from tasker.app.configured import UNCONFIGURED, Configured
+from tasker.app.observing import observed_worker
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db.awaited import Patient
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.process.capacity import ORCHESTRATOR, WORKER
+from tasker.process.http import DEFAULT_ADDRESS, PortSettings
 from tasker.process.reloading import Hangups, Reloading
 from tasker.process.resources import Resources
 from tasker.process.runtime import Runtime
@@ -44,6 +47,8 @@ class Service:
     """How long an orderly stop may take, where it is not as the configuration says."""
     force: bool = False
     """Take the newest content of a template whose version is registered already."""
+    port: int | None = None
+    """Of the process itself; None: as configured, which is none by default."""
     reread: Callable[[], Configured] = lambda: UNCONFIGURED
     """Reads the configuration again."""
     hangups: Hangups = field(default_factory=Hangups)
@@ -64,14 +69,16 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     _require_shared(service)
     breakers = Breakers(SystemClock(), service.configuration.breakers)
     resources = _resources(service, breakers)
-    runtime = await _worker(service, resources, breakers)
+    runtime, observed = await _worker(service, resources, breakers)
     title = f"worker {runtime.worker.identity} serves {', '.join(runtime.namespaces)}"
 
     def change(found: Configured) -> None:
         runtime.events.change(found.worker.events)
         breakers.change(found.breakers)
 
-    await _serve(GracefulWorker(runtime, service.stop_limit), service, resources, title, ready, change, WORKER)
+    port = service.configuration.worker_port
+    server, title = _with_port(GracefulWorker(runtime, service.stop_limit), title, service, observed, port, WORKER)
+    await _serve(server, service, resources, title, ready, change, WORKER)
 
 
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
@@ -97,7 +104,25 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         orchestrator.events.change(found.orchestrator_events)
         breakers.change(found.breakers)
 
-    await _serve(orchestrator, service, resources, title, ready, change, ORCHESTRATOR)
+    observed = Observed("orchestrator", orchestrator, lambda: orchestrator.identity)
+    port = PortSettings(True, None, limits.http.request_seconds, limits.http.config_endpoint, limits.http.auth)
+    server, title = _with_port(orchestrator, title, service, observed, port, ORCHESTRATOR)
+    await _serve(server, service, resources, title, ready, change, ORCHESTRATOR)
+
+
+def _with_port(
+    server: Server, title: str, service: Service, observed: Observed, port: PortSettings, connections: Sequence[str]
+) -> tuple[Server, str]:
+    """The server, and what it is called; with a port of its own where one is asked for or configured."""
+    if service.port is not None:
+        host = (port.bind_address or DEFAULT_ADDRESS).rpartition(":")[0]
+        port = replace(port, enabled=True, bind_address=f"{host}:{service.port}")
+    if not port.enabled or port.bind_address is None:
+        return server, title
+    from tasker.app.process_port import with_port  # FastAPI: nothing for a process without a port
+
+    ported, where = with_port(server, observed, port, service.configuration, connections)
+    return ported, f"{title}, and answers on {where}"
 
 
 def _resources(service: Service, breakers: Breakers) -> Resources:
@@ -115,7 +140,7 @@ def _resources(service: Service, breakers: Breakers) -> Resources:
         )
 
 
-async def _worker(service: Service, resources: Resources, breakers: Breakers) -> Runtime:
+async def _worker(service: Service, resources: Resources, breakers: Breakers) -> tuple[Runtime, Observed]:
     registry = load_handlers(service.handlers, service.configuration.importable)
     wait_seconds = service.configuration.database.connect_wait_seconds
     connection = Patient(Connection(resources.url, name="tasker register"), resources.url, wait_seconds)
@@ -132,7 +157,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
     settings = service.configuration.worker
     if service.shutdown_seconds is None:  # who gives it by hand knows what it cuts off
         tell_short_grace(found.plans, service.stop_limit)
-    return worker_process(
+    runtime = worker_process(
         resources.url,
         resources.messaging,
         registry,
@@ -142,6 +167,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
         breakers=breakers,
         consume=False,
     )
+    return runtime, observed_worker(runtime, registry, found.plans)
 
 
 async def _serve(

@@ -91,7 +91,7 @@ def server(
     log_to_stderr()
     log_as_configured(chosen := configured_for(database, no_config=no_config))
     service = Service(configuration=chosen, data_dir=database.data_dir, shutdown_seconds=shutdown_timeout)
-    authenticator, tls = authenticator_of(chosen.http), tls_of(chosen.http)
+    authenticator, tls = authenticator_of(chosen.http.auth), tls_of(chosen.http)
     socket = listening_socket(chosen.http, host, port, inherited)
     if workers > 1:
         url = database.url if database.url_given else None

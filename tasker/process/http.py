@@ -43,6 +43,17 @@ class HttpSettings:
     """Who is let in."""
 
 
+@dataclass(frozen=True, slots=True)
+class PortSettings:
+    """The port of a worker or an orchestrator of its own; `bind_address` None: there is none."""
+
+    enabled: bool = True
+    bind_address: str | None = None
+    request_seconds: float = 30.0
+    config_endpoint: bool = False
+    auth: AuthSettings = field(default_factory=lambda: AuthSettings(audience="worker-api", issuer="tasker-worker"))
+
+
 def host_and_port(address: str) -> tuple[str, int]:
     """The parts of `HOST:PORT`, of which the host may be an IPv6 address in brackets."""
     host, _, port = address.rpartition(":")

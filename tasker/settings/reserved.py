@@ -11,7 +11,7 @@ from collections.abc import Mapping
 _EVENTS = "publishing domain events"
 _GRPC = "the gRPC API"
 _TELEMETRY = "telemetry"
-_WEB = "the HTTP server of a worker"
+_WEB = "connections of a worker for requests, none of which asks the database"
 
 RESERVED: Mapping[str, str] = {
     "common.cache": "caching of analytics",
@@ -29,6 +29,6 @@ RESERVED: Mapping[str, str] = {
     "worker.mpsc_channels.ffi_dispatch.callback_timeout_ms": _EVENTS,
     "worker.mpsc_channels.in_process_events": _EVENTS,
     "worker.orchestration_client": "workers without a database",
-    "worker.web": _WEB,
+    "worker.web.database_pools": _WEB,
 }
 """A path stands for everything below it."""

@@ -85,7 +85,7 @@ def test_what_a_plugin_hears_in_every_process_is_what_the_rows_say(
 ) -> None:
     environment = environment_with(tmp_path, HEARS)
     if path == "queued":
-        fleet.orchestrator("orchestrator", environment)
+        fleet.orchestrator("orchestrator", environment=environment)
     fleet.worker("worker", str(DIAMOND), "--result-path", path, environment=environment)
     tasks = submit(database_url)
     oracle.wait_for_the_end(tasks)

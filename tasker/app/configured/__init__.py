@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tasker.app.configured.database import database_settings
 from tasker.app.configured.engine import retry_policy, sweep_settings
 from tasker.app.configured.events import orchestrator_events
-from tasker.app.configured.http import http_settings
+from tasker.app.configured.http import http_settings, worker_port
 from tasker.app.configured.messaging import backend_settings, queue_names
 from tasker.app.configured.resilience import SINGLE_PROCESS_DEPTH, breaker_policies, depth_limits
 from tasker.app.configured.templates import template_environment
@@ -29,7 +29,7 @@ from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.process.http import HttpSettings
+from tasker.process.http import HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.authoring.template_search import DEFAULT_SEARCH_PATHS
 
@@ -46,6 +46,7 @@ VALUE_VARIABLES = (
     "TASKER_LOG_FORMAT",
     "TASKER_MESSAGING_BACKEND",
     "TASKER_WEB_BIND_ADDRESS",
+    "TASKER_WORKER_WEB_BIND_ADDRESS",
     "WORKER_NAMESPACES",
 )
 """Variables that give a value even where there is no file; messaging backends have more (`value_variables`)."""
@@ -74,6 +75,7 @@ class Configured:
     namespaces: tuple[str, ...] = ()
     """What a worker serves whose command line names no namespace; empty: those of its templates."""
     http: HttpSettings = field(default_factory=HttpSettings)
+    worker_port: PortSettings = field(default_factory=PortSettings)
     """How `tasker server` answers."""
     search_paths: tuple[str, ...] = DEFAULT_SEARCH_PATHS
     """Where a worker finds templates whose command line names none."""
@@ -131,6 +133,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         importable=settings.worker.handlers.allow,
         search_paths=settings.common.task_templates.search_paths,
         http=http_settings(settings),
+        worker_port=worker_port(settings),
         log_format=common.log.format,
         shutdown_seconds=settings.orchestration.shutdown_timeout_ms / 1000,
         sweeps=sweep_settings(settings),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasker.app.configured.unset import is_set
-from tasker.process.http import HttpPool, HttpSettings
+from tasker.process.http import HttpPool, HttpSettings, PortSettings
 from tasker.services.authentication.settings import ApiKey, AuthSettings
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
-    from tasker.settings.tables.api import OrchestrationAuth
+    from tasker.settings.tables.api import OrchestrationAuth, WorkerAuth
 
 
 def http_settings(settings: Settings) -> HttpSettings:
@@ -40,7 +40,19 @@ def http_settings(settings: Settings) -> HttpSettings:
     )
 
 
-def _auth(auth: OrchestrationAuth) -> AuthSettings:
+def worker_port(settings: Settings) -> PortSettings:
+    """The port of each worker; without an address there is none."""
+    web = settings.worker.web
+    return PortSettings(
+        enabled=web.enabled,
+        bind_address=web.bind_address if is_set(web, "bind_address") else None,
+        request_seconds=web.request_timeout_ms / 1000,
+        config_endpoint=web.config_endpoint_enabled,
+        auth=_auth(web.auth),
+    )
+
+
+def _auth(auth: OrchestrationAuth | WorkerAuth) -> AuthSettings:
     keys = [
         ApiKey(each.key, each.permissions, each.name or each.description, each.namespaces) for each in auth.api_keys
     ]

@@ -8,14 +8,16 @@ import click
 
 from tasker.cli.loading import nothing_is_garbage
 from tasker.cli.options import Database, database_options
+from tasker.cli.server import require_libraries
 from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
 
 
 @click.command()
+@click.option("--port", type=click.IntRange(0, 65535), help="Say there how this process does: /health, /metrics ...")
 @LOG_FORMAT
 @no_config_option
 @database_options
-def orchestrator(database: Database, no_config: bool) -> None:
+def orchestrator(database: Database, no_config: bool, port: int | None) -> None:
     """End results that workers parked, promote retries, sweep, until stopped.
 
     Needed for workers with `--result-path queued`; harmless beside others: any number of orchestrators share the work.
@@ -32,5 +34,7 @@ def orchestrator(database: Database, no_config: bool) -> None:
     log_to_stderr()
     read = partial(configuration, "orchestration", database, no_config)
     log_as_configured(chosen := read())
-    service = Service(configuration=chosen, data_dir=database.data_dir, reread=read)
+    if port is not None:
+        require_libraries("a port of its own")
+    service = Service(configuration=chosen, data_dir=database.data_dir, port=port, reread=read)
     run(serve_orchestrator, service, lambda line: click.echo(line, err=True))

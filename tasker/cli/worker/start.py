@@ -13,11 +13,13 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.cli.guessing import WorkflowPath
 from tasker.cli.loading import nothing_is_garbage
 from tasker.cli.options import CONCURRENCY, STOP_SECONDS, Database, NumberRange, database_options
+from tasker.cli.server import require_libraries
 from tasker.cli.worker.children import TASKER, TIED, end_with_parent, start_child
 from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
 from tasker.cli.worker.supervising import supervise, without
 from tasker.errors import TaskerError
 
+PORT = "Say there how this process does: /health, /metrics ... (default: worker.web.bind_address, else nowhere)."
 HANDLED_HERE = ("--processes", "--database-url")
 """Options that the children of `--processes` do not get as they are."""
 
@@ -52,6 +54,7 @@ HANDLED_HERE = ("--processes", "--database-url")
     metavar="SECONDS",
     help="Limit of an orderly stop (default: orchestration.shutdown_timeout_ms, 30 seconds).",
 )
+@click.option("--port", type=click.IntRange(0, 65535), help=PORT)
 @click.option("--force", is_flag=True, help="Register templates even if their version exists with other content.")
 @click.option(TIED, "tied", is_flag=True, hidden=True)
 @LOG_FORMAT
@@ -108,6 +111,8 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
         lease_ms=None if options["lease"] is None else round(options["lease"] * 1000),
     )
     log_as_configured(chosen := read())
+    if options["port"] is not None or (chosen.worker_port.enabled and chosen.worker_port.bind_address):
+        require_libraries("a port of its own")
     service = Service(
         configuration=chosen,
         reread=read,
@@ -116,6 +121,7 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
         handlers=options["handlers"],
         namespaces=options["namespaces"],
         shutdown_seconds=options["shutdown_timeout"],
+        port=options["port"],
         force=options["force"],
     )
     run(serve_worker, service, lambda line: click.echo(line, err=True))

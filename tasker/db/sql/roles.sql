@@ -31,9 +31,11 @@ grant insert, update on tasker.step_checkpoints to {worker};
 -- New tasks: over HTTP, and those that are asked for by message.
 grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
 
--- Templates, operators' actions, replays.
-grant insert, update on tasker.named_tasks, tasker.templates to {api};
-grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges to {api};
+-- Templates: a worker registers what it finds at its start.
+grant insert, update on tasker.named_tasks, tasker.templates to {worker}, {api};
+grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges to {worker}, {api};
+
+-- Operators' actions, replays.
 grant update on tasker.task_details, tasker.workers to {api};
 grant insert on tasker.dlq_replays, tasker.dlq_replay_items, tasker.operator_actions to {api};
 grant update (status) on tasker.operator_actions to {api};

@@ -130,13 +130,14 @@ class OrchestrationWeb(Web):
 
 
 class WorkerWeb(Web):
-    """The HTTP server of a worker."""
+    """The port of each worker: health, metrics, templates, handlers."""
 
+    enabled: bool = flag(True, "Off: no port, whatever `bind_address` says.")
     bind_address: Address = text(
         "0.0.0.0:8081",
-        "Address and port.",
-        variable=("TASKER_WORKER_WEB_BIND_ADDRESS", "TASKER_WEB_BIND_ADDRESS"),
-        advice="Beside an orchestrator on one host set TASKER_WORKER_WEB_BIND_ADDRESS: both read the other variable.",
+        "Address and port of a worker; not set there is none. Several processes of one command take one port after the "
+        "other from there on. Without authentication only an address of this machine is taken.",
+        variable="TASKER_WORKER_WEB_BIND_ADDRESS",
     )
     auth: WorkerAuth = table(WorkerAuth)
     database_pools: WorkerPools = table(WorkerPools)

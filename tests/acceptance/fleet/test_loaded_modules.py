@@ -25,6 +25,7 @@ async def loaded():
 UNUSED = {
     "aio_pika",
     "alembic",
+    "fastapi",
     "httpx",
     "jsonschema",
     "multiprocessing",
@@ -34,8 +35,10 @@ UNUSED = {
     "rich",
     "sqlalchemy",
     "stamina",
+    "starlette",
     "structlog",
     "tasker.app.embedded.app",
+    "tasker.app.process_port",
     "tasker.cli.run",
     "tasker.execution.attempt.modes.in_process",
     "tasker.hookspecs",
@@ -44,6 +47,7 @@ UNUSED = {
     "tasker.types.client",
     "tasker.types.events",
     "tasker.types.worker",
+    "uvicorn",
 }
 
 

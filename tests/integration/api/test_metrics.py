@@ -18,6 +18,11 @@ PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 LINE = re.compile(r"([a-z_]+)(?:\{(.*)\})? (\S+)")
 
 
+def documented(text: str) -> list[str]:
+    """The names in the table of a part of the page."""
+    return re.findall(r"^\| `([a-z_]+)", text, re.MULTILINE)
+
+
 async def scraped(client: httpx.AsyncClient) -> dict[str, float]:
     answer = await client.get("/metrics")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
@@ -47,9 +52,7 @@ async def test_the_numbers_are_those_of_the_fleet(app: tasker.App, client: httpx
 
 
 async def test_every_name_is_documented_and_no_other(client: httpx.AsyncClient) -> None:
-    documented = re.findall(r"^\| `([a-z_]+)", PAGE.read_text("utf-8").split("## A worker's")[0], re.MULTILINE)
-
-    assert sorted(documented) == sorted(CATALOGUE)
+    assert sorted(documented(PAGE.read_text("utf-8").split("## A worker's")[0])) == sorted(CATALOGUE)
     assert {name.partition("{")[0] for name in await scraped(client)} <= {*CATALOGUE}
 
 

@@ -191,10 +191,10 @@ def test_the_variable_of_the_database_counts_above_the_file(name: str, write: Wr
 
 
 def test_what_is_reserved_for_a_later_version_is_refused_and_its_variables_do_not_count() -> None:
-    assert assemble("complete", "test", [], {"TASKER_WORKER_WEB_BIND_ADDRESS": "h:1"})
-    with pytest.raises(ConfigurationInvalid, match="Belongs to the HTTP server of a worker, which") as bad:
-        assemble("complete", "test", [Layer("f", nested({"worker.web.enabled": True}), "")], {})
-    assert [problem.path for problem in bad.value.problems] == ["worker.web"]
+    assert assemble("complete", "test", [], {"TASKER_ORCHESTRATION_GRPC_BIND_ADDRESS": "h:1"})
+    with pytest.raises(ConfigurationInvalid, match="Belongs to connections of a worker for requests") as bad:
+        assemble("complete", "test", [Layer("f", nested({"worker.web.database_pools.web_api_pool_size": 3}), "")], {})
+    assert [problem.path for problem in bad.value.problems] == ["worker.web.database_pools"]
 
 
 def test_origins_tell_file_line_and_variable(sources: Path) -> None:

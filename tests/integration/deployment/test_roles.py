@@ -20,8 +20,10 @@ from tasker.app.bootstrap import prepare
 from tasker.app.configured import UNCONFIGURED
 from tasker.contracts.plan import Plan
 from tasker.contracts.retention import RetentionRule
+from tasker.db.connection import Connection
 from tasker.db.roles import KINDS
 from tasker.lifecycle.deployment import DeploymentMode
+from tasker.services.engine.plans import PlanStore
 from tasker.services.pauses import Target
 from tasker.services.submission import Request, Submitted
 from tests.integration.deployment.programs import plan, registry, settings
@@ -31,7 +33,6 @@ SQL = Path(tasker.__file__).parent / "db" / "sql"
 REFUSED = {
     "worker": [
         "insert into tasker.tasks default values",
-        "insert into tasker.named_tasks default values",
         "insert into tasker.dlq_replays default values",
         "delete from tasker.tasks",
         "create table tasker.mine (id int)",
@@ -122,6 +123,9 @@ async def test_a_task_runs_with_each_process_under_its_role(urls: dict[str, str]
             settings=settings(DeploymentMode.HYBRID, result_path="queued"),
             consume=False,
         )
+        connection = Connection(urls["worker"])
+        await PlanStore(connection).register(plan())  # as every worker does with what it finds
+        await connection.close()
         for process in (orchestrator, worker):
             await process.start()
             stack.push_async_callback(process.stop)

@@ -54,9 +54,9 @@ class Fleet:
         """Start a worker; its lease is short, so that its loss is seen soon."""
         self._start(name, ["worker", "--no-config", *arguments, "--lease", str(lease)], environment)
 
-    def orchestrator(self, name: str, environment: Mapping[str, str] = {}) -> None:
+    def orchestrator(self, name: str, *arguments: str, environment: Mapping[str, str] = {}) -> None:
         """Start an orchestrator."""
-        self._start(name, ["orchestrator", "--no-config"], environment)
+        self._start(name, ["orchestrator", "--no-config", *arguments], environment)
 
     def dev(self, name: str, *arguments: str) -> None:
         """Start `tasker dev`, which has a worker as its child."""

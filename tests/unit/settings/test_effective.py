@@ -78,7 +78,8 @@ LEAVES: dict[str, Leaf] = {
     "http.tls_certificate_path": same(f"{WEB}.tls_certificate_path"),
     "http.tls_key_path": same(f"{WEB}.tls_key_path"),
     **{
-        f"http.auth.{ours}": same(f"{WEB}.auth.{theirs}")
+        f"{process}.auth.{ours}": same(f"{web}.auth.{theirs}")
+        for process, web in (("http", WEB), ("worker_port", "worker.web"))
         for ours, theirs in (
             ("enabled", "enabled"),
             ("api_key", "api_key"),
@@ -99,6 +100,10 @@ LEAVES: dict[str, Leaf] = {
         )
     },
     "http.auth.api_keys": (f"{WEB}.auth.api_keys", tuple),
+    "worker_port.auth.api_keys": ("worker.web.auth.api_keys", tuple),
+    "worker_port.enabled": same("worker.web.enabled"),
+    "worker_port.request_seconds": times("worker.web.request_timeout_ms", 0.001),
+    "worker_port.config_endpoint": same("worker.web.config_endpoint_enabled"),
     "http.pool.max_connections": same(f"{WEB}.database_pools.web_api_max_connections"),
     "http.pool.min_connections": same(f"{WEB}.database_pools.web_api_pool_size"),
     "http.pool.acquire_timeout": same(f"{WEB}.database_pools.web_api_connection_timeout_seconds"),
@@ -194,7 +199,14 @@ LEAVES: dict[str, Leaf] = {
     "breakers.slow_completion_ms": same("worker.circuit_breakers.ffi_completion_send.slow_send_threshold_ms"),
     "breakers.settle_seconds": same("common.circuit_breakers.global_settings.min_state_transition_interval_seconds"),
 }
-BY_TWO = {"retry.jitter", "environment", "worker.name", "http.bind_address", "sweeps.retention.rules"}
+BY_TWO = {
+    "retry.jitter",
+    "environment",
+    "worker.name",
+    "http.bind_address",
+    "worker_port.bind_address",
+    "sweeps.retention.rules",
+}
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
     *("settings", "backend_settings", "worker.batch", "worker.drowse_ms", "sweeps.mend_ms"),

@@ -27,7 +27,7 @@ from tasker.orchestration.dead_letters.staleness import StalenessLimits, Stalene
 from tasker.orchestration.pruning.retention import RetentionSettings
 from tasker.orchestration.sweeping.storms import StormSettings
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.process.http import HttpPool, HttpSettings
+from tasker.process.http import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.authentication.settings import ApiKey, AuthSettings
 from tasker.services.engine.calls import Rules
@@ -83,6 +83,7 @@ READERS: dict[Any, set[str]] = {
     AuthSettings: {"settings", "_settings", "auth"},
     HttpPool: {"pool"},
     HttpSettings: {"http"},
+    PortSettings: {"port", "worker_port"},
     PoolSettings: {"pool", "settings"},
     RetentionSettings: {"settings", "_settings"},
     StalenessLimits: {"limits"},

@@ -1,0 +1,41 @@
+"""The application behind the port of a worker or an orchestrator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import FastAPI
+
+from tasker.api.envelope import Envelope, Limits
+from tasker.api.failures import answer_failures
+from tasker.api.permissions import Gate, open_gate
+from tasker.api.process.observed import Observed
+from tasker.api.process.routes import configuration_routes, routes
+from tasker.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class PortOptions:
+    """How the port is offered. `connections` are those of the process to its database, at most."""
+
+    limits: Limits = field(default_factory=Limits)
+    environment: str = "development"
+    connections: int = 0
+    configuration: Mapping[str, Any] | None = None
+    """What `/config` answers; None: there is no such path."""
+
+
+def port_application(observed: Observed, options: PortOptions, gate: Gate = open_gate) -> Envelope:
+    """What a process answers of itself, as an ASGI application."""
+    app = FastAPI(title=f"Tasker {observed.kind}", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app.router.routes.extend(routes.routes)
+    if options.configuration is not None:
+        app.router.routes.extend(configuration_routes.routes)
+    answer_failures(app)
+    state = app.state
+    state.observed, state.gate, state.rate_limit = observed, gate, None
+    state.environment, state.connections = options.environment, options.connections
+    state.configuration = options.configuration
+    return Envelope(app, options.limits, lambda: None)

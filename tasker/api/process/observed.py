@@ -1,0 +1,77 @@
+"""What a process shows of itself to who asks over HTTP: nothing of it needs the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, Protocol
+
+from tasker.contracts.plan import Plan
+from tasker.lifecycle.breaker import Health as BreakersHealth
+from tasker.lifecycle.deployment import Health, HealthStatus
+from tasker.process.health import OF_BREAKERS
+from tasker.process.listening.event_system import EventSystem
+from tasker.process.supervisor import Supervisor
+from tasker.resilience.registry import Breakers
+
+
+class Observable(Protocol):
+    """A worker's runtime, or an orchestrator."""
+
+    supervisor: Supervisor
+    events: EventSystem
+    breakers: Breakers
+
+    def health(self) -> Health:
+        """How it does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Steps that a worker can run at the same time, that it has in hand, that it gave back, and why it takes none."""
+
+    slots: int = 0
+    busy: int = 0
+    given_back: int = 0
+    held_by: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The process, and what it serves: `namespaces` and `handlers` of now, `plans` as they were found at its start."""
+
+    kind: Literal["worker", "orchestrator"]
+    process: Observable
+    identity: Callable[[], str]
+    namespaces: Callable[[], Sequence[str]] = tuple
+    handlers: Callable[[], Sequence[str]] = tuple
+    plans: Sequence[Plan] = ()
+    missing: Callable[[Plan], Sequence[str]] = lambda plan: ()
+    """The callables of a plan that nobody here resolves."""
+    load: Callable[[], Load] = Load
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def running(self) -> bool:
+        """It works: between its start and its stop."""
+        return self.process.supervisor.running
+
+    def areas(self) -> Mapping[str, Health]:
+        """How each part of it does."""
+        held, crashes = sorted(self.load().held_by), self.process.supervisor.recent_crashes()
+        return {
+            "events": self.process.events.health(),
+            "breakers": _of_breakers(self.process.breakers.health()),
+            "services": _degraded(f"crashed in the last minute: {', '.join(sorted(crashes))}" if crashes else ""),
+            "steps": _degraded(f"nothing is claimed: {', '.join(held)}" if held else ""),
+        }
+
+
+def _of_breakers(found: BreakersHealth) -> Health:
+    return Health(OF_BREAKERS[found.status], found.message)
+
+
+def _degraded(reason: str) -> Health:
+    return Health(HealthStatus.DEGRADED, reason) if reason else Health()

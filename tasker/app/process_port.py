@@ -1,0 +1,85 @@
+"""A worker or an orchestrator that also answers HTTP on a port of its own. Only imported where there is one."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from tasker.api.envelope import Limits
+from tasker.api.gate import ClosedGate
+from tasker.api.http_server import HttpServer
+from tasker.api.permissions import open_gate
+from tasker.api.process.application import PortOptions, port_application
+from tasker.api.process.observed import Observed
+from tasker.api.sockets import listen, require_loopback, url_of
+from tasker.app.configured import Configured
+from tasker.app.http_serving import auth_shown, authenticator_of
+from tasker.errors import UsageError
+from tasker.process.capacity import PROCESSES_VARIABLE
+from tasker.process.http import PortSettings, host_and_port
+from tasker.process.serving import Server
+
+BODY_BYTES = 65_536
+STOP_SECONDS = 1.0
+"""What requests under way get when the process has stopped."""
+
+
+class WithPort:
+    """A server that answers on a port, too, from before its start to after its stop."""
+
+    def __init__(self, server: Server, port: HttpServer) -> None:
+        self._server, self._port = server, port
+        self._open = False
+
+    async def start(self) -> None:
+        """Answer, and start; may be called again when the start failed."""
+        if not self._open:
+            await self._port.start()
+            self._open = True
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """Stop, and then answer no more."""
+        try:
+            await self._server.stop()
+        finally:
+            await self._port.stop()
+
+
+def with_port(
+    server: Server, observed: Observed, port: PortSettings, configuration: Configured, connections: Sequence[str]
+) -> tuple[Server, str]:
+    """The server with its port, and where that is. Raises `UsageError` for an address that cannot be had."""
+    listening = _listening(port, observed.kind)
+    options = PortOptions(
+        limits=Limits(body_bytes=BODY_BYTES, seconds=port.request_seconds),
+        environment=configuration.environment or "development",
+        connections=len(connections),
+        configuration=_shown(port, configuration) if port.config_endpoint else None,
+    )
+    authenticator = authenticator_of(port.auth)
+    gate = ClosedGate(authenticator) if authenticator else open_gate
+    answering = HttpServer(port_application(observed, options, gate), listening, grace_seconds=STOP_SECONDS)
+    return WithPort(server, answering), url_of(listening)
+
+
+def _listening(port: PortSettings, kind: str) -> socket.socket:
+    """Processes that are started together take one port after the other, from the configured one on."""
+    assert port.bind_address is not None
+    host, first = host_and_port(port.bind_address)
+    if not port.auth.enabled:
+        require_loopback(host, f"{'worker' if kind == 'worker' else 'orchestration'}.web.auth")
+    together = int(os.environ.get(PROCESSES_VARIABLE, "1")) if first else 1
+    for number in range(first, first + together - 1):
+        try:
+            return listen(host, number)
+        except UsageError:
+            continue  # a sibling has it
+    return listen(host, first + together - 1)
+
+
+def _shown(port: PortSettings, configuration: Configured) -> dict[str, Any]:
+    queues = list(configuration.queue_names.orchestration())
+    return {"auth": auth_shown(port.auth), "messaging": {"backend": configuration.backend, "queues": queues}}

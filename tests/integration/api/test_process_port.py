@@ -1,0 +1,142 @@
+"""A worker's port of its own: how it does and what it serves, in the published shapes, to who is let in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+import pytest_asyncio
+
+import tasker
+from tasker.api.gate import ClosedGate
+from tasker.api.process import shapes
+from tasker.api.process.application import PortOptions, port_application
+from tasker.api.process.metrics import CATALOGUE
+from tasker.api.process.observed import Observed
+from tasker.app.configured import UNCONFIGURED
+from tasker.app.observing import observed_worker
+from tasker.app.process_port import with_port
+from tasker.errors import UsageError
+from tasker.process.http import PortSettings
+from tasker.services.authentication.authenticator import Authenticator
+from tasker.services.authentication.settings import AuthSettings
+from tasker.template import compile_text
+from tests.integration.api.program import ORDERS, WAITING
+from tests.integration.api.test_metrics import PAGE, documented
+
+(ORDER,) = compile_text(ORDERS).plans
+(NOBODYS,) = compile_text(WAITING).plans
+GUARDED = ("/v1/templates", "/templates", "/handlers", "/config", "/v1/templates/shop/orders/1.0.0")
+OPEN = ("/health", "/live", "/ready", "/health/live", "/health/ready", "/health/detailed", "/metrics")
+
+
+@pytest.fixture
+def observed(app: tasker.App) -> Observed:
+    assert app.runtime is not None
+    return observed_worker(app.runtime, app.registry, [ORDER, NOBODYS])
+
+
+@pytest_asyncio.fixture
+async def port(observed: Observed) -> AsyncIterator[httpx.AsyncClient]:
+    options = PortOptions(configuration={"auth": {"enabled": False}, "messaging": {"backend": "pgmq", "queues": []}})
+    transport = httpx.ASGITransport(app=port_application(observed, options))
+    async with httpx.AsyncClient(transport=transport, base_url="http://worker") as made:
+        yield made
+
+
+async def test_a_worker_that_works_is_healthy_alive_and_ready(port: httpx.AsyncClient, observed: Observed) -> None:
+    health = shapes.BasicHealthResponse.model_validate((await port.get("/health")).json())
+    assert (health.status, health.worker_id) == ("healthy", observed.identity())
+    assert (await port.get("/live")).json()["status"] == "alive"
+    ready = shapes.ReadinessResponse.model_validate((await port.get("/ready")).json())
+    assert (ready.status, ready.system_info.worker_type) == ("ready", "worker")
+    detailed = shapes.DetailedHealthResponse.model_validate((await port.get("/health/detailed")).json())
+    assert {check["status"] for check in detailed.checks.model_dump().values()} == {"healthy"}
+    for path in ("/health/live", "/health/ready"):
+        assert (await port.get(path)).status_code == 200
+
+
+async def test_what_it_serves_is_told(port: httpx.AsyncClient) -> None:
+    served = shapes.TemplateListResponse.model_validate((await port.get("/v1/templates")).json())
+    assert (served.template_count, "shop" in served.supported_namespaces) == (2, True)
+    assert set(served.worker_capabilities) >= {"shop.check", "shop.charge"}
+    assert (await port.get("/templates", params={"namespace": "shop"})).json()["template_count"] == 1
+    assert set((await port.get("/handlers")).json()["handlers"]) >= {"shop.check"}
+    found = shapes.TemplateResponse.model_validate((await port.get("/v1/templates/shop/orders/1.0.0")).json())
+    assert (found.handler_metadata.handler_class, found.template["name"]) == ("shop.check", "orders")
+    missing = await port.get("/v1/templates/shop/orders/9.9.9")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "NOT_FOUND")
+    config = shapes.ConfigResponse.model_validate((await port.get("/config")).json())
+    assert config.messaging["backend"] == "pgmq"
+
+
+async def test_a_template_is_valid_where_its_handlers_are(port: httpx.AsyncClient) -> None:
+    fine = (await port.post("/v1/templates/shop/orders/1.0.0/validate")).json()
+    lacking = (await port.post("/v1/templates/nobody/waiting/1.0.0/validate")).json()
+
+    assert (fine["valid"], fine["step_handlers"]) == (True, ["shop.charge", "shop.check"])
+    assert (lacking["valid"], lacking["errors"]) == (False, ["no handler nobody.never"])
+
+
+async def test_its_numbers_are_documented(port: httpx.AsyncClient, observed: Observed) -> None:
+    text = (await port.get("/metrics")).text
+
+    assert f"tasker_steps_slots {observed.load().slots}\n" in text
+    assert 'tasker_process_health{part="events"} 0\n' in text
+    assert sorted(documented(PAGE.read_text("utf-8").split("## A worker's")[1])) == sorted(CATALOGUE)
+
+
+async def test_a_worker_that_stops_is_not_ready_and_still_alive(
+    app: tasker.App, port: httpx.AsyncClient, observed: Observed
+) -> None:
+    await app.stop()
+
+    refused = await port.get("/ready")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert (await port.get("/live")).status_code == 200
+    assert "tasker_process_up 0\n" in (await port.get("/metrics")).text
+
+
+async def test_with_authentication_only_health_and_numbers_are_open(observed: Observed) -> None:
+    gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_key="k" * 32)))
+    transport = httpx.ASGITransport(app=port_application(observed, PortOptions(configuration={}), gate))
+    async with httpx.AsyncClient(transport=transport, base_url="http://worker") as port:
+        assert {(await port.get(path)).status_code for path in GUARDED} == {401}
+        assert {(await port.get(path)).status_code for path in OPEN} == {200}
+        let_in = await port.get("/handlers", headers={"X-API-Key": "k" * 32})
+        assert let_in.status_code == 200
+
+
+def test_without_authentication_other_machines_cannot_reach_it(observed: Observed) -> None:
+    with pytest.raises(UsageError, match=r"can be reached from other machines") as caught:
+        with_port(None, observed, PortSettings(bind_address="0.0.0.0:0"), UNCONFIGURED, ())  # type: ignore[arg-type]
+
+    assert "[worker.web.auth]" in str(caught.value.hint)
+
+
+async def test_processes_started_together_take_one_port_after_the_other(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TASKER_PROCESSES", "3")
+    first, where = with_port(Served(), observed, PortSettings(bind_address="127.0.0.1:0"), UNCONFIGURED, ())
+    number = int(where.rpartition(":")[2])
+    second, beside = with_port(Served(), observed, PortSettings(bind_address=f"127.0.0.1:{number}"), UNCONFIGURED, ())
+    await first.start()
+    await first.start()  # as after a database that was away
+    await second.start()
+    async with httpx.AsyncClient() as client:
+        answers = [(await client.get(f"{url}/live")).status_code for url in (where, beside)]
+    await first.stop()
+    await second.stop()
+
+    assert answers == [200, 200]
+    assert int(beside.rpartition(":")[2]) > number
+
+
+class Served:
+    """Nothing, which is soon done."""
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
