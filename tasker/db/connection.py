@@ -9,17 +9,15 @@ import asyncio
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
 
 from tasker.db.database import connect, conninfo, describe_url, refuses_settings, unavailable
 from tasker.db.pace import Pace, outage_of
+from tasker.db.session import Params, Rows, Session
 from tasker.errors import ConnectionLost, DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
 
-Params = Sequence[Any] | Mapping[str, Any] | None
-Rows = list[tuple[Any, ...]]
 REFUSED_DATA = ("22", "23", "54")
 """SQLSTATE classes that mean: the data of this call cannot be stored (the caller looks for the culprit)."""
 LOST = ("08", "57P01", "57P02", "57P03")
@@ -74,6 +72,7 @@ class Connection(Statements):
         self._options: dict[str, Any] = {"application_name": name, "prepare_threshold": 0 if prepare else None}
         self._settings = settings
         self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+        self._session: Session | None = None
         self._lock = asyncio.Lock()
         self._pace = Pace(name, outage_of(url))
         self._opened_at = 0.0
@@ -86,25 +85,29 @@ class Connection(Statements):
     async def execute(self, statement: str, params: Params = None) -> Rows:
         """As `Statements.execute`."""
         async with self._lock:
-            connection = await self._open()
+            connection, session = await self._open()
             try:
-                cursor = await connection.execute(statement.encode(), params)
-                return await cursor.fetchall() if cursor.description else []
+                return await session.execute(statement, params)
             except psycopg.Error as error:
                 raise await self._translate(error, connection, statement) from error
 
     async def close(self) -> None:
         """As `Statements.close`."""
+        session, self._session = self._session, None
         connection, self._connection = self._connection, None
+        if session is not None:
+            session.close()
         if connection is not None:
             await connection.close()
 
-    async def _open(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-        if self._connection is None or self._connection.closed:
+    async def _open(self) -> tuple[psycopg.AsyncConnection[tuple[Any, ...]], Session]:
+        connection, session = self._connection, self._session
+        if connection is None or session is None or connection.closed:
             async with self._pace:
-                self._connection = await open_connection(self._url, settings=self._settings, **self._options)
-            self._opened_at = time.monotonic()
-        return self._connection
+                connection = await open_connection(self._url, settings=self._settings, **self._options)
+            session = Session(connection, prepare=connection.prepare_threshold is not None)
+            self._connection, self._session, self._opened_at = connection, session, time.monotonic()
+        return connection, session
 
     async def _translate(
         self, error: psycopg.Error, connection: psycopg.AsyncConnection[Any], statement: str

@@ -1,0 +1,178 @@
+"""Statements on one open connection, past the driver's cursors: an answer that must be waited for costs a third of the CPU.
+
+The driver still opens the connection, makes values of what the server says and text of what it is told, and cancels.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+
+Params = Sequence[Any] | Mapping[str, Any] | None
+Rows = list[tuple[Any, ...]]
+MOST_PREPARED = 100
+"""Statements that a session keeps prepared; further ones are planned each time."""
+CANCEL_SECONDS = 5.0
+"""How long the server may take to give up a statement before the connection is given up."""
+_PLACEHOLDER = re.compile(r"%(?:%|s|\((?P<name>\w+)\)s)")
+
+
+class Session:
+    """Runs one statement at a time on `driver`, on the event loop it was made on. `prepare`: each is prepared once.
+
+    The socket is watched from the first statement on until something comes that nobody has asked for, an error or the
+    end: to begin and to end that for each answer would cost more than the answer does.
+    """
+
+    def __init__(self, driver: psycopg.AsyncConnection[Any], *, prepare: bool) -> None:
+        self._driver, self._prepare = driver, prepare
+        self._server, self._values = driver.pgconn, Transformer(driver)
+        self._loop = asyncio.get_running_loop()
+        self._socket = -1
+        """What is watched; -1: nothing."""
+        self._names: dict[tuple[bytes, Sequence[int]], bytes] = {}
+        self._answer: asyncio.Future[PGresult | psycopg.Error | None] | None = None
+        self._result: PGresult | None = None
+
+    async def execute(self, statement: str, params: Params = None) -> Rows:
+        """The rows of one statement. Raises `psycopg.Error`; cancelled, it has the server give the statement up."""
+        text, given = _numbered(statement, params)
+        values = self._values.dump_sequence(given, [PyFormat.AUTO] * len(given))
+        types, formats = self._values.types or (), self._values.formats
+        if name := await self._prepared(text, types):
+            result = await self._ask(lambda: self._server.send_query_prepared(name, values, formats))
+        else:
+            result = await self._ask(lambda: self._server.send_query_params(text, values, types, formats))
+        if result.status != ExecStatus.TUPLES_OK:
+            return []
+        self._values.set_pgresult(result)
+        return self._values.load_rows(0, result.ntuples, tuple)
+
+    def close(self) -> None:
+        """Watch nothing any more: to be called before the connection is closed."""
+        if self._socket >= 0:
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            self._socket = -1
+
+    async def _prepared(self, text: bytes, types: Sequence[int]) -> bytes | None:
+        """The name of the prepared statement; None where it is to be planned each time."""
+        key = (text, types)
+        if (name := self._names.get(key)) or not self._prepare or len(self._names) >= MOST_PREPARED:
+            return name
+        made = b"tasker_%d" % len(self._names)
+        await self._ask(lambda: self._server.send_prepare(made, text, types))
+        self._names[key] = made
+        return made
+
+    async def _ask(self, send: Callable[[], None]) -> PGresult:
+        self._answer = self._loop.create_future()
+        try:
+            send()
+            self._watch()
+            answer = await self._answer
+        except asyncio.CancelledError:
+            await self._cancel()
+            raise
+        except psycopg.Error:
+            self.close()  # the driver may have closed the socket
+            raise
+        finally:
+            self._answer = None
+        if isinstance(answer, psycopg.Error):
+            raise answer
+        if answer is None or answer.status not in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
+            raise _refused(answer, self._driver)
+        return answer
+
+    def _watch(self) -> None:
+        if self._socket < 0:
+            self._socket = self._server.socket
+            self._loop.add_reader(self._socket, self._readable)
+        if self._server.flush():
+            self._loop.add_writer(self._socket, self._writable)
+
+    def _readable(self) -> None:
+        if self._answer is None:  # the server has said good-bye: the next statement is told so
+            self.close()
+            return
+        try:
+            self._server.consume_input()
+            while not self._server.is_busy():
+                result = self._server.get_result()
+                if result is None:
+                    self._settle()
+                    return
+                self._result = result
+        except psycopg.Error as error:
+            self._lost(error)
+
+    def _writable(self) -> None:
+        try:
+            if not self._server.flush():
+                self._loop.remove_writer(self._socket)
+        except psycopg.Error as error:
+            self._lost(error)
+
+    def _lost(self, error: psycopg.Error) -> None:
+        """The connection has ended; why, the server may have said before."""
+        self.close()
+        said = self._result is not None and self._result.status == ExecStatus.FATAL_ERROR
+        self._settle(None if said else error)
+
+    def _settle(self, error: psycopg.Error | None = None) -> None:
+        result, self._result = self._result, None
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(error or result)
+
+    async def _cancel(self) -> None:
+        """As the driver does: a statement whose end nobody waits for keeps no locks. What does not end is closed."""
+        try:
+            if self._server.transaction_status == TransactionStatus.ACTIVE:
+                self._answer = self._loop.create_future()
+                async with asyncio.timeout(CANCEL_SECONDS):
+                    await self._driver.cancel_safe(timeout=CANCEL_SECONDS)
+                    await self._answer
+        except BaseException as error:
+            self.close()
+            self._server.finish()
+            if not isinstance(error, (psycopg.Error, TimeoutError)):
+                raise
+
+
+def _refused(result: PGresult | None, driver: psycopg.AsyncConnection[Any]) -> psycopg.Error:
+    if result is None:
+        return psycopg.OperationalError("the server has answered nothing")
+    return psycopg.errors.error_from_result(result, driver.info.encoding)
+
+
+def _numbered(statement: str, params: Params) -> tuple[bytes, Sequence[Any]]:
+    """The statement as the server wants it, and the values in its order."""
+    if params is None:
+        return statement.encode(), ()
+    text, names = _with_numbers(statement)
+    return text, [params[name] for name in names] if isinstance(params, Mapping) else params
+
+
+@lru_cache(512)
+def _with_numbers(statement: str) -> tuple[bytes, Sequence[str]]:
+    """`$1` in place of each `%s`, or of each `%(name)s` of the first name."""
+    names: list[str] = []
+
+    def number(found: re.Match[str]) -> str:
+        if found[0] == "%%":
+            return "%"
+        name = found["name"] or str(len(names))
+        if name not in names:
+            names.append(name)
+        return f"${names.index(name) + 1}"
+
+    return _PLACEHOLDER.sub(number, statement).encode(), names
