@@ -1,4 +1,4 @@
-"""Statements on one open connection, past the driver's cursors: an answer that must be waited for costs a third of the CPU.
+"""Statements on one open connection, past the driver's cursors: an answer that is waited for costs a third of the CPU.
 
 The driver still opens the connection, makes values of what the server says and text of what it is told, and cancels.
 """
@@ -57,11 +57,12 @@ class Session:
         return self._values.load_rows(0, result.ntuples, tuple)
 
     def close(self) -> None:
-        """Watch nothing any more: to be called before the connection is closed."""
+        """Watch nothing any more, and answer who waits: to be called before the connection is closed."""
         if self._socket >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
             self._socket = -1
+        self._settle(psycopg.OperationalError("the connection was closed before the answer came"))
 
     async def _prepared(self, text: bytes, types: Sequence[int]) -> bytes | None:
         """The name of the prepared statement; None where it is to be planned each time."""
@@ -124,9 +125,9 @@ class Session:
 
     def _lost(self, error: psycopg.Error) -> None:
         """The connection has ended; why, the server may have said before."""
-        self.close()
         said = self._result is not None and self._result.status == ExecStatus.FATAL_ERROR
         self._settle(None if said else error)
+        self.close()
 
     def _settle(self, error: psycopg.Error | None = None) -> None:
         result, self._result = self._result, None
