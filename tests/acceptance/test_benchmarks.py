@@ -12,15 +12,18 @@ from tasker.db.database import ensure_database
 from tasker.db.embedded import EmbeddedServer
 from tests.benchmarks.compare import compared
 from tests.benchmarks.ground import ROOT
-from tests.benchmarks.run import NAMES, main
+from tests.benchmarks.run import NAMES, chosen, main
 from tests.benchmarks.shapes import READS
 
 SMALLEST = ["--quick", "--divide", "100"]
 IN_ONE_PROCESS = [name for name in NAMES if not name.startswith(("scaling", "recovery", "start_up"))]
 OTHERS = [[name] for name in NAMES if name not in IN_ONE_PROCESS]
 BRIEF = [
-    name for name in IN_ONE_PROCESS if not name.endswith(READS) or name in ("linear4_reads", "apart_linear4_reads")
+    name
+    for name in IN_ONE_PROCESS
+    if name in ("linear4_reads", "apart_linear4_reads") or not (name.endswith(READS) or name == "fan1000")
 ]
+"""One of each kind: those that read run the same code, and so does the wide task beside the narrow one."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServe
     "names",
     [
         pytest.param(BRIEF, id="in_one_process"),
-        pytest.param([name for name in IN_ONE_PROCESS if name not in BRIEF], id="reads", marks=pytest.mark.long),
+        pytest.param([name for name in IN_ONE_PROCESS if name not in BRIEF], id="others", marks=pytest.mark.long),
         *(
             pytest.param([name], id=name, marks=[] if name == "scaling-pgmq" else pytest.mark.long)
             for (name,) in OTHERS
@@ -85,3 +88,9 @@ def test_what_both_checkouts_have_is_compared_by_the_medians_of_the_rounds() -> 
 def test_a_benchmark_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(SystemExit, match=r"no benchmark nonsense; there are: linear4, .*recovery-orchestrator"):
         main(["--only", "nonsense"])
+
+
+def test_a_word_is_a_benchmark_or_the_beginning_of_several() -> None:
+    assert chosen(["linear4"]) == ["linear4"]
+    assert chosen(["linear"]) == ["linear4", "linear4_reads"]
+    assert chosen([]) == NAMES

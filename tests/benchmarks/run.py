@@ -35,11 +35,12 @@ NAMES = [name for names, _ in GROUPS for name in names]
 
 
 def chosen(only: Sequence[str]) -> list[str]:
-    """The benchmarks that these words mean: a name, or the beginning of several. Raises `SystemExit` for another."""
+    """The benchmarks that these words mean: a name, else the beginning of several. Raises `SystemExit` for another."""
     unknown = [word for word in only if not any(name.startswith(word) for name in NAMES)]
     if unknown:
         raise SystemExit(f"no benchmark {', '.join(unknown)}; there are: {', '.join(NAMES)}")
-    return [name for name in NAMES if not only or any(name.startswith(word) for word in only)]
+    wanted = {name for word in only for name in ([word] if word in NAMES else NAMES) if name.startswith(word)}
+    return [name for name in NAMES if not only or name in wanted]
 
 
 def measure(ground: Ground, names: Sequence[str], tell: Callable[[str], None]) -> Iterator[Figure]:

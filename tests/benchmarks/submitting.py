@@ -37,7 +37,7 @@ def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], Non
             url = stack.enter_context(Ground(server.url, ground.folder).database(name))
             for asleep in (False, True):
                 tell(f"{name}, {'somebody sleeps' if asleep else 'nobody sleeps'}")
-                rate = asyncio.run(_rate(url, ground.fewer(2000, 400), asleep))
+                rate = asyncio.run(_rate(url, ground.fewer(2000, 40), asleep))
                 yield Figure(f"{name}{'_asleep' if asleep else ''}", "tasks/s", rate)
 
 
