@@ -40,7 +40,7 @@ mutants: $(STAMP)  ## break the code on purpose and see that the tests notice (A
 check: $(STAMP)  ## lint, formatting, types, import layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@MYPY_NUM_WORKERS=2 $(BIN)/mypy
 	@$(BIN)/lint-imports
 
 bench: $(STAMP)  ## measure latency, throughput, fleets and recovery (ARGS=--quick, --only NAME)
