@@ -121,7 +121,8 @@ async def test_a_broker_that_is_away_is_told_once_and_once_when_it_is_back(
             await asyncio.to_thread(broker.start)
             app.breakers.messaging.force_closed()
             async with asyncio.timeout(60):
-                report = await app.wait(task)
+                report = await app.wait(task)  # it was told without the broker, which may be found again later
+            await eventually(lambda: "broker_reconnected" in told(caplog))
     assert report.status == "complete"
     assert [line for line in told(caplog) if line != "sweep_repaired"] == ["broker_unreachable", "broker_reconnected"]
     assert_no_alarm(caplog)
