@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from tasker.api.description import description_of
+from tasker.api.description.openapi import description_of
 from tasker.api.envelope import Envelope, Limits
 from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate

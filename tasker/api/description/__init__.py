@@ -1,0 +1,1 @@
+"""The interface described: as OpenAPI, and as a page."""
