@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from tasker.db.connection import Params, Rows, Statements
+from tasker.db.connection import Statements
 from tasker.db.database import describe_url
+from tasker.db.session import Params, Rows
 from tasker.errors import BackendUnavailable, DatabaseUnavailable, TaskerError
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from tasker.db.connection import Connection, Params, Rows, Statements
+from tasker.db.connection import Connection, Statements
 from tasker.db.limits import PoolSettings
+from tasker.db.session import Params, Rows
 from tasker.errors import PoolExhausted
 
 C = TypeVar("C", bound=Connection)

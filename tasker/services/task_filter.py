@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from tasker.db.connection import Rows, Statements
+from tasker.db.connection import Statements
 from tasker.db.queries import query
+from tasker.db.session import Rows
 from tasker.lifecycle.machines.task import TERMINAL, TaskState
 
 OF_DETAILS = ("initiator", "source_system", "correlation_id", "tags")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from tasker.db.connection import Connection, Params, Rows, Statements
+from tasker.db.connection import Connection, Statements
 from tasker.db.pool import Pool
+from tasker.db.session import Params, Rows
 from tasker.errors import DatabaseBreakerOpen, DatabaseError, DatabaseUnavailable
 from tasker.resilience.guard import Guard
 

@@ -16,7 +16,8 @@ import tasker
 from tasker.api.application import Options, application
 from tasker.api.http_server import HttpServer
 from tasker.api.sockets import listen
-from tasker.db.connection import Connection, Rows, Statements
+from tasker.db.connection import Connection, Statements
+from tasker.db.session import Rows
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.task_history import TaskEvent
 from tasker.services.submission import Request

@@ -11,8 +11,9 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.db.connection import Rows, Statements
+from tasker.db.connection import Statements
 from tasker.db.queries import query
+from tasker.db.session import Rows
 from tasker.services.task_filter import TaskFilter, TaskLists
 from tests.support.engine_fixture import Item, Lab, Session, change, fail, new_step, ok, retry
 from tests.support.fleets.work import FACTOR, Work, assert_linear, work_of

@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from tasker.contracts.plan import Plan
-from tasker.db.connection import Connection, Params, Rows
+from tasker.db.connection import Connection
+from tasker.db.session import Params, Rows
 from tasker.process.system import new_uuid
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.end_notices import MOST, EndNotices
