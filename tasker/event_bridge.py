@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from tasker.handler import HandlerRegistry
+from tasker.registry.shared_instance import SharedInstance
 from tasker.types import FfiStepEvent
 
 log = logging.getLogger("tasker.event_bridge")
@@ -43,14 +43,11 @@ class AnnouncedStep(FfiStepEvent):
     """A step that this process's worker runs itself: there to be looked at, not to be run."""
 
 
-class EventBridge:
+class EventBridge(SharedInstance):
     """Delivers events to listeners, in order, in the thread that publishes (D-156).
 
     Delivers nothing before `start` and after `stop`. A listener that raises is logged and does not stop the others.
     """
-
-    _instance: ClassVar[EventBridge | None] = None
-    _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self) -> None:
         self._listeners: dict[str, list[Listener]] = defaultdict(list)
@@ -58,19 +55,9 @@ class EventBridge:
         self._active = False
 
     @classmethod
-    def instance(cls) -> EventBridge:
-        """The bridge that a program shares."""
-        with cls._lock:
-            if cls._instance is None:
-                cls._instance = cls()
-            return cls._instance
-
-    @classmethod
     def reset_instance(cls) -> None:
         """Stop and forget the shared bridge (D-173)."""
-        with cls._lock:
-            bridge, cls._instance = cls._instance, None
-        if bridge is not None:
+        if (bridge := cls._forget_shared()) is not None:
             bridge.stop()
 
     def start(self) -> None:

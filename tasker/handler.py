@@ -6,20 +6,21 @@ import difflib
 import json
 import logging
 import os
-import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
-from tasker.contracts.plan import HandlerRef, StepPlan, TemplateId
+from tasker.contracts.plan import StepPlan, TemplateId
 from tasker.errors import HandlerLoadError, HandlerNotFound, MissingCallable
 from tasker.registry.discovery import FoundHandler, handlers_in_package, handlers_in_path, refuse_shared_names
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.registry.handler_object import is_made_here
 from tasker.registry.invocation import ResolvedHandler, resolved
+from tasker.registry.known_handlers import KnownHandlers
 from tasker.registry.resolver_chain import ResolverChain
 from tasker.registry.resolvers import ClassLookupResolver, ExplicitMappingResolver, ModuleNamesResolver
+from tasker.registry.shared_instance import SharedInstance
 from tasker.registry.workflow_handlers import Neighbours, WorkflowHandlers, refuse_unclear
 from tasker.step_handler.base import StepHandler
 
@@ -32,12 +33,11 @@ NOT_ONE = (
     "or name where it is: --handlers MODULE_OR_FOLDER, PYTHON_HANDLER_PATH"
 )
 
-REMEMBERED_STEPS = 10_000
 HandlerSpec: TypeAlias = str | HandlerDefinition | dict[str, Any]
 RegistrationListener: TypeAlias = Callable[[str, Any], None]
 
 
-class HandlerRegistry:
+class HandlerRegistry(SharedInstance):
     """Names and the handlers behind them. Classes are registered, instances are made when a handler is resolved.
 
     A program may use several; `instance()` is the one that a program shares.
@@ -46,37 +46,31 @@ class HandlerRegistry:
     listeners: ClassVar[list[RegistrationListener]] = []
     """Called with name and handler after each registration."""
 
-    _instance: ClassVar[HandlerRegistry | None] = None
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-
     def __init__(self) -> None:
         self._explicit = ExplicitMappingResolver()
         self._aliases = ModuleNamesResolver()
         self._chain = ResolverChain.default().add_resolver(self._explicit).add_resolver(self._aliases)
         self._workflows = WorkflowHandlers()
         self._places: dict[str, str] = {}
-        self._resolved: dict[tuple[tuple[Neighbours, ...], str], ResolvedHandler] = {}
-        self._of_steps: dict[tuple[TemplateId | None, str], tuple[HandlerRef, ResolvedHandler]] = {}
+        self._known = KnownHandlers()
         self._revision = 0
-        self.checked: set[str] = set()
-        """Hashes of plans whose handlers are all there and fit; forgotten when a handler comes or goes."""
 
     @classmethod
-    def instance(cls, skip_bootstrap: bool = False) -> HandlerRegistry:
+    def instance(cls, skip_bootstrap: bool = False) -> Self:
         """The shared registry; at its making it loads `PYTHON_HANDLER_PATH` unless told not to."""
-        with cls._lock:
-            if cls._instance is None:
-                registry = cls()
-                if not skip_bootstrap:
-                    registry.bootstrap_handlers()
-                cls._instance = registry
-            return cls._instance
+        return cls._shared(partial(cls._loaded, skip_bootstrap))
+
+    @classmethod
+    def _loaded(cls, skip_bootstrap: bool) -> Self:
+        registry = cls()
+        if not skip_bootstrap:
+            registry.bootstrap_handlers()
+        return registry
 
     @classmethod
     def reset_instance(cls) -> None:
         """Forget the shared registry; the next `instance()` makes a new one (D-173)."""
-        with cls._lock:
-            cls._instance = None
+        cls._forget_shared()
 
     def register(self, name: str, handler_class: type[StepHandler] | Any) -> None:
         """Register a handler class or a decorated function; an earlier one of the name is replaced with a warning."""
@@ -90,9 +84,10 @@ class HandlerRegistry:
 
     def unregister(self, name: str) -> bool:
         """Forget a name; False when it was not registered."""
-        self._changed()
         self._places.pop(name, None)
-        return self._explicit.unregister(name)
+        known = self._explicit.unregister(name)
+        self._changed()
+        return known
 
     def resolve(self, handler_spec: HandlerSpec) -> Any | None:
         """A handler for a name, a definition or its mapping; None when nobody knows it."""
@@ -100,13 +95,14 @@ class HandlerRegistry:
 
     def of_step(self, step: StepPlan, template: TemplateId | None = None) -> ResolvedHandler:
         """The handler of a step as the worker calls it; asked before every attempt. Raises as `resolved`."""
-        reference, found = self._of_steps.get((template, step.name), (None, None))
-        if found is None or reference is not step.handler:
-            found = self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
-            if len(self._of_steps) >= REMEMBERED_STEPS:
-                self._of_steps.clear()
-            self._of_steps[template, step.name] = (step.handler, found)
-        return found
+        return self._known.of_step(
+            step, template, lambda: self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
+        )
+
+    @property
+    def checked(self) -> set[str]:
+        """Hashes of plans whose handlers are all there and fit; another set when a handler comes or goes."""
+        return self._known.checked
 
     def resolved(
         self, definition: HandlerDefinition, step: str = "", template: TemplateId | None = None
@@ -116,12 +112,9 @@ class HandlerRegistry:
         Handlers beside the workflow of `template` come first, then those that are registered for all. Raises
         `HandlerNotFound` with suggestions; `step` names the step in it.
         """
-        beside = self._workflows.of(template) if template else ()
-        key = (beside, _key(definition))
-        found = self._resolved.get(key)
-        if found is None:
-            found = self._resolved[key] = self._resolve_anew(definition, step, template, beside)
-        return found
+        known, beside = self._known, self._workflows.of(template) if template else ()
+        find = partial(self._resolve_anew, definition, step, template, beside)
+        return known.resolved((beside, _key(definition)), find)
 
     def _resolve_anew(
         self, definition: HandlerDefinition, step: str, template: TemplateId | None, beside: Sequence[Neighbours]
@@ -248,9 +241,7 @@ class HandlerRegistry:
             self._changed()
 
     def _changed(self) -> None:
-        self._resolved.clear()
-        self._of_steps.clear()
-        self.checked.clear()
+        self._known = KnownHandlers()
         self._revision += 1
 
     def _add(self, handler: FoundHandler) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Any, ClassVar
+from typing import Any
 
 from tasker.domain_events.poller import InProcessDomainEventPoller
 from tasker.domain_events.publisher import BasePublisher, DefaultPublisher
 from tasker.domain_events.subscriber import BaseSubscriber
 from tasker.errors import UsageError
+from tasker.registry.shared_instance import SharedInstance
 
 
-class PublisherRegistry:
+class PublisherRegistry(SharedInstance):
     """Publishers by name. Frozen, it takes no more."""
-
-    _instance: ClassVar[PublisherRegistry | None] = None
-    _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self) -> None:
         self._publishers: dict[str, BasePublisher] = {}
@@ -23,18 +20,9 @@ class PublisherRegistry:
         self._frozen = False
 
     @classmethod
-    def instance(cls) -> PublisherRegistry:
-        """The registry that a program shares."""
-        with cls._lock:
-            if cls._instance is None:
-                cls._instance = cls()
-            return cls._instance
-
-    @classmethod
     def reset(cls) -> None:
         """Forget the shared registry."""
-        with cls._lock:
-            cls._instance = None
+        cls._forget_shared()
 
     def register(self, publisher: BasePublisher, name: str | None = None) -> None:
         """Register under `name`, or under the publisher's own name; a class is instantiated.
@@ -81,30 +69,17 @@ class PublisherRegistry:
         self._frozen = False
 
 
-class SubscriberRegistry:
+class SubscriberRegistry(SharedInstance):
     """Subscribers: classes until they are started, then instances."""
-
-    _instance: ClassVar[SubscriberRegistry | None] = None
-    _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self) -> None:
         self._classes: list[type[BaseSubscriber]] = []
         self._subscribers: dict[str, BaseSubscriber] = {}
 
     @classmethod
-    def instance(cls) -> SubscriberRegistry:
-        """The registry that a program shares."""
-        with cls._lock:
-            if cls._instance is None:
-                cls._instance = cls()
-            return cls._instance
-
-    @classmethod
     def reset(cls) -> None:
         """Stop every subscriber and forget the shared registry."""
-        with cls._lock:
-            registry, cls._instance = cls._instance, None
-        if registry is not None:
+        if (registry := cls._forget_shared()) is not None:
             registry.stop_all()
 
     def register(self, subscriber_class: type[BaseSubscriber]) -> None:

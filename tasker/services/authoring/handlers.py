@@ -72,7 +72,8 @@ def missing_callables(registry: HandlerRegistry, plan: Plan) -> list[MissingCall
 def require_handlers(registry: HandlerRegistry, plan: Plan) -> None:
     """Raise `HandlerNotFound` with every missing callable of the plan, if there are any, and `HandlerMismatch` for
     handlers that read what their steps cannot have. A plan is checked once, until a handler comes or goes."""
-    if plan.hash in registry.checked:
+    checked = registry.checked  # of before the look: what comes or goes meanwhile has another set
+    if plan.hash in checked:
         return
     missing = missing_callables(registry, plan)
     if missing:
@@ -83,7 +84,7 @@ def require_handlers(registry: HandlerRegistry, plan: Plan) -> None:
             hint="; ".join([overlooked(names) or registry.known_hint(plan.id), *registry.import_hint(names)]),
         )
     _require_fitting(registry, plan)
-    registry.checked.add(plan.hash)
+    checked.add(plan.hash)
 
 
 def _require_fitting(registry: HandlerRegistry, plan: Plan) -> None:

@@ -251,6 +251,23 @@ def test_one_callable_is_resolved_once(folder: Path) -> None:
     assert resolve_for(step_plan("a", "charge_card"), registry) is not first
 
 
+def test_a_handler_that_is_replaced_while_somebody_looks_for_it_is_not_kept() -> None:
+    class New(StepHandler):
+        def call(self, context: StepContext) -> StepHandlerResult:
+            return self.success()
+
+    class Old(New):
+        def __init__(self) -> None:  # as a thread does that loads changed handlers
+            registry.register("greet", New)
+
+    registry, step = HandlerRegistry(), step_plan("a", "greet")
+    registry.register("greet", Old)
+
+    names = [registry.of_step(step).name.split(".")[-2] for _ in range(2)]
+
+    assert names == ["Old", "New"]
+
+
 def test_the_kind_follows_the_method(folder: Path) -> None:
     registry = load_handlers([folder])
     kinds = [resolve_for(step_plan(callable="charge_card", method=m), registry).kind for m in ("call", "later")]
