@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from tasker.cli.config import view
 from tasker.cli.config.check import validate
+from tasker.cli.config.importing import import_file
 from tasker.cli.config.init import init
 from tasker.cli.config.options import (
     FILE,
@@ -58,6 +59,7 @@ def config() -> None:
 
 config.add_command(init)
 config.add_command(validate)
+config.add_command(import_file)
 
 
 @config.command("generate")
