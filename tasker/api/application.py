@@ -33,6 +33,7 @@ from tasker.api.routes import (
     templates,
 )
 from tasker.api.streams import Streams
+from tasker.services.authentication.settings import KEY_HEADER
 from tasker.version import __version__
 
 SUBJECTS = (
@@ -54,7 +55,7 @@ SUBJECTS = (
 COMPRESSED_BYTES, COMPRESSION = 2048, 4
 CORS: dict[str, Any] = {
     "allow_methods": ["GET", "POST", "PATCH", "DELETE"],
-    "allow_headers": ["Authorization", "Content-Type", "If-None-Match", "Last-Event-ID", "X-API-Key", "X-Request-ID"],
+    "allow_headers": ["Authorization", "Content-Type", "If-None-Match", "Last-Event-ID", "X-Request-ID"],
     "expose_headers": ["ETag", "Location", "Retry-After", "X-Request-ID"],
 }
 DESCRIPTION = "Durable workflows: tasks, their steps, templates, and the fleet that works on them."
@@ -69,6 +70,8 @@ class Options:
     """So many clients may follow tasks at the same time."""
     root_path: str = ""
     cors_origins: Sequence[str] = ()
+    key_header: str = KEY_HEADER
+    """The header of API keys, which pages of these origins may send."""
     environment: str = "development"
     requests_per_second: int = 0
     """Of each client on average; 0: any number. `request_burst` at once."""
@@ -85,7 +88,8 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
         app.include_router(config.routes)
     app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES, compresslevel=COMPRESSION)
     if options.cors_origins:
-        app.add_middleware(CORSMiddleware, allow_origins=options.cors_origins, **CORS)
+        headers = [*CORS["allow_headers"], options.key_header]
+        app.add_middleware(CORSMiddleware, allow_origins=options.cors_origins, **{**CORS, "allow_headers": headers})
     app.root_path = options.root_path
     app.state.program, app.state.gate, app.state.options = program, gate, options
     app.state.rate_limit = _rate_limit(options)

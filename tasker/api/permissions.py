@@ -62,7 +62,12 @@ def require_namespace(request: Request, namespace: str) -> None:
         raise NotPermitted(f"Missing required permission: this is not permitted in namespace {namespace}")
 
 
+def known_caller(request: Request) -> str | None:
+    """The caller's name, where they have shown who they are."""
+    caller = caller_of(request)
+    return caller.name if caller.known else None
+
+
 def actor_of(request: Request, given: str | None = None) -> str:
     """The name that is kept with what the caller does: their own where it is known, else the one that they give."""
-    caller = caller_of(request)
-    return caller.name if caller.known else given or caller.name
+    return known_caller(request) or given or caller_of(request).name

@@ -120,6 +120,7 @@ def options_of(configuration: Configured) -> Options:
         request_burst=http.request_burst,
         root_path=http.root_path,
         cors_origins=http.cors_origins,
+        key_header=http.auth.api_key_header,
         environment=configuration.environment or "development",
         configuration=_shown(configuration) if http.config_endpoint else None,
     )

@@ -41,10 +41,22 @@ class GuardedRoute(APIRoute):
 
 async def admit(request: Request, permission: Permission, confines: bool) -> None:
     """Raises `NotAuthenticated`, `NotPermitted`, and `TaskNotFound` for a task outside of their namespaces."""
-    state = request.state
-    state.caller = caller = await _caller(request)
+    counts = program_of(request).metrics.access
+    try:
+        request.state.caller = caller = await _caller(request)
+        counts.requests[caller.method] += 1
+        await _require(request, caller, permission, confines)
+    except NotAuthenticated:
+        counts.failures += 1
+        raise
+    except NotPermitted:
+        counts.denials[permission] += 1
+        raise
+
+
+async def _require(request: Request, caller: Caller, permission: Permission, confines: bool) -> None:
     caller.require(permission)
-    state.namespaces = where = caller.namespaces(permission)
+    request.state.namespaces = where = caller.namespaces(permission)
     if where is not None and not await _named_by_its_path(request, where) and not confines:
         raise NotPermitted(f"Missing required permission: {permission} in every namespace")
 

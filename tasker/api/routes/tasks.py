@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from tasker.api.covering import covered
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, actor_of, caller_of, needs, require_namespace
+from tasker.api.permissions import Permission, actor_of, caller_of, known_caller, needs, require_namespace
 from tasker.api.problems import problem_of
 from tasker.api.rendering import task_created, task_view
 from tasker.api.routes.route import program_of, router
@@ -43,7 +43,7 @@ TaskUuid = Annotated[str, Path(description="The task's identifier.")]
 async def create_task(request: Request, body: TaskRequest, wait: Wait = None) -> Json:
     """Create a task of a registered template. 503 with `Retry-After` while too much work waits."""
     program, seconds = program_of(request), seconds_of(wait)
-    order = body.order()
+    order = body.order(known_caller(request))
     _permit(request, order, body.on_duplicate)
     submitted = await program.submit_order(order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds))
     await ended_or_late(request, program, submitted.task_uuid, seconds)
@@ -61,7 +61,7 @@ async def create_task(request: Request, body: TaskRequest, wait: Wait = None) ->
 )
 async def create_tasks(request: Request, body: TaskBatch) -> Json:
     """Create many tasks, those of one template in one transaction, with an answer for each."""
-    orders = [each.order() for each in body.tasks]
+    orders = [each.order(known_caller(request)) for each in body.tasks]
     refused = {place: error for place, order in enumerate(orders) if (error := _refusal(request, order, body))}
     permitted = [order for place, order in enumerate(orders) if place not in refused]
     answers = iter(await program_of(request).submit_orders(permitted, on_duplicate=ON_DUPLICATE[body.on_duplicate]))

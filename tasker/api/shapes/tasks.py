@@ -66,15 +66,15 @@ class TaskRequest(BaseModel):
         given = self.context if self.context is not None else self.configuration
         return {} if given is None else given
 
-    def order(self) -> Order:
-        """As the services take it."""
+    def order(self, caller: str | None = None) -> Order:
+        """As the services take it. The known `caller` is the initiator where the request names none."""
         request = Request(
             self.input,
             priority=self.priority or 0,
             idempotency_key=self.idempotency_key,
             correlation_id=_text(self.correlation_id),
             parent_correlation_id=_text(self.parent_correlation_id),
-            initiator=self.initiator,
+            initiator=caller if caller and "initiator" not in self.model_fields_set else self.initiator,
             source_system=self.source_system,
             reason=self.reason,
             tags=self.tags,

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from tasker.db.connection import Statements
 from tasker.db.queries import query
@@ -41,6 +42,9 @@ CATALOGUE: Catalogue = {
     "tasker_db_pool_acquires_total": ("counter", "Connections that this process lent."),
     "tasker_db_pool_slow_acquires_total": ("counter", "Those of them that were waited for too long."),
     "tasker_db_pool_acquire_errors_total": ("counter", "Callers that got none in time."),
+    "tasker_auth_requests_total": ("counter", "Requests of this process whose caller was let in, by method."),
+    "tasker_auth_failures_total": ("counter", "Requests of this process whose credentials were missing or wrong."),
+    "tasker_permission_denials_total": ("counter", "Requests of this process that were not permitted, by permission."),
     "api_circuit_breaker_state": (
         "gauge",
         "The breaker around the database of this process: 0 closed, 1 half-open, 2 open.",
@@ -48,11 +52,30 @@ CATALOGUE: Catalogue = {
 }
 
 
+@dataclass(slots=True)
+class AccessCounts:
+    """How callers of this process fared (F-285)."""
+
+    requests: Counter[str] = field(default_factory=Counter)
+    """By method: `disabled`, `jwt`, `api_key`."""
+    denials: Counter[str] = field(default_factory=Counter)
+    """By permission."""
+    failures: int = 0
+
+    def samples(self) -> Iterator[Sample]:
+        """The numbers."""
+        yield from (Sample("tasker_auth_requests_total", n, {"method": name}) for name, n in self.requests.items())
+        yield Sample("tasker_auth_failures_total", self.failures)
+        for permission, number in self.denials.items():
+            yield Sample("tasker_permission_denials_total", number, {"permission": permission})
+
+
 class ServerMetrics:
     """Reads the numbers, those of the fleet at most once a second."""
 
     def __init__(self, fleet: Fleet, connection: Statements, health: ServerHealth) -> None:
         self._fleet, self._connection, self._health = fleet, connection, health
+        self.access = AccessCounts()
         self._found: tuple[float, list[Sample]] | None = None
         self._reading = asyncio.Lock()
 
@@ -70,6 +93,7 @@ class ServerMetrics:
         yield Sample("tasker_db_pool_acquires_total", pool["acquires"])
         yield Sample("tasker_db_pool_slow_acquires_total", pool["slow_acquires"])
         yield Sample("tasker_db_pool_acquire_errors_total", pool["exhausted"])
+        yield from self.access.samples()
         yield Sample("api_circuit_breaker_state", BREAKER_STATES[BreakerState(self._health.breaker_state)])
 
     async def _of_fleet(self) -> list[Sample]:

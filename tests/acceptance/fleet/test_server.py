@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -14,8 +15,20 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.command_line import invoke
 from tests.support.waiting import until
 
+CI = ("--name", "ci", "--permissions", "tasks:create")
+CONFIGURATION = """
+[orchestration.web.auth]
+enabled = true
+jwt_public_key_path = "{folder}/jwt-public-key.pem"
+api_keys_enabled = true
+[[orchestration.web.auth.api_keys]]
+name = "ci"
+key = "{digest}"
+permissions = ["tasks:create"]
+"""
 TASKER = [sys.executable, "-m", "tasker"]
 
 
@@ -69,6 +82,25 @@ def test_of_several_processes_one_that_dies_is_replaced_and_the_address_stays(
         until(replaced, "another one listens", show=(tmp_path / "server.log").read_text)
         for _ in range(20):
             assert httpx.get(f"{address}/live").status_code == 200
+
+
+@pytest.mark.slow
+def test_each_process_asks_its_callers_who_they_are_where_that_is_configured(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert invoke("auth", "generate-keys", "--output-dir", tmp_path).exit_code == 0
+    key = ["--private-key", tmp_path / "jwt-private-key.pem"]
+    token = invoke("auth", "generate-token", *key, "--subject", "ada", "--permissions", "tasks:list").stdout.strip()
+    made = json.loads(invoke("auth", "create-api-key", *CI, "--format", "json").stdout)
+    (tmp_path / "tasker.toml").write_text(CONFIGURATION.format(folder=tmp_path, digest=made["configuration"]["key"]))
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(tmp_path / "tasker.toml"))
+    shown = [{"Authorization": f"Bearer {token}"}, {"X-API-Key": made["api_key"]}]
+
+    with server(tmp_path, database_url, "--workers", "2") as (_, address, _numbers):
+        for _ in range(4):
+            assert httpx.get(f"{address}/v1/tasks").status_code == 401
+            assert [httpx.get(f"{address}/v1/tasks", headers=each).status_code for each in shown] == [200, 403]
+        assert "for callers with tokens (RS256) and 1 API key" in (tmp_path / "server.log").read_text()
 
 
 def test_an_address_that_other_machines_reach_is_refused(tmp_path: Path) -> None:

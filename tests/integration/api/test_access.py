@@ -82,6 +82,11 @@ async def test_what_is_open_to_everybody_needs_no_key(guarded: httpx.AsyncClient
     for path in ("/health", "/live", "/ready", "/openapi.json", "/docs"):
         assert (await guarded.get(path)).status_code == 200
     assert (await guarded.get("/v1/tasks")).headers["www-authenticate"] == "Bearer"
+    await guarded.get("/v1/tasks", headers=by("nothing"))
+    counted = (await guarded.get("/metrics")).text
+    assert "tasker_auth_failures_total 1\n" in counted
+    assert 'tasker_auth_requests_total{method="api_key"} 1\n' in counted
+    assert 'tasker_permission_denials_total{permission="tasks:list"} 1\n' in counted
 
 
 async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
@@ -103,6 +108,7 @@ async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
     assert listed["pagination"]["total_count"] == len(listed["tasks"])
     assert (await guarded.get("/v1/tasks?namespace=nobody", headers=by(CONFINED))).json()["tasks"] == []
     assert (await guarded.get("/v1/tasks", headers=by(ELSEWHERE))).json()["tasks"] == []
+    assert "shopkeeper" in {task["initiator"] for task in listed["tasks"]}
     briefly = (await guarded.get("/v1/listings/tasks", headers=by(CONFINED))).json()
     assert {task["namespace"] for task in briefly} == {"shop"}
     for task, beginning in ((ours, [ours]), (other, [])):
