@@ -10,7 +10,6 @@ import click
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
-from tasker.cli.render.values import echo
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
@@ -59,19 +58,23 @@ def pause(namespace: str | None, reason: str, form: str, place: Place, **target:
         print_as(form, reached(place, lambda app: app.pauses.list()), _list_text)
         return
 
-    async def act(app: Fleet) -> str:
+    async def act(app: Fleet) -> dict[str, Any]:
         named = await _target(app, namespace, **target)
-        done = await app.pauses.pause(named, actor=actor(), reason=reason)
-        return f"paused {named}" if done else f"{named} is paused already; see tasker pause list"
+        return {"target": str(named), "began": await app.pauses.pause(named, actor=actor(), reason=reason)}
 
-    echo(reached(place, act))
+    print_as(form, reached(place, act), _paused_text)
+
+
+def _paused_text(done: dict[str, Any]) -> str:
+    return f"paused {done['target']}" if done["began"] else f"{done['target']} is paused already; see tasker pause list"
 
 
 @click.command()
 @click.argument("namespace", required=False)
 @_target_options
+@FORMAT
 @fleet_options
-def resume(namespace: str | None, reason: str, place: Place, **target: str | None) -> None:
+def resume(namespace: str | None, reason: str, form: str, place: Place, **target: str | None) -> None:
     """End a pause: name what `tasker pause` was given.
 
     \b
@@ -80,15 +83,20 @@ def resume(namespace: str | None, reason: str, place: Place, **target: str | Non
       tasker resume --template shop/order
     """
 
-    async def act(app: Fleet) -> str:
+    async def act(app: Fleet) -> dict[str, Any]:
         named = await _target(app, namespace, **target)
         held = await app.pauses.resume(named, actor=actor(), reason=reason)
-        if held is None:
-            return f"{named} was not paused; see tasker pause list"
-        what = "messages in it" if named.queue else "ready steps that wait for nothing else now"
-        return f"resumed {named}; {what}: {held}"
+        return {"target": str(named), "ended": held is not None, "messages" if named.queue else "steps": held or 0}
 
-    echo(reached(place, act))
+    print_as(form, reached(place, act), _resumed_text)
+
+
+def _resumed_text(done: dict[str, Any]) -> str:
+    if not done["ended"]:
+        return f"{done['target']} was not paused; see tasker pause list"
+    if "messages" in done:
+        return f"resumed {done['target']}; messages in it: {done['messages']}"
+    return f"resumed {done['target']}; ready steps that wait for nothing else now: {done['steps']}"
 
 
 async def _target(app: Fleet, namespace: str | None, **rest: str | None) -> Target:

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -31,11 +32,11 @@ FAILED, MISTAKE = 1, 2
 
 
 class RunCommand(click.Command):
-    """With `--json`, a mistake in the command line itself is an object on standard output as well."""
+    """With `--format json`, a mistake in the command line itself is an object on standard output as well."""
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
         """Parse the command line."""
-        as_json = "--json" in args
+        as_json = {"--json", "--format=json"} & {*args} or ("--format", "json") in pairwise(args)
         try:
             return super().make_context(info_name, args, *rest, **extra)
         except click.UsageError as error:
@@ -89,11 +90,19 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 @click.option("--idempotency-key", metavar="K", help="Refuse to run if a task with this key exists.")
 @click.option("--strict-identity", is_flag=True, help="Let the template decide whether the same input may run again.")
 @click.option("--priority", type=PRIORITY, default=0, show_default=True, help="Higher runs sooner.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: print one object; progress goes to standard error.",
+)
 @click.option("--timeout", metavar="SECONDS", type=SECONDS, help="Stop then; --resume goes on.")
 @click.option("--concurrency", metavar="N", type=CONCURRENCY, help="Steps at a time.  [default: 100]")
 @click.option("--resume", metavar="TASK_UUID", help="Go on with a task that was interrupted; no PATH is needed.")
-def run(target: str | None, input_: str | None, as_json: bool, **options: Any) -> None:
+def run(target: str | None, input_: str | None, as_json: bool, form: str, **options: Any) -> None:
     """Run a workflow to its end and show its progress and its results.
 
     PATH is a template file, a folder with a workflow.yaml, or namespace/name[:version] of a registered template.
@@ -107,7 +116,7 @@ def run(target: str | None, input_: str | None, as_json: bool, **options: Any) -
     Examples:
       tasker run workflows/order_fulfillment
       tasker run workflows/linear_math --set value=3
-      tasker run hello --input '{"name": "world"}' --json
+      tasker run hello --input '{"name": "world"}' --format json
       generate | tasker run hello --input - --timeout 60
       tasker run shop/checkout:1.2.0 --handlers my_shop.handlers
       tasker run --resume 0199c1f4-8a52-7c3e-9b1d-5d3a52000000
@@ -121,7 +130,7 @@ def run(target: str | None, input_: str | None, as_json: bool, **options: Any) -
     """
     order = RunOrder(target, input_, **options)
     _tolerate_any_encoding()
-    exit_code = _run_json(order) if as_json else _run_text(order)
+    exit_code = _run_json(order) if as_json or form == "json" else _run_text(order)
     if exit_code:
         raise click.exceptions.Exit(exit_code)
 

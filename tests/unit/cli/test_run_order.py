@@ -198,7 +198,7 @@ def test_mistakes_are_found_before_the_database_is_asked(folder: Path) -> None:
 
 
 def test_in_json_mode_a_mistake_is_an_object_on_standard_output(folder: Path) -> None:
-    result = refused(folder, "--set", "nmae=1", "--json")
+    result = refused(folder, "--set", "nmae=1", "--format", "json")
 
     error = json.loads(result.stdout)["error"]
     assert error["type"] == "input_invalid"
@@ -206,8 +206,9 @@ def test_in_json_mode_a_mistake_is_an_object_on_standard_output(folder: Path) ->
     assert result.stderr == ""
 
 
-def test_in_json_mode_even_an_option_that_cannot_be_read_is_an_object() -> None:
-    result = refused("x", "--json", "--timeout", "soon")
+@pytest.mark.parametrize("form", [["--json"], ["--format", "json"], ["--format=json"]])
+def test_in_json_mode_even_an_option_that_cannot_be_read_is_an_object(form: list[str]) -> None:
+    result = refused("x", *form, "--timeout", "soon")
 
     assert json.loads(result.stdout)["error"]["type"] == "usage_error"
     assert result.stderr == ""
