@@ -15,8 +15,8 @@ from tasker.installed import installed_backends
 from tasker.messaging.queues import QueueNames
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.process.faults import with_faults
-from tasker.process.resources import Resources
+from tasker.process.connections.faults import with_faults
+from tasker.process.connections.resources import Resources
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
 

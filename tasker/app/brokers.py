@@ -10,7 +10,7 @@ from tasker.app.bootstrap import prepare, require_shared
 from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
-from tasker.process.resources import Resources
+from tasker.process.connections.resources import Resources
 from tasker.services.broker_migration import Migration
 from tasker.services.engine.calls import Engine
 

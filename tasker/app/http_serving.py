@@ -22,7 +22,7 @@ from tasker.app.serving import Service
 from tasker.db.awaited import with_servers
 from tasker.errors import UsageError
 from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, host_and_port
-from tasker.process.stopping import Stop, grace_of
+from tasker.process.supervision.stopping import Stop, grace_of
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.settings import AuthSettings
 from tasker.services.authentication.tokens import ALGORITHM

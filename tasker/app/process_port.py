@@ -17,7 +17,7 @@ from tasker.api.sockets import listen, require_loopback, url_of
 from tasker.app.configured import Configured
 from tasker.app.http_serving import auth_shown, authenticator_of
 from tasker.errors import UsageError
-from tasker.process.capacity import PROCESSES_VARIABLE
+from tasker.process.connections.capacity import PROCESSES_VARIABLE
 from tasker.process.http import PortSettings, host_and_port
 from tasker.process.serving import Server
 

@@ -12,7 +12,7 @@ from tasker.db.channel import DatabaseChannel
 from tasker.errors import UsageError
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.process.faults import with_faults
+from tasker.process.connections.faults import with_faults
 from tasker.process.system import new_task_uuid
 from tasker.services.requesting import Requesting
 

@@ -8,8 +8,8 @@ from tasker.db.pool import Pool
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.process.connections.resources import Resources
 from tasker.process.repairing import Repairs
-from tasker.process.resources import Resources
 from tasker.process.system import SystemClock, new_task_uuid
 from tasker.resilience.guard import Guard
 from tasker.services.checks import Checks

@@ -18,13 +18,13 @@ from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db.awaited import Patient
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
-from tasker.process.capacity import ORCHESTRATOR, WORKER
+from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
+from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, PortSettings
-from tasker.process.reloading import Hangups, Reloading
-from tasker.process.resources import Resources
 from tasker.process.runtime import Runtime
 from tasker.process.serving import GracefulWorker, Patience, Server, serve
-from tasker.process.stopping import interrupted_at_once, tell_short_grace
+from tasker.process.supervision.reloading import Hangups, Reloading
+from tasker.process.supervision.stopping import interrupted_at_once, tell_short_grace
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
 from tasker.services.authoring.handlers import load_handlers

@@ -9,7 +9,7 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins import Plugins
-from tasker.process.engines import Engines
+from tasker.process.connections.engines import Engines
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers

@@ -12,7 +12,7 @@ from tasker.process.health import process_health
 from tasker.process.listening.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
 from tasker.process.listening.listener import Source
 from tasker.process.presence.heartbeat import Heartbeat
-from tasker.process.supervisor import Supervisor
+from tasker.process.supervision.supervisor import Supervisor
 
 
 class Orchestrator:

@@ -26,8 +26,8 @@ from tasker.process.listening.following import (
 )
 from tasker.process.listening.listener import Source
 from tasker.process.presence.membership import Membership
-from tasker.process.stopping import GIVE_BACK_SECONDS
-from tasker.process.supervisor import Supervisor
+from tasker.process.supervision.stopping import GIVE_BACK_SECONDS
+from tasker.process.supervision.supervisor import Supervisor
 from tasker.services.engine.end_notices import CHANNEL
 
 

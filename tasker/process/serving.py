@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tasker.db.awaited import with_servers
-from tasker.process.awaited_broker import open_broker
-from tasker.process.capacity import PROCESSES_VARIABLE, purposes_of, tell_capacity
-from tasker.process.interpreter_watch import interpreter_watched
-from tasker.process.resources import Resources
+from tasker.process.connections.awaited_broker import open_broker
+from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, tell_capacity
+from tasker.process.connections.resources import Resources
 from tasker.process.runtime import Runtime
-from tasker.process.stopping import Stop, grace_of
+from tasker.process.supervision.interpreter_watch import interpreter_watched
+from tasker.process.supervision.stopping import Stop, grace_of
 
 _log = logging.getLogger("tasker.process")
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tasker.cli.main import cli
-from tasker.process.capacity import ORCHESTRATOR, WORKER
+from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
 from tasker.settings.catalogue import by_path
 from tests.docs.snippets import read_ini, snippets
 

@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 PROGRAM = """
 import sys, threading
-from tasker.process import interpreter_watch
+from tasker.process.supervision import interpreter_watch
 interpreter_watch.SHORTEST_SECONDS = 0.3
 with interpreter_watch.interpreter_watched(0.3):
     print("watched", flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.process.stopping import grace_of, tell_short_grace
+from tasker.process.supervision.stopping import grace_of, tell_short_grace
 from tests.unit.template.support import plan_of, steps
 
 STEPS = """

@@ -12,7 +12,7 @@ from tasker.lifecycle.breaker import Health as BreakersHealth
 from tasker.lifecycle.deployment import Health, HealthStatus
 from tasker.process.health import OF_BREAKERS
 from tasker.process.listening.event_system import EventSystem
-from tasker.process.supervisor import Supervisor
+from tasker.process.supervision.supervisor import Supervisor
 from tasker.resilience.registry import Breakers
 
 

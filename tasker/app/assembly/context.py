@@ -10,8 +10,8 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins import installed_plugins
+from tasker.process.connections.engines import Engines
 from tasker.process.context import ProcessContext
-from tasker.process.engines import Engines
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers

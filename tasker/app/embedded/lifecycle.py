@@ -23,9 +23,9 @@ from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins import installed_plugins
+from tasker.process.connections.resources import Resources
 from tasker.process.presence.dead_workers import end_dead_leases
 from tasker.process.repairing import Repairs
-from tasker.process.resources import Resources
 from tasker.process.runtime import Runtime
 from tasker.process.system import SystemClock, new_uuid
 from tasker.resilience.registry import Breakers

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import NoReturn
 
 from tasker.__main__ import INTERRUPTED
-from tasker.process.stopping import end_by_signal
+from tasker.process.supervision.stopping import end_by_signal
 
 SHOW_CURSOR = "\x1b[?25h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

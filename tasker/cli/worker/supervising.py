@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, code_of, wait_for_end
-from tasker.process.stopping import stopping_signals
+from tasker.process.supervision.stopping import stopping_signals
 
 LOOK_SECONDS = 0.2
 MISTAKE = 2

@@ -23,7 +23,7 @@ from tasker.lifecycle.deployment import (
     longest_pause,
 )
 from tasker.process.listening.listener import Listener, Source
-from tasker.process.supervisor import Service
+from tasker.process.supervision.supervisor import Service
 from tasker.services.engine.polling import Poll
 
 _log = logging.getLogger("tasker.events")

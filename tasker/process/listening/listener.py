@@ -13,7 +13,7 @@ from tasker.contracts.backoff import jittered
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError, TaskerError
 from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, notice
-from tasker.process.supervisor import is_cancelled
+from tasker.process.supervision.supervisor import is_cancelled
 from tasker.resilience.outage import is_outage
 
 SPREAD = 0.25

@@ -14,7 +14,7 @@ from tasker.execution.worker import Worker
 from tasker.handler import HandlerRegistry
 from tasker.process.presence.heartbeat import briefly
 from tasker.process.presence.leasing import keep_lease
-from tasker.process.supervisor import Supervisor
+from tasker.process.supervision.supervisor import Supervisor
 from tasker.process.system import new_uuid
 from tasker.services.engine.process_registry import ProcessRegistry, Registration
 

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.process.capacity import ORCHESTRATOR, WORKER, tell_capacity
+from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, tell_capacity
 from tasker.services.submission import Request
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.waiting import until

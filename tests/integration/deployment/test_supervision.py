@@ -16,10 +16,10 @@ from tasker.errors import BackendUnavailable
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.process import supervisor as supervision
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.runtime import Runtime
-from tasker.process.supervisor import Supervisor
+from tasker.process.supervision import supervisor as supervision
+from tasker.process.supervision.supervisor import Supervisor
 from tests.integration.deployment.programs import (
     NEVER_MS,
     events_of,

@@ -12,7 +12,7 @@ import pytest
 
 from tasker.contracts.backoff import Backoff
 from tasker.errors import DatabaseError
-from tasker.process.engines import Engines
+from tasker.process.connections.engines import Engines
 from tasker.process.presence import heartbeat
 from tasker.services.engine.calls import Rules
 from tasker.services.submission import Submitted

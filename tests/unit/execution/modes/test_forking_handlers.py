@@ -130,7 +130,7 @@ async def test_a_copy_of_a_worker_made_on_the_loop_never_runs_the_loop(bench: Be
 
 STOPS = """
 import asyncio, os, signal, time
-from tasker.process.stopping import Stop
+from tasker.process.supervision.stopping import Stop
 
 async def main():
     stop = Stop(60)

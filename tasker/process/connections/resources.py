@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tasker.messaging.service import MessagingService
-from tasker.process.server_guard import keep_running
+from tasker.process.supervision.server_guard import keep_running
 
 if TYPE_CHECKING:
     from tasker.db.embedded import EmbeddedServer

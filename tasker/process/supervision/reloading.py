@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tasker.errors import ConfigurationError
-from tasker.process.stopping import stopping_signals
+from tasker.process.supervision.stopping import stopping_signals
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings

@@ -1,0 +1,1 @@
+"""How a process goes on while something in it or below it fails, and how it ends."""
