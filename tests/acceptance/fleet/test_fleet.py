@@ -76,7 +76,13 @@ def test_a_frozen_workers_late_results_are_refused(database_url: str, fleet: Fle
         fleet.worker(name, str(SLOW), "--concurrency", "10")
     tasks = submit(database_url, 60, 0.3)
     until(lambda: oracle.finished() > 0, "work is under way")
-    freeze_with_results(fleet, oracle, database_url, ["one", "two"])
+
+    def again() -> None:
+        tasks.extend(
+            submit(database_url, 60, 0.3 + len(tasks) / 10_000)
+        )  # another time: the same would be no new tasks
+
+    freeze_with_results(fleet, oracle, database_url, ["one", "two"], again)
 
     oracle.wait_for_the_end(tasks)
     oracle.check(dict.fromkeys(tasks, "complete"))
