@@ -21,7 +21,10 @@ PATCH = """# {title}
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Its tests need no plugins, and importing them takes longer than the tests."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
     (tmp_path / "code_.py").write_text(CODE)
     (tmp_path / "test_code.py").write_text("from code_ import double\n\ndef test_it(): assert double(2) == 4\n")
     return tmp_path

@@ -70,7 +70,7 @@ class World:
 
     def run(self, action: Coroutine[Any, Any, Any]) -> Any:
         self.sound = False
-        return self._runner.run(action)
+        return self._runner.get_loop().run_until_complete(action)  # `run` would describe it twice, for a signal handler
 
     def close(self) -> None:
         self.run(self.mail.close())
