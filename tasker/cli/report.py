@@ -1,4 +1,4 @@
-"""`tasker db report`: what takes room."""
+"""`tasker db report`: what takes room, and what takes time."""
 
 from __future__ import annotations
 
@@ -11,20 +11,40 @@ from tasker.cli.connection import FORMAT, connected, print_as
 from tasker.cli.options import Database, database_options
 
 if TYPE_CHECKING:
-    from tasker.services.database.sizes import Sizes
+    from tasker.app import App
+    from tasker.services.database.sizes import CostlyStatements, Sizes
 
 
 @click.command()
 @FORMAT
 @database_options
 def report(database: Database, form: str) -> None:
-    """Show what takes room: each table, its dead rows, and how much a task costs.
+    """Show what takes room (each table, its dead rows, how much a task costs), and the statements that take most time.
 
-    Reads the server's statistics, which are some moments old, and no rows.
+    Reads the server's statistics, which are some moments old, and no rows. Statements are known where the extension
+    pg_stat_statements counts them.
     """
-    found = connected(database, lambda app: app.sizes.read())
+
+    async def read(app: App) -> tuple[Sizes, CostlyStatements]:
+        return await app.sizes.read(), await app.sizes.costly()
+
+    found, costly = connected(database, read)
     told = {**asdict(found), "bytes": found.bytes, "tasks": found.tasks, "bytes_per_task": found.bytes_per_task}
-    print_as(form, told if form == "json" else found, _text)
+    told |= {"costly": asdict(costly)}
+    print_as(form, told, lambda _: "\n".join((_text(found), "", _costly_text(costly))))
+
+
+def _costly_text(found: CostlyStatements) -> str:
+    from tasker.cli.render.table import table
+    from tasker.cli.render.values import one_line
+
+    if found.missing:
+        return found.missing
+    rows = [
+        (f"{each.total_ms / 1000:,.1f} s", f"{each.calls:,}", f"{each.mean_ms:,.2f} ms", one_line(each.statement, 100))
+        for each in found.statements
+    ]
+    return table(("total", "calls", "mean", "statement"), rows)
 
 
 def _text(found: Sizes) -> str:

@@ -156,6 +156,7 @@ class SyncSizes(Twin[DatabaseSizes]):
     """`DatabaseSizes`, waiting."""
 
     read = waiting(DatabaseSizes.read)
+    costly = waiting(DatabaseSizes.costly)
 
 
 class SyncDoctor(Twin[Doctor]):

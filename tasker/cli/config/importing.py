@@ -27,7 +27,7 @@ from tasker.settings.toml_text import toml_text
 def import_file(file: Path, context: str, environment: str, output: Path | None, form: str) -> None:
     """Take a configuration of tasker-core: write what counts here, and say of each other setting why it does not.
 
-    Placeholders such as ${DATABASE_URL} stay as they are. The reference lists every key without meaning, with the reason.
+    Placeholders such as ${DATABASE_URL} stay as they are. The reference lists every key without meaning, and why.
 
     \b
     Example:

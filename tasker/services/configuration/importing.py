@@ -1,4 +1,4 @@
-"""A configuration that was written for another system of this kind: what of it counts here, and why the rest does not."""
+"""A configuration that was written for another system of this kind: what counts here, and why the rest does not."""
 
 from __future__ import annotations
 

@@ -8,8 +8,13 @@ from datetime import datetime
 
 from tasker.db.connection import Statements
 from tasker.db.queries import query
+from tasker.errors import DatabaseError, DatabaseUnavailable
 
 TASKS = "tasker.tasks"
+NOT_INSTALLED = (
+    "the server does not count statements: add pg_stat_statements to shared_preload_libraries, "
+    "and run in this database: create extension pg_stat_statements"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,25 @@ class Sizes:
         return round(self.bytes / self.tasks) if self.tasks else 0
 
 
+@dataclass(frozen=True, slots=True)
+class CostlyStatement:
+    """A statement about the engine's tables, and what it has cost since the server's statistics began."""
+
+    calls: int
+    total_ms: float
+    mean_ms: float
+    rows: int
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostlyStatements:
+    """Those that took the server most time together; `missing` says why nothing is known of them."""
+
+    statements: Sequence[CostlyStatement] = ()
+    missing: str | None = None
+
+
 class DatabaseSizes:
     """Reads the server's statistics, no rows."""
 
@@ -60,3 +84,18 @@ class DatabaseSizes:
     async def read(self) -> Sizes:
         """What takes room now. Raises `DatabaseError`."""
         return Sizes([TableSize(*row) for row in await self._connection.execute(query("care", "sizes"))])
+
+    async def costly(self, *, limit: int = 10) -> CostlyStatements:
+        """The statements that took most time, where the server counts them (pg_stat_statements). Raises
+        `DatabaseUnavailable`."""
+        found = await self._connection.execute(query("care", "statistics_schema"))
+        if not found:
+            return CostlyStatements((), NOT_INSTALLED)
+        statement = query("care", "costly").replace("{schema}", found[0][0])
+        try:
+            rows = await self._connection.execute(statement, {"limit": limit})
+        except DatabaseUnavailable:
+            raise
+        except DatabaseError as error:
+            return CostlyStatements((), f"pg_stat_statements cannot be read: {error}")
+        return CostlyStatements([CostlyStatement(*row) for row in rows])

@@ -72,12 +72,19 @@ def _start(binaries: Path, data: Path) -> None:
         "-N",
     ]
     subprocess.run(make, check=True, stdout=subprocess.DEVNULL, **options)
-    settings = SETTINGS | {"unix_socket_directories": str(data)}
+    settings = SETTINGS | {"unix_socket_directories": str(data)} | _counting(binaries)
     command = [str(binaries / "postgres"), "-D", str(data), *(f"--{name}={value}" for name, value in settings.items())]
     with open(data.parent / "second.log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, **options)
     until(lambda: _answers(_url(data)), f"the second server answers ({log.name} says why it does not)")
     _watch(data, process)
+
+
+def _counting(binaries: Path) -> dict[str, str]:
+    """Statements are counted for tests that turn it on, where the extension is installed."""
+    if not (binaries.parent / "lib" / "pg_stat_statements.so").exists():
+        return {}
+    return {"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track": "none"}
 
 
 def _answers(url: str) -> bool:

@@ -29,3 +29,22 @@ def test_the_report_is_a_table_for_people(lone_lab: Lab) -> None:
 
     assert "tasker.workflow_steps" in told
     assert "for 0 tasks, 0 B each" in told
+
+
+def test_statements_that_take_time_are_told_where_the_server_counts_them(lone_lab: Lab) -> None:
+    preloaded = "pg_stat_statements" in lone_lab.observer.value("show shared_preload_libraries")
+    if preloaded:
+        lone_lab.one.execute('create schema "of its own"')
+        lone_lab.one.execute('create extension pg_stat_statements schema "of its own"')
+        lone_lab.one.execute("set pg_stat_statements.track = 'top'")
+        lone_lab.submit(lone_lab.chain(1))
+
+    told = invoke("db", "report", "--database-url", lone_lab.url).output
+    costly = json.loads(invoke("db", "report", "--database-url", lone_lab.url, "--format", "json").output)["costly"]
+
+    if preloaded:
+        assert any("tasker_pgmq.call_v1" in each["statement"] and each["calls"] == 1 for each in costly["statements"])
+        assert "call_v1" in told
+    else:
+        assert "create extension pg_stat_statements" in costly["missing"]
+        assert costly["missing"] in told
