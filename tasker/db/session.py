@@ -39,6 +39,8 @@ class Session:
         self._socket = -1
         """What is watched; -1: nothing."""
         self._names: dict[tuple[bytes, Sequence[int]], bytes] = {}
+        self._tried = 0
+        """How many statements it has begun to prepare: one whose answer did not come may exist, too."""
         self._answer: asyncio.Future[PGresult | psycopg.Error | None] | None = None
         self._result: PGresult | None = None
 
@@ -67,9 +69,10 @@ class Session:
     async def _prepared(self, text: bytes, types: Sequence[int]) -> bytes | None:
         """The name of the prepared statement; None where it is to be planned each time."""
         key = (text, types)
-        if (name := self._names.get(key)) or not self._prepare or len(self._names) >= MOST_PREPARED:
+        if (name := self._names.get(key)) or not self._prepare or self._tried >= MOST_PREPARED:
             return name
-        made = b"tasker_%d" % len(self._names)
+        made = b"tasker_%d" % self._tried
+        self._tried += 1
         await self._ask(lambda: self._server.send_prepare(made, text, types))
         self._names[key] = made
         return made

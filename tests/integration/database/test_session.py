@@ -73,6 +73,17 @@ async def test_a_statement_whose_waiter_is_cancelled_is_given_up_by_the_server(
     assert await connection.execute("select 1") == [(1,)]
 
 
+async def test_a_statement_that_was_cancelled_while_it_was_prepared_runs_another_time(connection: Connection) -> None:
+    await connection.execute("select 1")
+    for _ in range(3):
+        waiting = asyncio.create_task(connection.execute("select 40 + %s", (2,)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    assert await connection.execute("select 40 + %s", (2,)) == [(42,)]
+
+
 async def test_a_connection_that_is_closed_under_a_statement_ends_it(connection: Connection, other: Connection) -> None:
     waiting = asyncio.create_task(connection.execute("select pg_sleep(601)"))
     await under_way(other, "pg_sleep(601)")
