@@ -92,7 +92,7 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
         app.add_middleware(CORSMiddleware, allow_origins=options.cors_origins, **{**CORS, "allow_headers": headers})
     app.root_path = options.root_path
     app.state.program, app.state.gate, app.state.options = program, gate, options
-    app.state.rate_limit = _rate_limit(options)
+    app.state.rate_limit, app.state.access = _rate_limit(options), program.metrics.access
     app.state.streams = streams = Streams(options.streams)
     return Envelope(app, options.limits, streams.close)
 

@@ -13,6 +13,7 @@ from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.observed import Observed
 from tasker.api.process.routes import configuration_routes, routes
+from tasker.services.server.metrics import AccessCounts
 from tasker.version import __version__
 
 
@@ -37,5 +38,5 @@ def port_application(observed: Observed, options: PortOptions, gate: Gate = open
     state = app.state
     state.observed, state.gate, state.rate_limit = observed, gate, None
     state.environment, state.connections = options.environment, options.connections
-    state.configuration = options.configuration
+    state.configuration, state.access = options.configuration, AccessCounts()
     return Envelope(app, options.limits, lambda: None)

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from tasker.api.process.observed import Observed
 from tasker.lifecycle.deployment import HealthStatus
 from tasker.services.server.exposition import Catalogue, Sample
+from tasker.services.server.metrics import CATALOGUE as OF_SERVERS
 from tasker.version import __version__
 
+ACCESS = ("tasker_auth_", "tasker_permission_")
 STATES = {HealthStatus.HEALTHY: 0, HealthStatus.DEGRADED: 1}
 CATALOGUE: Catalogue = {
     "tasker_info": ("gauge", "The release of this process; always 1."),
@@ -19,6 +21,7 @@ CATALOGUE: Catalogue = {
     "tasker_steps_slots": ("gauge", "Steps that this worker can run at the same time."),
     "tasker_steps_active_executions": ("gauge", "Steps that this worker has in hand."),
     "tasker_steps_given_back_total": ("counter", "Steps that this worker gave back without an attempt."),
+    **{name: described for name, described in OF_SERVERS.items() if name.startswith(ACCESS)},
 }
 
 

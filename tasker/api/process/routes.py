@@ -83,7 +83,8 @@ async def detailed(request: Request) -> Json:
 @routes.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> PlainTextResponse:
     """How this process does, in the text format of Prometheus."""
-    return PlainTextResponse(exposition(CATALOGUE, samples(observed(request))), media_type=CONTENT_TYPE)
+    found = [*samples(observed(request)), *request.app.state.access.samples()]
+    return PlainTextResponse(exposition(CATALOGUE, found), media_type=CONTENT_TYPE)
 
 
 @routes.get("/v1/templates", response_model=shapes.TemplateListResponse, responses=refusals(), **TEMPLATES)

@@ -15,6 +15,7 @@ from tasker.api.rate_limit import RateLimit
 from tasker.contracts.permissions import Permission
 from tasker.errors import NotAuthenticated, NotPermitted
 from tasker.services.authentication.caller import Caller
+from tasker.services.server.metrics import AccessCounts
 from tasker.services.tasks import not_found
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -41,7 +42,7 @@ class GuardedRoute(APIRoute):
 
 async def admit(request: Request, permission: Permission, confines: bool) -> None:
     """Raises `NotAuthenticated`, `NotPermitted`, and `TaskNotFound` for a task outside of their namespaces."""
-    counts = program_of(request).metrics.access
+    counts: AccessCounts = request.app.state.access
     try:
         request.state.caller = caller = await _caller(request)
         counts.requests[caller.method] += 1
