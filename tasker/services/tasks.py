@@ -78,7 +78,7 @@ class Tasks:
         """
         digits = prefix.replace("-", "").lower()
         bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
-        rows = await self._query("starting_with", **bounds, limit=limit, namespaces=_listed(namespaces))
+        rows = await self._query("starting_with", **bounds, limit=limit, namespaces=names(namespaces))
         return [row[0] for row in rows]
 
     async def list(
@@ -97,7 +97,7 @@ class Tasks:
 
         `namespaces`: only tasks of these, whatever `namespace` says; None: of all.
         """
-        which = TaskFilter(namespace, status, template, tags=tags, created_after=since, namespaces=_listed(namespaces))
+        which = TaskFilter(namespace, status, template, tags=tags, created_after=since, namespaces=names(namespaces))
         page = await self._lists.page(which, limit=limit, offset=offset)
         return [ListedTask(*row) for row in await self._query("list", tasks=page)]
 
@@ -135,8 +135,9 @@ class Tasks:
         return await self._engine.connection.execute(query("tasks", name), params)
 
 
-def _listed(names: Collection[str] | None) -> list[str] | None:
-    return None if names is None else sorted(names)
+def names(given: Collection[str] | None) -> list[str] | None:
+    """As a query takes them."""
+    return None if given is None else sorted(given)
 
 
 def checked(task_uuid: str) -> str:

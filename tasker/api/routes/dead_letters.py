@@ -10,8 +10,8 @@ from fastapi import Path, Query, Request
 
 from tasker.api.covering import covered_failures
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, actor_of, needs
-from tasker.api.routes.route import program_of, router
+from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
+from tasker.api.routes.route import program_of, require_task, router
 from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.dead_letters import (
     DlqEntry,
@@ -23,16 +23,18 @@ from tasker.api.shapes.dead_letters import (
     UpdateInvestigationResponse,
 )
 from tasker.api.shapes.problems import refusals
+from tasker.services.dead_letters.entries import missing
 from tasker.services.dead_letters.records import DeadLetter, FailureGroup
 
 routes = router("dlq")
+READ = needs(Permission.DLQ_READ, confines=True)
 Limit = Annotated[int, Query(ge=1, le=500)]
 Word = Annotated[str | None, Query(max_length=64)]
 Filter = Annotated[str | None, Query(max_length=255)]
 EntryUuid = Annotated[str, Path(description="The entry's identifier.")]
 
 
-@routes.get("/v1/dlq", response_model=list[DlqEntry], responses=refusals(), **needs(Permission.DLQ_READ))
+@routes.get("/v1/dlq", response_model=list[DlqEntry], responses=refusals(), **READ)
 async def list_entries(
     request: Request,
     resolution_status: Word = None,
@@ -46,7 +48,8 @@ async def list_entries(
     """Entries, the newest first."""
     which = {"status": resolution_status, "reason": reason, "namespace": namespace, "template": template}
     service = program_of(request).dead_letters
-    found = await service.list(**which, fingerprint=fingerprint, limit=limit, offset=offset)
+    where = namespaces_of(request)
+    found = await service.list(**which, fingerprint=fingerprint, limit=limit, offset=offset, namespaces=where)
     return Json(await _entries(request, found))
 
 
@@ -60,19 +63,19 @@ async def get_stats(request: Request) -> Json:
     "/v1/dlq/investigation-queue",
     response_model=list[DlqInvestigationQueueEntry],
     responses=refusals(),
-    **needs(Permission.DLQ_READ),
+    **READ,
 )
 async def get_queue(request: Request, limit: Limit = 100) -> Json:
     """Pending entries, the most urgent first."""
-    return Json([_named(each) for each in await program_of(request).dead_letters.queue(limit=limit)])
+    found = await program_of(request).dead_letters.queue(limit=limit, namespaces=namespaces_of(request))
+    return Json([_named(each) for each in found])
 
 
-@routes.get(
-    "/v1/dlq/staleness", response_model=list[StalenessMonitoring], responses=refusals(), **needs(Permission.DLQ_READ)
-)
+@routes.get("/v1/dlq/staleness", response_model=list[StalenessMonitoring], responses=refusals(), **READ)
 async def get_staleness(request: Request, limit: Limit = 100) -> Json:
     """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones."""
-    return Json([asdict(each) for each in await program_of(request).dead_letters.staleness(limit=limit)])
+    found = await program_of(request).dead_letters.staleness(limit=limit, namespaces=namespaces_of(request))
+    return Json([asdict(each) for each in found])
 
 
 @routes.get("/v1/dlq/task/{task_uuid}", response_model=DlqEntry, responses=refusals(404), **needs(Permission.DLQ_READ))
@@ -82,19 +85,18 @@ async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
     return Json((await _entries(request, [found]))[0])
 
 
-@routes.get(
-    "/v1/dlq/entry/{dlq_entry_uuid}", response_model=DlqEntry, responses=refusals(404), **needs(Permission.DLQ_READ)
-)
+@routes.get("/v1/dlq/entry/{dlq_entry_uuid}", response_model=DlqEntry, responses=refusals(404), **READ)
 async def get_entry(request: Request, dlq_entry_uuid: EntryUuid) -> Json:
     """One entry, with everything that was known of its task then."""
-    found = await program_of(request).dead_letters.entry(dlq_entry_uuid)
+    found = await _own_entry(request, dlq_entry_uuid)
     return Json((await _entries(request, [found]))[0])
 
 
-@routes.get("/v1/dlq/groups", response_model=list[FailureGroup], responses=refusals(), **needs(Permission.DLQ_READ))
+@routes.get("/v1/dlq/groups", response_model=list[FailureGroup], responses=refusals(), **READ)
 async def get_groups(request: Request, limit: Limit = 50) -> Json:
     """Pending entries by what failed, the largest group first."""
-    groups = [asdict(each) for each in await program_of(request).dead_letters.groups(limit=limit)]
+    found = await program_of(request).dead_letters.groups(limit=limit, namespaces=namespaces_of(request))
+    groups = [asdict(each) for each in found]
     return Json(await covered_failures(request, groups, lambda group: group["namespaces"]))
 
 
@@ -103,10 +105,11 @@ async def get_groups(request: Request, limit: Limit = 50) -> Json:
     response_model=DlqEntry,
     status_code=201,
     responses=refusals(404),
-    **needs(Permission.DLQ_UPDATE, operates=True),
+    **needs(Permission.DLQ_UPDATE, confines=True, operates=True),
 )
 async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
     """Put a task on the list by hand; the task itself goes on. 400 when it has a pending entry."""
+    await require_task(request, body.task_uuid)
     opened = await program_of(request).dead_letters.open(
         body.task_uuid,
         actor=actor_of(request, body.actor),
@@ -121,7 +124,7 @@ async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
     "/v1/dlq/entry/{dlq_entry_uuid}",
     response_model=UpdateInvestigationResponse,
     responses=refusals(404),
-    **needs(Permission.DLQ_UPDATE, operates=True),
+    **needs(Permission.DLQ_UPDATE, confines=True, operates=True),
 )
 async def update_entry(
     request: Request,
@@ -129,6 +132,8 @@ async def update_entry(
     body: UpdateInvestigationRequest,
 ) -> Json:
     """Keep what was found, and close the entry. Its task stays as it is."""
+    if namespaces_of(request) is not None:
+        await _own_entry(request, dlq_entry_uuid)
     updated = await program_of(request).dead_letters.update(
         dlq_entry_uuid,
         status=body.resolution_status,
@@ -138,6 +143,14 @@ async def update_entry(
     )
     message = f"the investigation is {updated.resolution_status}"
     return Json({"success": True, "message": message, "dlq_entry_uuid": updated.dlq_entry_uuid})
+
+
+async def _own_entry(request: Request, entry_uuid: str) -> DeadLetter:
+    """An entry of the caller's namespaces. Raises `DeadLetterNotFound` for any other."""
+    found, where = await program_of(request).dead_letters.entry(entry_uuid), namespaces_of(request)
+    if where is not None and (found.task_snapshot or {}).get("namespace") not in where:
+        raise missing(entry_uuid)
+    return found
 
 
 async def _entries(request: Request, found: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:

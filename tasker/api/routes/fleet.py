@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, actor_of, namespaces_of, needs, require_namespace
-from tasker.api.routes.route import program_of, router
+from tasker.api.permissions import Permission, actor_of, needs, require_namespace
+from tasker.api.routes.route import program_of, require_task, router
 from tasker.api.shapes.fleet import (
     HandlerListResponse,
     PauseListResponse,
@@ -24,7 +24,6 @@ from tasker.api.shapes.fleet import (
 from tasker.api.shapes.problems import refusals
 from tasker.services.listings import RegisteredProcess
 from tasker.services.pauses import Target
-from tasker.services.tasks import not_found
 
 routes = router("fleet")
 Name = Annotated[str | None, Query(max_length=255)]
@@ -133,10 +132,7 @@ async def resume(
 
 async def _require_within(request: Request, target: Target) -> None:
     """Raises `NotPermitted` for a target outside of the caller's namespaces; a queue belongs to all of them."""
-    where = namespaces_of(request)
-    if where is None:
-        return
-    if target.task is not None and await program_of(request).views.namespace(target.task) not in where:
-        raise not_found(target.task)
     if target.task is None:
         require_namespace(request, target.namespace or "*")
+    else:
+        await require_task(request, target.task)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
 from tasker.api.operating import recorded
-from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, require_namespace
+from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, namespaces_of, require_namespace
 from tasker.api.program import program_of as program_of  # offered to the routes
 from tasker.api.rate_limit import RateLimit
 from tasker.contracts.permissions import Permission
@@ -58,7 +58,7 @@ async def admit(request: Request, permission: Permission, confines: bool) -> Non
 async def _require(request: Request, caller: Caller, permission: Permission, confines: bool) -> None:
     caller.require(permission)
     request.state.namespaces = where = caller.namespaces(permission)
-    if where is not None and not await _named_by_its_path(request, where) and not confines:
+    if where is not None and not await _named_by_its_path(request) and not confines:
         raise NotPermitted(f"Missing required permission: {permission} in every namespace")
 
 
@@ -77,15 +77,22 @@ async def _caller(request: Request) -> Caller:
     return caller
 
 
-async def _named_by_its_path(request: Request, where: frozenset[str]) -> bool:
+async def _named_by_its_path(request: Request) -> bool:
     """Whether the path names a task or a namespace, which then must be one of the caller's."""
     named = request.path_params
     task = named.get("uuid") or named.get("task_uuid")
-    if task is not None and await program_of(request).views.namespace(task) not in where:
-        raise not_found(task)
+    if task is not None:
+        await require_task(request, task)
     if "namespace" in named:
         require_namespace(request, named["namespace"])
     return task is not None or "namespace" in named
+
+
+async def require_task(request: Request, task_uuid: str) -> None:
+    """Raises `TaskNotFound` for a task that is not of the caller's namespaces."""
+    where = namespaces_of(request)
+    if where is not None and await program_of(request).views.namespace(task_uuid) not in where:
+        raise not_found(task_uuid)
 
 
 def router(tag: str) -> APIRouter:

@@ -18,6 +18,7 @@ from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.tasks import TaskContextResponse, TaskDetailsResponse, TaskListResponse
 from tasker.services.task_filter import TaskFilter
+from tasker.services.tasks import names
 
 routes = router("tasks")
 Filter = Annotated[str | None, Query(max_length=255)]
@@ -63,7 +64,7 @@ async def list_tasks(
         correlation_id=str(correlation_id) if correlation_id else None,
         created_after=created_after,
         created_before=created_before,
-        namespaces=_sorted(namespaces_of(request)),
+        namespaces=names(namespaces_of(request)),
     )
     views = program_of(request).views
     after = place_of(cursor, sort) if cursor else None
@@ -82,10 +83,6 @@ async def list_tasks(
         pagination |= pages
     tasks = await covered_tasks(request, [task_view(task) for task in shown])
     return Json({"tasks": tasks, "pagination": pagination})
-
-
-def _sorted(names: frozenset[str] | None) -> list[str] | None:
-    return None if names is None else sorted(names)
 
 
 @routes.get(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -20,13 +20,13 @@ from tasker.services.dead_letters.records import (
     TaskHealth,
 )
 from tasker.services.engine.calls import Engine
-from tasker.services.tasks import checked, not_found
+from tasker.services.tasks import checked, names, not_found
 from tasker.template.diagnostics import did_you_mean
 
 
 class DeadLetters:
     """Reads entries, opens them by hand, and keeps what was found. Identifiers are text; a malformed one is a
-    `UsageError`."""
+    `UsageError`. `namespaces`: only what is of these, whatever else is asked for; None: of all."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -41,10 +41,16 @@ class DeadLetters:
         fingerprint: str | None = None,
         limit: int = 50,
         offset: int = 0,
+        namespaces: Collection[str] | None = None,
     ) -> Sequence[DeadLetter]:
         """Entries, the newest first. Raises `UsageError` for a status or reason that there is not."""
         which = {"status": known(status, STATUSES, "status"), "reason": known(reason, REASONS, "reason")}
-        more = {"namespace": namespace, "template": template, "fingerprint": fingerprint}
+        more = {
+            "namespace": namespace,
+            "template": template,
+            "fingerprint": fingerprint,
+            "namespaces": names(namespaces),
+        }
         return await self._list(**which, **more, limit=limit, offset=offset)
 
     async def of_task(self, task_uuid: str) -> DeadLetter:
@@ -58,24 +64,28 @@ class DeadLetters:
         """One entry. Raises `DeadLetterNotFound`."""
         found = await self._list(entry=_entry(entry_uuid), limit=1)
         if not found:
-            raise _missing(entry_uuid)
+            raise missing(entry_uuid)
         return found[0]
 
     async def stats(self) -> Sequence[ReasonStats]:
         """Counts for each reason that has entries (D-15)."""
         return [ReasonStats(*row) for row in await self._query("stats")]
 
-    async def queue(self, *, limit: int = 100) -> Sequence[QueuedInvestigation]:
+    async def queue(
+        self, *, limit: int = 100, namespaces: Collection[str] | None = None
+    ) -> Sequence[QueuedInvestigation]:
         """Pending entries, the most urgent first (D-16)."""
-        return [QueuedInvestigation(*row) for row in await self._query("queue", limit=limit)]
+        rows = await self._query("queue", limit=limit, namespaces=names(namespaces))
+        return [QueuedInvestigation(*row) for row in rows]
 
-    async def staleness(self, *, limit: int = 100) -> Sequence[TaskHealth]:
+    async def staleness(self, *, limit: int = 100, namespaces: Collection[str] | None = None) -> Sequence[TaskHealth]:
         """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones (D-17)."""
-        return [TaskHealth(*row) for row in await self._query("staleness", limit=limit)]
+        rows = await self._query("staleness", limit=limit, namespaces=names(namespaces))
+        return [TaskHealth(*row) for row in rows]
 
-    async def groups(self, *, limit: int = 50) -> Sequence[FailureGroup]:
+    async def groups(self, *, limit: int = 50, namespaces: Collection[str] | None = None) -> Sequence[FailureGroup]:
         """Pending entries by the fingerprints of their failures, the largest group first."""
-        return [FailureGroup(*row) for row in await self._query("groups", limit=limit)]
+        return [FailureGroup(*row) for row in await self._query("groups", limit=limit, namespaces=names(namespaces))]
 
     async def open(
         self,
@@ -116,7 +126,7 @@ class DeadLetters:
         if status == "pending" and (other := await self._pending_beside(entry)):
             raise StateMachineError(f"its task has another pending entry: {other}", hint="close that one first")
         if not await self._query("update", status=known(status, STATUSES, "status"), **params):
-            raise _missing(entry)
+            raise missing(entry)
         return await self.entry(entry)
 
     async def _pending_beside(self, entry: str) -> str | None:
@@ -125,8 +135,8 @@ class DeadLetters:
         return next((each.dlq_entry_uuid for each in found if each.dlq_entry_uuid != entry), None)
 
     async def _list(self, **which: Any) -> Sequence[DeadLetter]:
-        names = ("status", "reason", "fingerprint", "namespace", "template", "entry", "task")
-        params = {**dict.fromkeys(names), "offset": 0, **which}
+        filters = ("status", "reason", "fingerprint", "namespace", "namespaces", "template", "entry", "task")
+        params = {**dict.fromkeys(filters), "offset": 0, **which}
         return [DeadLetter(*row) for row in await self._query("list", **params)]
 
     async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
@@ -151,7 +161,8 @@ def _entry(entry_uuid: str) -> str:
         raise UsageError(f"{entry_uuid!r} is not an entry's identifier", hint="see `tasker dlq list`") from None
 
 
-def _missing(entry_uuid: str) -> DeadLetterNotFound:
+def missing(entry_uuid: str) -> DeadLetterNotFound:
+    """The error of an entry that does not exist."""
     return DeadLetterNotFound(f"no entry {entry_uuid} in this database", hint="see `tasker dlq list`")
 
 

@@ -136,6 +136,21 @@ async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
     problem(await guarded.delete("/v1/pauses?namespace=nobody", headers=by(CONFINED)), 403, "FORBIDDEN")
     problem(await guarded.delete("/v1/pauses?queue=orchestration_step_results", headers=by(CONFINED)), 403, "FORBIDDEN")
 
+    opened = {each: await app.dead_letters.open(each, actor="ada") for each in (ours, other)}
+    hers, entry = opened[ours].dlq_entry_uuid, opened[other].dlq_entry_uuid
+    assert other in (await guarded.get("/v1/dlq", headers=by("everything"))).text
+    for path in ("/v1/dlq", "/v1/dlq?namespace=nobody", "/v1/dlq/investigation-queue", "/v1/dlq/staleness"):
+        assert other not in (await guarded.get(path, headers=by(CONFINED))).text
+    assert (await guarded.get("/v1/dlq/groups", headers=by(CONFINED))).status_code == 200
+    assert ours in (await guarded.get("/v1/dlq", headers=by(CONFINED))).text
+    notes = {"resolution_notes": "seen"}
+    assert (await guarded.patch(f"/v1/dlq/entry/{hers}", json=notes, headers=by(CONFINED))).status_code == 200
+    problem(await guarded.patch(f"/v1/dlq/entry/{entry}", json=notes, headers=by(CONFINED)), 404, "NOT_FOUND")
+    problem(await guarded.get(f"/v1/dlq/entry/{entry}", headers=by(CONFINED)), 404, "NOT_FOUND")
+    problem(await guarded.get(f"/v1/dlq/task/{other}", headers=by(CONFINED)), 404, "NOT_FOUND")
+    opening = await guarded.post("/v1/dlq", json={"task_uuid": other}, headers=by(CONFINED))
+    problem(opening, 400, "BAD_REQUEST", "task_not_found")
+
     templates = (await guarded.get("/v1/templates", headers=by(CONFINED))).json()
     assert [each["name"] for each in templates["namespaces"]] == ["shop"]
     problem(await guarded.get("/v1/templates/nobody/waiting/1.0.0", headers=by(CONFINED)), 403, "FORBIDDEN")
@@ -143,7 +158,7 @@ async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
 
 
 async def test_what_is_not_of_one_namespace_is_not_for_those_who_are_confined(guarded: httpx.AsyncClient) -> None:
-    for path in ("/v1/workers", "/v1/queues", "/v1/pauses", "/v1/dlq", "/v1/analytics/performance", "/config"):
+    for path in ("/v1/workers", "/v1/queues", "/v1/pauses", "/v1/dlq/stats", "/v1/analytics/performance", "/config"):
         problem(await guarded.get(path, headers=by(CONFINED)), 403, "FORBIDDEN")
 
 

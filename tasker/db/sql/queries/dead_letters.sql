@@ -10,6 +10,7 @@ where (%(status)s::text is null or e.resolution_status = %(status)s::tasker.dlq_
   and (%(reason)s::text is null or e.dlq_reason = %(reason)s::tasker.dlq_reason)
   and (%(fingerprint)s::text is null or %(fingerprint)s = any (e.fingerprints))
   and (%(namespace)s::text is null or e.task_snapshot->>'namespace' = %(namespace)s)
+  and (%(namespaces)s::text[] is null or e.task_snapshot->>'namespace' = any (%(namespaces)s))
   and (%(template)s::text is null or e.task_snapshot->>'task_name' = %(template)s)
   and (%(entry)s::uuid is null or e.dlq_entry_uuid = %(entry)s)
   and (%(task)s::uuid is null or e.task_uuid = %(task)s)
@@ -26,13 +27,16 @@ from tasker.v_dlq_dashboard d order by d.pending desc, d.dlq_reason
 select q.dlq_entry_uuid::text, q.task_uuid::text, q.dlq_reason::text, q.original_state, q.current_state, q.namespace_name,
   q.task_name, q.dlq_timestamp, q.minutes_in_dlq, q.priority_score, q.time_in_state_minutes, q.fingerprints
 from tasker.v_dlq_investigation_queue q
+where %(namespaces)s::text[] is null or q.namespace_name = any (%(namespaces)s)
 order by q.priority_score desc, q.dlq_timestamp, q.dlq_entry_uuid limit %(limit)s
 
 -- name: staleness
 -- Open tasks, those nearest to their limit first.
 select m.task_uuid::text, m.namespace_name, m.task_name, m.current_state, m.time_in_state_minutes,
   m.staleness_threshold_minutes, m.health_status, m.priority, m.task_age_minutes, m.excuse
-from tasker.v_task_staleness_monitoring m order by m.share desc, m.task_uuid limit %(limit)s
+from tasker.v_task_staleness_monitoring m
+where %(namespaces)s::text[] is null or m.namespace_name = any (%(namespaces)s)
+order by m.share desc, m.task_uuid limit %(limit)s
 
 -- name: groups
 -- Pending entries by what failed, the largest group first; an entry may be in several. Newest and oldest by their time.
@@ -42,7 +46,9 @@ from (
     array_agg(distinct e.task_snapshot->>'namespace') as namespaces,
     (array_agg(e.task_snapshot->'workflow_steps' order by e.dlq_timestamp desc))[1] as steps
   from tasker.tasks_dlq e cross join lateral unnest(e.fingerprints) as f (fingerprint)
-  where e.resolution_status = 'pending' group by f.fingerprint
+  where e.resolution_status = 'pending'
+    and (%(namespaces)s::text[] is null or e.task_snapshot->>'namespace' = any (%(namespaces)s))
+  group by f.fingerprint
   order by 2 desc, 4 desc limit %(limit)s) g
 left join lateral (select s->'last_error' as error, s->>'name' as name from jsonb_array_elements(g.steps) s
   where s->'last_error'->>'fingerprint' = g.fingerprint limit 1) l on true
