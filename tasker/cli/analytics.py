@@ -14,7 +14,7 @@ from tasker.cli.place.places import Place
 from tasker.cli.render.values import counted, duration
 
 if TYPE_CHECKING:
-    from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow
+    from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
 
 
 @click.group(cls=GuessingGroup)
@@ -41,6 +41,24 @@ def bottlenecks(form: str, place: Place, **which: int) -> None:
     """Show the slowest steps and templates, and what to do about them."""
     found = reached(place, lambda app: app.analytics.bottlenecks(**which))
     print_as(form, found, _bottlenecks)
+
+
+@analytics.command()
+@click.argument("template", metavar="NAMESPACE/NAME")
+@FORMAT
+@fleet_options
+def versions(template: str, form: str, place: Place) -> None:
+    """Show how each version of a template has done, of its newest 1,000 tasks that ended well and as many others.
+
+    \b
+    Example:
+      tasker analytics versions shop/checkout
+    """
+    from tasker.services.authoring.targets import registered_name
+
+    namespace, name, _ = registered_name(template)
+    found = reached(place, lambda app: app.analytics.versions(namespace, name))
+    print_as(form, found, _versions)
 
 
 def _performance(found: Performance) -> str:
@@ -74,6 +92,23 @@ def _table(title: str, slow: Sequence[Slow]) -> str:
         for each in slow
     ]
     return table((title, "runs", "failed", "mean", "longest"), rows) if rows else f"{title}: none ran"
+
+
+def _versions(found: Sequence[VersionHistory]) -> str:
+    from tasker.cli.render.table import table
+
+    rows = [
+        (
+            each.version,
+            f"{each.registered_at:%Y-%m-%d %H:%M}",
+            str(each.executions),
+            f"{each.error_rate:.0%}" if each.executions else "",
+            *(map(_duration, (each.mean_seconds, each.max_seconds)) if each.executions else ("", "")),
+            f"{each.last_at:%Y-%m-%d %H:%M}" if each.last_at else "",
+        )
+        for each in found
+    ]
+    return table(("version", "registered", "tasks", "failed", "mean", "longest", "last end"), rows)
 
 
 def _duration(seconds: float) -> str:

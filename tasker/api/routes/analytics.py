@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -9,7 +10,7 @@ from fastapi import Query, Request
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, needs
 from tasker.api.routes.route import program_of, router
-from tasker.api.shapes.analytics import BottleneckAnalysis, PerformanceMetrics
+from tasker.api.shapes.analytics import BottleneckAnalysis, PerformanceMetrics, TemplateVersion
 from tasker.api.shapes.problems import refusals
 from tasker.services.fleet.analytics import Slow
 
@@ -71,6 +72,18 @@ async def get_bottlenecks(
             "recommendations": found.recommendations,
         }
     )
+
+
+@routes.get(
+    "/v1/analytics/templates/{namespace}/{name}",
+    response_model=list[TemplateVersion],
+    responses=refusals(404),
+    **needs(Permission.SYSTEM_ANALYTICS_READ),
+)
+async def get_history_of_template(request: Request, namespace: str, name: str) -> Json:
+    """How each version of a template has done, of its newest 1,000 tasks that ended well and as many others."""
+    found = await program_of(request).analytics.versions(namespace, name)
+    return Json([{**asdict(each), "error_rate": each.error_rate} for each in found])
 
 
 def _slow(each: Slow) -> dict[str, Any]:

@@ -28,6 +28,22 @@ class PerformanceMetrics(BaseModel):
     calculated_at: datetime
 
 
+class TemplateVersion(BaseModel):
+    """A version of a template: when it was registered, and how the newest tasks of it have ended."""
+
+    version: str
+    registered_at: datetime
+    changed_at: datetime
+    steps: int
+    executions: int
+    errors: int
+    error_rate: float
+    mean_seconds: float
+    max_seconds: float
+    first_at: datetime | None
+    last_at: datetime | None
+
+
 class SlowTaskInfo(BaseModel):
     """A template by how long its tasks take."""
 

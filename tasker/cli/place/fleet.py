@@ -18,7 +18,7 @@ from tasker.services.dead_letters.records import (
 )
 from tasker.services.dead_letters.replays import Replays
 from tasker.services.explain.explanation import Explanation
-from tasker.services.fleet.analytics import Bottlenecks, Performance
+from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHistory
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
 from tasker.services.listings import ListedTask, PauseList, RefusedMessage, RegisteredProcess, Transition
@@ -156,6 +156,7 @@ class AnalyticsService(Protocol):
 
     async def performance(self, *, hours: float = 1.0) -> Performance: ...
     async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks: ...
+    async def versions(self, namespace: str, template: str) -> Sequence[VersionHistory]: ...
 
 
 class OverviewService(Protocol):

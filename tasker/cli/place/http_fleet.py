@@ -14,7 +14,7 @@ from tasker.cli.place.places import no_route
 from tasker.client.http.client import HttpClient
 from tasker.contracts.plan import Plan
 from tasker.services.dead_letters.replays import Replays
-from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow
+from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
 from tasker.services.listings import PauseList, RegisteredProcess
@@ -143,6 +143,10 @@ class HttpAnalytics:
             "health": "system_health_score",
         }
         return decoded(Performance, {**found, **{name: found[published] for name, published in names.items()}})
+
+    async def versions(self, namespace: str, template: str) -> Sequence[VersionHistory]:
+        """How each version of a template has done."""
+        return decoded_list(VersionHistory, await self._client.template_history(namespace, template))
 
     async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks:
         """The slowest of those that ran at least so often."""

@@ -60,6 +60,10 @@ class FleetCalls:
         """Rates and averages of the tasks that were submitted within so many hours."""
         return dict(await self.connection.get("/v1/analytics/performance", {"hours": hours}))
 
+    async def template_history(self, namespace: str, name: str) -> list[dict[str, Any]]:
+        """How each version of a template has done, in the order of registration."""
+        return list(await self.connection.get(path("/v1/analytics/templates", namespace, name)))
+
     async def bottlenecks(self, *, hours: int = 24, limit: int = 10, min_executions: int = 5) -> dict[str, Any]:
         """The slowest steps and templates of those that ran at least so often."""
         params = {"hours": hours, "limit": limit, "min_executions": min_executions}

@@ -76,6 +76,7 @@ class SyncHttpClient(Twin[HttpClient]):
     pause = waiting(HttpClient.pause)
     resume = waiting(HttpClient.resume)
     performance = waiting(HttpClient.performance)
+    template_history = waiting(HttpClient.template_history)
     bottlenecks = waiting(HttpClient.bottlenecks)
     health_check = waiting(HttpClient.health_check)
     detailed_health = waiting(HttpClient.detailed_health)

@@ -10,6 +10,7 @@ from typing import Any
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.machines.task import TaskState
 from tasker.services.engine.guarded_connection import GuardedConnection
+from tasker.services.engine.plans import not_registered
 
 OFTEN_FAILED = 0.2
 """From this share of errors on somebody should look."""
@@ -63,6 +64,31 @@ class Slow:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionHistory:
+    """A version of a template, and its newest tasks that ended: at most 1,000 that ended well, and as many others.
+
+    `changed_at` is when other content was last registered under it, `steps` how many its tasks begin with; `first_at`
+    and `last_at` are ends of those tasks.
+    """
+
+    version: str
+    registered_at: datetime
+    changed_at: datetime
+    steps: int
+    executions: int
+    errors: int
+    mean_seconds: float
+    max_seconds: float
+    first_at: datetime | None
+    last_at: datetime | None
+
+    @property
+    def error_rate(self) -> float:
+        """The share of its tasks that ended otherwise than complete."""
+        return round(self.errors / self.executions, 4) if self.executions else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Bottlenecks:
     """The slowest steps and templates of the window, how many tasks and steps are in which state, and what to do."""
 
@@ -107,6 +133,19 @@ class Analytics:
         sizes = self._connection.pool.sizes()
         steps, tasks = ([_slow(each) for each in row[kind]] for kind in ("steps", "tasks"))
         return Bottlenecks(steps, tasks, _counts(row), round(sizes["lent"] / sizes["max"], 4))
+
+    async def versions(self, namespace: str, template: str) -> list[VersionHistory]:
+        """How each version of a template has done, in the order of registration. Raises `TemplateNotFound`."""
+        args = {"namespace": namespace, "template": template}
+        found = (await self._connection.call("tasker.versions_v1(%s::jsonb)", args))["versions"]
+        if found is None:
+            raise not_registered(namespace, template, None)
+        return [VersionHistory(**{**row, **_times(row)}) for row in found]
+
+
+def _times(row: Mapping[str, Any]) -> dict[str, datetime | None]:
+    times = ("registered_at", "changed_at", "first_at", "last_at")
+    return {name: row[name] and datetime.fromisoformat(row[name]) for name in times}
 
 
 def _slow(row: Mapping[str, Any]) -> Slow:

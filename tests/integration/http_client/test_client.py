@@ -132,6 +132,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.pause(namespace="shop", reason="x"),
         client.resume(namespace="shop"),
         client.performance(),
+        client.template_history("shop", "orders"),
         client.bottlenecks(),
         client.health_check(),
         client.detailed_health(),

@@ -94,7 +94,20 @@ def test_commands_show_both(worked: Lab) -> None:
     assert slow.splitlines()[1].split()[:3] == [f"{worked.namespace}/slow/s0", "2", "50%"]
 
 
-@pytest.mark.parametrize("function", ["performance_v1", "bottlenecks_v1"])
+def test_each_version_of_a_template_is_told_with_how_its_tasks_ended(worked: Lab) -> None:
+    (quick,) = asked(worked, lambda analytics: analytics.versions(worked.namespace, "quick"))
+    (slow,) = asked(worked, lambda analytics: analytics.versions(worked.namespace, "slow"))
+
+    assert (quick.executions, quick.errors, quick.steps, slow.executions, slow.error_rate) == (1, 0, 1, 2, 0.5)
+    assert slow.first_at is not None
+    assert slow.last_at is not None
+    assert slow.registered_at <= slow.first_at <= slow.last_at
+    assert slow.max_seconds >= slow.mean_seconds > 0
+    text = invoke("analytics", "versions", f"{worked.namespace}/slow", database=worked.url).stdout
+    assert text.splitlines()[1].split()[3:5] == ["2", "50%"]
+
+
+@pytest.mark.parametrize("function", ["performance_v1", "bottlenecks_v1", "versions_v1"])
 def test_what_is_older_than_the_window_costs_nothing(watched: Watched, function: str) -> None:
     lab = watched.lab
 
