@@ -49,7 +49,7 @@ COMMANDS = {
     "profile": ("tasker.cli.profile.command:profile", "Name servers, and choose the one that commands ask."),
     "broker": ("tasker.cli.broker:broker", "Look at the messaging provider, and move to another one."),
     "config": ("tasker.cli.config.command:config", "Make, check, show and explain the configuration."),
-    "db": ("tasker.cli.db:db", "Create, upgrade, check and prune the database."),
+    "db": ("tasker.cli.database.command:db", "Create, upgrade, check and prune the database."),
     "new": ("tasker.cli.template.new:new", "Start a workflow: template, handlers and a test."),
     "completion": ("tasker.cli.completion:completion", "Print the script that completes commands in your shell."),
 }

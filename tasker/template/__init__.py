@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tasker.template.compile import CompileResult, compile_text
     from tasker.template.diagnostics import Diagnostic
-    from tasker.template.render import render_text, to_json
-    from tasker.template.sarif import to_sarif
+    from tasker.template.output.render import render_text, to_json
+    from tasker.template.output.sarif import to_sarif
     from tasker.template.schema.check import Problem, check_input, check_result
 
 _PLACES = {
@@ -19,9 +19,9 @@ _PLACES = {
     "check_input": "schema.check",
     "check_result": "schema.check",
     "compile_text": "compile",
-    "render_text": "render",
-    "to_json": "render",
-    "to_sarif": "sarif",
+    "render_text": "output.render",
+    "to_json": "output.render",
+    "to_sarif": "output.sarif",
 }
 
 __all__ = [

@@ -15,10 +15,10 @@ from tasker.services.authoring.templates import check_handlers, combined, load_p
 from tasker.template.codes import Severity
 from tasker.template.diagnostics import Diagnostic
 from tasker.template.draw import FORMATS
-from tasker.template.json_schema import template_schema
-from tasker.template.normalized import normalized_yaml
-from tasker.template.render import render_text, to_json
-from tasker.template.sarif import to_sarif
+from tasker.template.output.json_schema import template_schema
+from tasker.template.output.normalized import normalized_yaml
+from tasker.template.output.render import render_text, to_json
+from tasker.template.output.sarif import to_sarif
 
 PATH = WorkflowPath()
 

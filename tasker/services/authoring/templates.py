@@ -17,7 +17,7 @@ from tasker.services.authoring.targets import path_meant
 from tasker.template.codes import severity_of
 from tasker.template.compile import CompiledStep, CompileResult, Origins, compile_text
 from tasker.template.diagnostics import Diagnostic, did_you_mean
-from tasker.template.render import render_text
+from tasker.template.output.render import render_text
 
 WORKFLOW_FILES = ("workflow.yaml", "workflow.yml")
 SUFFIXES = (".yaml", ".yml")

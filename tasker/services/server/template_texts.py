@@ -37,7 +37,7 @@ class TemplateTexts:
         """
         from tasker.services.authoring.templates import require_environment
         from tasker.template.compile import compile_text
-        from tasker.template.render import render_text
+        from tasker.template.output.render import render_text
 
         result = await asyncio.to_thread(partial(compile_text, text, file=FILE, environment=environment))
         if not result.ok:

@@ -13,7 +13,7 @@ from tasker.template.codes import ERRORS, WARNINGS
 from tasker.template.compile import compile_text
 from tasker.template.mapping import Mapping
 from tasker.template.model import TEMPLATE
-from tasker.template.render import render_text
+from tasker.template.output.render import render_text
 from tasker.template.shapes import Choice, ListOf, MapOf, Shape
 from tests.unit.template.support import steps
 

@@ -11,8 +11,8 @@ import yaml
 
 from tasker.template import CompileResult, compile_text, render_text, to_json, to_sarif
 from tasker.template.codes import CODES
-from tasker.template.json_schema import template_schema
 from tasker.template.model import TEMPLATE
+from tasker.template.output.json_schema import template_schema
 from tests.unit.template.support import DATA, step, top
 
 BAD_FILES = sorted((DATA / "bad").glob("*.yaml"))

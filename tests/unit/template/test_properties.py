@@ -14,7 +14,7 @@ from tasker.contracts.step_types import StepType
 from tasker.template.compile import compile_text
 from tasker.template.draw import FORMATS
 from tasker.template.draw.tree import tree_rows
-from tasker.template.normalized import normalized_yaml
+from tasker.template.output.normalized import normalized_yaml
 from tests.unit.template.support import DATA, HEAD
 
 TEXTS = [file.read_text() for file in sorted((DATA / "good").glob("*.yaml"))]

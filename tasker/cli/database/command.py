@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import FORMAT, connected, database_at, known_configuration, require_database
+from tasker.cli.database.prune import prune
+from tasker.cli.database.report import report
+from tasker.cli.database.roles import roles
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
-from tasker.cli.prune import prune
-from tasker.cli.report import report
-from tasker.cli.roles import roles
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db import migrate
 from tasker.db.database import describe_url, ensure_database

@@ -1,0 +1,1 @@
+"""`tasker db`: a module for each of its larger commands."""
