@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.support.repository import ROOT, repository_files
+
 SOURCES = ("tasker", "backends", "compat", "plugins", "workflows", "tests")
 LIMITS = {".py": 300, ".sql": 300}
 TEST_LIMIT = 400
@@ -20,7 +21,6 @@ LONGER: dict[str, str] = {
 """Files that were looked at again and may be longer: path -> why."""
 
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers"}
-HIDDEN = {".git", ".venv", ".tasker", ".hypothesis", "__pycache__", "dist", "build"}
 TEXT = {".py", ".sql", ".md", ".toml", ".yaml", ".yml", ".json", ".txt", ""}
 # Written in two parts so that this file passes its own test.
 FORBIDDEN = re.compile(
@@ -43,15 +43,8 @@ FORBIDDEN = re.compile(
 )
 
 
-def files() -> Iterator[Path]:
-    for path in sorted(ROOT.rglob("*")):
-        relative = path.relative_to(ROOT)
-        if path.is_file() and not HIDDEN & set(relative.parts) and not relative.parts[0].endswith("_cache"):
-            yield relative
-
-
 def sources() -> Iterator[Path]:
-    return (path for path in files() if path.parts[0] in SOURCES)
+    return (path for path in repository_files() if path.parts[0] in SOURCES)
 
 
 def limit_of(path: Path) -> int | None:
@@ -86,7 +79,7 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
 def test_the_repository_speaks_of_tasker_alone() -> None:
     found = [
         f"{path}:{number}: {match.group()}"
-        for path in files()
+        for path in repository_files()
         if path.suffix in TEXT
         for number, line in enumerate((ROOT / path).read_text(errors="replace").splitlines(), 1)
         if (match := FORBIDDEN.search(line))
@@ -108,7 +101,9 @@ def test_every_sql_file_says_what_it_is_for() -> None:
 
 
 def test_no_folder_has_more_modules_than_a_newcomer_reads_in_one_look() -> None:
-    modules = [path for path in files() if path.parts[0] in {*SOURCES, "tools"} and path.suffix in {".py", ".sql"}]
+    modules = [
+        path for path in repository_files() if path.parts[0] in {*SOURCES, "tools"} and path.suffix in {".py", ".sql"}
+    ]
     count = Counter(path.parent.as_posix() for path in modules)
 
     assert {folder: n for folder, n in count.items() if n > FOLDER_LIMIT} == {}
@@ -117,7 +112,7 @@ def test_no_folder_has_more_modules_than_a_newcomer_reads_in_one_look() -> None:
 def test_no_constructor_is_longer_than_what_it_joins_can_be_seen_at_once() -> None:
     constructors = (
         (path.as_posix(), each.lineno, (each.end_lineno or each.lineno) - each.lineno + 1)
-        for path in files()
+        for path in repository_files()
         if path.parts[0] in ("tasker", "backends", "compat") and path.suffix == ".py"
         for each in ast.walk(ast.parse((ROOT / path).read_text("utf-8")))
         if isinstance(each, ast.FunctionDef) and each.name == "__init__"

@@ -17,9 +17,8 @@ from tasker.event_bridge import EventBridge
 from tasker.handler import HandlerRegistry
 from tasker.worker import Worker
 from tests.docs.snippets import Reader, ReaderWithApp, snippets
+from tests.support.repository import ROOT, repository_files
 
-ROOT = Path(__file__).parents[2]
-HIDDEN = {".git", ".venv", ".tasker", ".pytest_cache", ".hypothesis", "node_modules"}
 FOLLOWED_ELSEWHERE = {
     "docs/client.md": "tests/integration/two_transports/test_documentation.py",
     "docs/cli.md": "tests/acceptance/cli/test_documentation.py",
@@ -53,8 +52,7 @@ steps: [{name: charge, handler: charge}]
 
 
 def pages() -> list[str]:
-    found = (path.relative_to(ROOT) for path in ROOT.rglob("*.md"))
-    return sorted(str(path) for path in found if not HIDDEN & set(path.parts))
+    return [str(path) for path in repository_files() if path.suffix == ".md"]
 
 
 def follower(page: str) -> str | None:
