@@ -76,16 +76,19 @@ def steps_by_worker(url: str) -> Counter[str]:
         return Counter(worker for (worker,) in connection.execute(query))
 
 
-def test_tasks_asked_for_in_a_burst_all_complete_once_and_everybody_sees_the_same(
+def test_tasks_asked_for_before_anybody_is_there_and_in_a_burst_all_complete_once_and_everybody_sees_the_same(
     database_url: str, fleet: Fleet, oracle: Oracle
 ) -> None:
+    with_app(database_url, register)
+    early = requested(database_url, 5)
     start_cluster(fleet)
 
-    tasks = requested(database_url, 25)
+    tasks = early + requested(database_url, 25, late=True)
 
     oracle.wait_for_the_end(tasks)
     oracle.check(dict.fromkeys(tasks, "complete"))
-    assert len(set(tasks)) == oracle.finished() == 25
+    assert not +oracle.repairs()
+    assert len(set(tasks)) == oracle.finished() == 30
     shares = steps_by_worker(database_url)
     assert len(shares) == 2, "both workers have a part of it"
     assert min(shares.values()) > sum(shares.values()) / 10, shares
@@ -100,31 +103,9 @@ def test_tasks_asked_for_in_a_burst_all_complete_once_and_everybody_sees_the_sam
     )
 
 
-def test_requests_that_come_before_anybody_is_there_are_met_by_the_first_that_starts(
+def test_the_registry_knows_who_is_there_and_requests_survive_the_orchestrator_that_dies_with_them(
     database_url: str, fleet: Fleet, oracle: Oracle
 ) -> None:
-    with_app(database_url, register)
-    early = requested(database_url, 5)
-    start_cluster(fleet)
-    late = requested(database_url, 5, late=True)
-
-    oracle.wait_for_the_end([*early, *late])
-    oracle.check(dict.fromkeys([*early, *late], "complete"))
-    assert not +oracle.repairs()
-
-
-def test_requests_survive_the_orchestrator_that_dies_with_them(database_url: str, fleet: Fleet, oracle: Oracle) -> None:
-    start_cluster(fleet)
-    tasks = requested(database_url, 30)
-    fleet.kill("orchestrator1")
-    tasks += requested(database_url, 10, more=True)
-
-    oracle.wait_for_the_end(tasks)
-    oracle.check(dict.fromkeys(tasks, "complete"))
-    assert oracle.finished() == 40
-
-
-def test_the_registry_knows_every_process_and_those_that_left(database_url: str, fleet: Fleet) -> None:
     start_cluster(fleet)
     fleet.signal("worker2", 15)
     fleet.processes["worker2"].wait(30)
@@ -139,3 +120,11 @@ def test_the_registry_knows_every_process_and_those_that_left(database_url: str,
     assert rows[0].concurrency == 4
     assert rows[0].version == tasker.__version__
     assert [row.state for row in everybody] == [*["live"] * 3, "stopped"]
+
+    tasks = requested(database_url, 30)
+    fleet.kill("orchestrator1")
+    tasks += requested(database_url, 10, more=True)
+
+    oracle.wait_for_the_end(tasks)
+    oracle.check(dict.fromkeys(tasks, "complete"))
+    assert oracle.finished() == 40

@@ -110,7 +110,9 @@ def test_processes_lose_and_double_nothing_while_one_is_killed(database_url: str
 
         states = Counter(state for (state,) in connection.execute("select state from tasker.tasks"))
         print(f"seed {SEED}: {dict(states)}, repaired {dict(oracle.repairs())}")
-        assert len(tasks) == TEMPLATES * TASKS_EACH + EXAMPLES_EACH * len(EXAMPLES) == states["complete"] + states["error"]
+        assert (
+            len(tasks) == TEMPLATES * TASKS_EACH + EXAMPLES_EACH * len(EXAMPLES) == states["complete"] + states["error"]
+        )
         oracle.check(dict(connection.execute("select task_uuid::text, state from tasker.tasks").fetchall()))
         assert +oracle.repairs() == Counter(lost_worker=oracle.failures("worker_lost"))
         for promise in PROMISES:
