@@ -26,6 +26,9 @@ CONNECT_SECONDS = 5.0
 KEPT = 8
 """Connections that are kept open while nothing is asked."""
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+ABSENT = "see whether the server runs (tasker server), and whether the URL is right"
+CUT = "the server was stopped, or something between cut the connection: try again"
+SLOW = "see how the server does; a client may be given more time than its 30 seconds (timeout)"
 TRUST = "give the file with its certificate (a profile's --ca-file, TASKER_CA_FILE); or the server speaks no https"
 UNKNOWN = "it is not known whether it was carried out: look before you repeat it"
 
@@ -146,19 +149,16 @@ class Connection:
         """The error for an answer that did not come, or not whole."""
         url, never_sent = self.server.url, isinstance(error, NEVER_SENT)
         if never_sent and "SSL" in _reason(error):
-            found: TaskerError = ServerUnreachable(f"{url} cannot be trusted: {_reason(error)}", hint=TRUST)
-            return _Failed(found, passing=False, never_sent=True)
-        if isinstance(error, httpx.TimeoutException) and not never_sent:
-            found = RequestTimeout(f"{url} did not answer in time", hint="see how the server does")
-        elif never_sent or isinstance(error, httpx.ProxyError):
-            hint = "see whether the server runs (tasker server), and whether the URL is right"
-            found = ServerUnreachable(f"{url} cannot be reached: {_reason(error)}", hint=hint)
-        elif isinstance(error, httpx.TransportError):
-            hint = "the server was stopped, or something between cut the connection: try again"
-            found = ServerUnreachable(f"{url} cut off its answer: {_reason(error)}", hint=hint)
-        else:
-            found = NotTasker(f"{url} answers what cannot be read: {_reason(error)}")
-        return _Failed(found, passing=isinstance(error, httpx.TransportError), never_sent=never_sent)
+            untrusted = ServerUnreachable(f"{url} cannot be trusted: {_reason(error)}", hint=TRUST)
+            return _Failed(untrusted, passing=False, never_sent=True)
+        if isinstance(error, httpx.TimeoutException) and not never_sent:  # it has had all its time
+            return _Failed(RequestTimeout(f"{url} did not answer in time", hint=SLOW), passing=False)
+        if never_sent or isinstance(error, httpx.ProxyError):
+            absent = ServerUnreachable(f"{url} cannot be reached: {_reason(error)}", hint=ABSENT)
+            return _Failed(absent, passing=True, never_sent=never_sent)
+        if isinstance(error, httpx.TransportError):
+            return _Failed(ServerUnreachable(f"{url} cut off its answer: {_reason(error)}", hint=CUT), passing=True)
+        return _Failed(NotTasker(f"{url} answers what cannot be read: {_reason(error)}"), passing=False)
 
     def _seconds(self, waits: float) -> httpx.Timeout:
         return httpx.Timeout(self._timeout + waits, connect=CONNECT_SECONDS)

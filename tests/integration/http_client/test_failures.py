@@ -121,11 +121,18 @@ async def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for()
 
 
 async def test_a_server_that_says_nothing_is_given_up() -> None:
+    sent: list[str] = []
+
+    async def note(request: Any) -> None:
+        sent.append(request.method)
+
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        async with client_of(url, timeout=0.05, retries=Retries(attempts=1)) as client:
+        async with client_of(url, timeout=0.05) as client:
+            client.connection._client.event_hooks = {"request": [note]}
             with pytest.raises(RequestTimeout):
                 await client.get_task("t")
+            assert sent == ["GET"], "it has had all the time that there is"
             with pytest.raises(RequestTimeout) as raised:
                 await client.cancel_task("t")
     assert "not known whether" in (raised.value.hint or "")
