@@ -17,6 +17,25 @@ MARK = "x-sensitive"
 BRANCHES, ALTERNATIVES = ("if", "then", "else"), ("allOf", "anyOf", "oneOf")
 SHORTEST_TEXT = 4
 """Shorter texts are not looked for in messages: they would be found everywhere."""
+MOST_SECRETS = 100
+"""More are not looked for: then whatever is said about failures is covered as a whole."""
+MESSAGES = frozenset(
+    (
+        "message",
+        "last_error",
+        "error",
+        "failures",
+        "traceback",
+        "metadata",
+        "reason",
+        "cancel_reason",
+        "reasons",
+        "sentence",
+    )
+)
+"""The keys of what is said about failures, by people and handlers."""
+HARMLESS = frozenset(("at", "worker", "error_type", "error_code", "step", "name"))
+"""The keys of what is no message."""
 Schema = Mapping[str, Any]
 
 
@@ -28,17 +47,24 @@ def has_sensitive(plan: Plan) -> bool:
 class Veil:
     """What one task's sensitive values are covered with: `context` and `results`, by step, are what it has.
 
-    Texts that hold a sensitive value, such as a failure's message, are covered where the value stands in them.
+    Texts that hold a sensitive value, such as a failure's message, are covered where the value stands in them; where
+    there are very many values, as a whole.
     """
 
     def __init__(self, plan: Plan, context: Any = None, results: Mapping[str, Any] | None = None) -> None:
-        self._plan = plan
+        self._input = plan.input_schema if _marks(plan.input_schema) else None
+        self._marked = {step.name: step.result_schema for step in plan.steps if _marks(step.result_schema)}
+        self._names = frozenset(step.name for step in plan.steps)
+        self._dynamic = [
+            self._marked[step.name] for step in plan.steps if not step.static and step.name in self._marked
+        ]
         secrets: set[str] = set()
-        _covered(plan.input_schema, context, secrets)
+        _covered(self._input, context, secrets)
         for name, result in (results or {}).items():
             for schema in self._schemas(name):
                 _covered(schema, result, secrets)
-        self._secrets = _any_of(each for each in secrets if len(each) >= SHORTEST_TEXT)
+        self._mute = len(secrets) > MOST_SECRETS
+        self._secrets = None if self._mute else _any_of(each for each in secrets if len(each) >= SHORTEST_TEXT)
 
     def over(self, answer: Any) -> Any:
         """Plain data about the task with everything sensitive covered: its `context`, the `result` or `results` of
@@ -53,7 +79,7 @@ class Veil:
 
     def context(self, value: Any) -> Any:
         """The input of the task."""
-        return self.over(_covered(self._plan.input_schema, value, set()))
+        return self.over(_covered(self._input, value, set()))
 
     def result(self, step: str, value: Any) -> Any:
         """The result of a step."""
@@ -67,13 +93,21 @@ class Veil:
             return self.context(value)
         if key in ("result", "results") and isinstance(step, str):
             return self.result(step, value)
-        return self.over(value)
+        return _muted(value) if self._mute and key in MESSAGES else self.over(value)
 
-    def _schemas(self, name: str) -> list[Schema]:
+    def _schemas(self, name: str) -> Sequence[Schema | None]:
         """Of an instance, whose name the template does not have, those of every step that is made while it runs."""
-        named = [step for step in self._plan.steps if step.name == name]
-        steps = named or [step for step in self._plan.steps if not step.static]
-        return [step.result_schema for step in steps if step.result_schema is not None]
+        if name in self._names:
+            return [self._marked[name]] if name in self._marked else []
+        return self._dynamic
+
+
+def _muted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: each if key in HARMLESS else _muted(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_muted(each) for each in value]
+    return REDACTED if isinstance(value, str) else value
 
 
 def without_messages(value: Any) -> Any:

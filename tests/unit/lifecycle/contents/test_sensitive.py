@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle.sensitive import Veil, has_sensitive, without_secrets
+from tasker.lifecycle.sensitive import MOST_SECRETS, Veil, has_sensitive, without_secrets
 from tasker.settings.redaction import REDACTED
 from tasker.template import compile_text
 
@@ -65,6 +65,26 @@ def test_a_message_says_nothing_that_is_hidden_however_it_came_there() -> None:
     schema = plan.steps[1].result_schema
     assert schema is not None
     assert without_secrets("12 is not a text", schema, {"pin": 12}) == f"{REDACTED} is not a text"
+
+
+def test_where_very_many_values_are_hidden_nothing_is_said_of_failures_at_all() -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    object.__setattr__(plan, "input_schema", {"additionalProperties": SECRET})
+    context = {f"key {number}": f"secret {number}" for number in range(MOST_SECRETS + 1)}
+    failure = {"message": "secret 7", "attempt": 1, "metadata": {"card": ["secret 8"]}}
+
+    told = Veil(plan, context).over({"name": "plain", "state": "error", "failures": [failure], "error": failure})
+
+    hidden = {"message": REDACTED, "attempt": 1, "metadata": {"card": [REDACTED]}}
+    assert told == {"name": "plain", "state": "error", "failures": [hidden], "error": hidden}
+
+
+def test_an_instance_is_covered_as_any_step_that_is_made_while_the_task_runs() -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    object.__setattr__(plan.steps[1], "static", False)
+
+    assert Veil(plan).result("own_0001", {"pin": 1, "a": 2}) == {"pin": REDACTED, "a": 2}
+    assert Veil(plan).result("plain", {"pin": 1}) == {"pin": 1}
 
 
 def test_a_template_without_marks_needs_no_veil() -> None:
