@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tasker.models import TaskSequenceStepWrapper, TaskWrapper
 
 
+_MADE_WHEN_READ = ("event", "task_uuid", "step_uuid", "correlation_id")
+
+
 class CancelFlag(Protocol):
     """What the worker sets to ask a handler to stop; `threading.Event` is one."""
 
@@ -64,7 +67,8 @@ class StepContext(Model):
     ) -> StepContext:
         """The context of a claimed step, made without validation: the worker's values are right already.
 
-        `dependency_results` are unwrapped values by step name. `event` is made when somebody reads it.
+        `dependency_results` are unwrapped values by step name. `event` and the identifiers are made when somebody reads
+        them: most handlers do not.
         """
         self = cls.__new__(cls)
         setting = object.__setattr__
@@ -72,9 +76,6 @@ class StepContext(Model):
             self,
             "__dict__",
             {
-                "task_uuid": UUID(claim.task_uuid),
-                "step_uuid": UUID(claim.step_uuid),
-                "correlation_id": UUID(claim.correlation_id),
                 "handler_name": step.handler.callable,
                 "input_data": dict(task_context),
                 "dependency_results": dict(dependency_results),
@@ -121,15 +122,18 @@ class StepContext(Model):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name != "event":
+            if name not in _MADE_WHEN_READ:
                 return super().__getattr__(name)
-            event = event_for(self._claim, self._template, self._step, self.input_data, self.dependency_results)
-            self.__dict__["event"] = event
-            return event
+            value = self.__dict__[name] = self._event() if name == "event" else UUID(getattr(self._claim, name))
+            return value
+
+        def _event(self) -> FfiStepEvent:
+            return event_for(self._claim, self._template, self._step, self.input_data, self.dependency_results)
 
     @model_serializer(mode="wrap")
     def _with_event(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        _ = self.event
+        for name in _MADE_WHEN_READ:
+            getattr(self, name)
         plain: dict[str, Any] = serialize(self)
         return plain
 
