@@ -27,6 +27,7 @@ from tasker.api.routes import (
     health,
     metrics,
     observing,
+    replays,
     steps,
     task_reading,
     tasks,
@@ -48,6 +49,7 @@ SUBJECTS = (
     templates,
     fleet,
     dead_letters,
+    replays,
     analytics,
     documentation,
 )

@@ -11,6 +11,7 @@ from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
 from tasker.services.client_views import ClientViews
 from tasker.services.dead_letters.entries import DeadLetters
+from tasker.services.dead_letters.replays import Replays
 from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
@@ -77,6 +78,11 @@ class Program(Protocol):
     @property
     def dead_letters(self) -> DeadLetters:
         """Tasks that need a person."""
+        ...
+
+    @property
+    def replays(self) -> Replays:
+        """Their failed steps again, a group at a time."""
         ...
 
     @property

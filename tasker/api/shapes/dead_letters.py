@@ -109,3 +109,29 @@ class UpdateInvestigationResponse(BaseModel):
     success: bool
     message: str
     dlq_entry_uuid: str
+
+
+class BeginReplayRequest(BaseModel):
+    """Which pending entries are meant, and how fast; what is left out does not matter. `all` means every entry."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fingerprint: str | None = Field(None, max_length=64, description="Only the steps that failed so run again.")
+    namespace: str | None = Field(None, max_length=255)
+    template: str | None = Field(None, max_length=255)
+    reason: str | None = Field(None, max_length=64)
+    since: datetime | None = None
+    all: bool = False
+    limit: int = Field(100_000, ge=1, le=100_000)
+    rate_per_second: float = Field(10.0, ge=0.001, le=1000.0, description="Tasks per second.")
+    note: Annotated[str, Field(max_length=100_000), AfterValidator(storable_text)] = ""
+    actor: Annotated[str, Field(max_length=255), AfterValidator(storable_text)] | None = None
+    dry_run: bool = False
+
+
+class SteerReplayRequest(BaseModel):
+    """What is to become of a replay."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: Literal["running", "paused", "cancelled"]

@@ -9,11 +9,10 @@ from typing import Any
 
 from tasker.cli.place.decoding import decoded, decoded_list
 from tasker.cli.place.http_dead_letters import HttpDeadLetters
+from tasker.cli.place.http_replays import HttpReplays
 from tasker.cli.place.http_tasks import HttpPlans, HttpReruns, HttpSteps, HttpTasks, HttpViews
-from tasker.cli.place.places import no_route
 from tasker.client.http.client import HttpClient
 from tasker.contracts.plan import Plan
-from tasker.services.dead_letters.replays import Replays
 from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
@@ -34,14 +33,9 @@ class HttpFleet:
         self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
-        self.reruns = HttpReruns(client)
+        self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor = HttpOverview(client), HttpDoctor(client)
         self.sensitive_values = CoveredByTheServer()
-
-    @property
-    def replays(self) -> Replays:
-        """Are not offered."""
-        raise no_route("replays of dead letters")
 
     async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted:
         """Create a task of a registered template."""

@@ -9,6 +9,7 @@ from tasker.client.http.connection import Connection
 from tasker.client.http.paths import path
 
 ENTRIES = "/v1/dlq"
+REPLAYS = "/v1/dlq/replays"
 
 
 class DeadLetterCalls:
@@ -83,3 +84,32 @@ class DeadLetterCalls:
     async def staleness(self, *, limit: int = 100) -> list[dict[str, Any]]:
         """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones."""
         return list(await self.connection.get(f"{ENTRIES}/staleness", {"limit": limit}))
+
+    async def list_replays(self, *, limit: int = 50) -> list[dict[str, Any]]:
+        """Replays, the newest first."""
+        return list(await self.connection.get(REPLAYS, {"limit": limit}))
+
+    async def get_replay(self, replay_uuid: str) -> dict[str, Any]:
+        """How far a replay has come. Raises `DeadLetterNotFound`."""
+        return dict(await self.connection.get(path(REPLAYS, replay_uuid)))
+
+    async def begin_replay(
+        self,
+        which: Mapping[str, Any],
+        *,
+        rate: float = 10.0,
+        note: str = "",
+        actor: str | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Let the failed steps of a group run again, `rate` tasks per second, or only say what that would do.
+
+        `which` has `fingerprint`, `namespace`, `template`, `reason`, `since`, `limit`, or `all`: True. The answer has
+        `replay_uuid` (None: nothing to do), `tasks`, `steps`, `once`, `templates`.
+        """
+        given = {"rate_per_second": rate, "note": note, "actor": actor or self.initiator, "dry_run": dry_run}
+        return dict(await self.connection.send("POST", REPLAYS, body={**which, **given}))
+
+    async def steer_replay(self, replay_uuid: str, state: str) -> dict[str, Any]:
+        """Make it `paused`, `running` or `cancelled`. Raises `StateMachineError` when it has ended."""
+        return dict(await self.connection.send("PATCH", path(REPLAYS, replay_uuid), body={"state": state}))

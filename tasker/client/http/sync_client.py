@@ -105,6 +105,10 @@ class SyncHttpClient(Twin[HttpClient]):
     get_dead_letter_entry = waiting(HttpClient.get_dead_letter_entry)
     dead_letter_groups = waiting(HttpClient.dead_letter_groups)
     open_dead_letter = waiting(HttpClient.open_dead_letter)
+    list_replays = waiting(HttpClient.list_replays)
+    get_replay = waiting(HttpClient.get_replay)
+    begin_replay = waiting(HttpClient.begin_replay)
+    steer_replay = waiting(HttpClient.steer_replay)
 
 
 async def _next(events: Any) -> TaskEvent | None:

@@ -148,6 +148,10 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.dead_letter_groups(),
         client.get_dead_letter_entry(NOBODY),
         client.open_dead_letter(task.task_uuid, notes="look"),
+        client.list_replays(),
+        client.get_replay(NOBODY),
+        client.begin_replay({"namespace": "shop"}, dry_run=True),
+        client.steer_replay(NOBODY, "paused"),
         client.list_tasks_briefly(tags=["a"]),
         client.list_identifiers("0199"),
         client.get_task_report(task.task_uuid),
@@ -169,6 +173,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
     known = {"shop": "{namespace}", "orders": "{name}", "shop.check": "{name}", "1.0.0": "{version}", NOBODY: "{uuid}"}
     seen = {(method, "/".join(known.get(part, part) for part in path.split("/"))) for method, path in asked}
     plain = {(method, path.replace("{dlq_entry_uuid}", "{uuid}")) for method, path in routes}
+    plain = {(method, path.replace("{replay_uuid}", "{uuid}")) for method, path in plain}
     plain = {(method, path.replace("/dlq/task/{task_uuid}", "/dlq/task/{uuid}")) for method, path in plain}
     assert plain - seen == set()
 

@@ -1,0 +1,56 @@
+"""Replays of dead letters that failed alike: their failed steps run again, paced. Every process that sweeps goes on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, actor_of, needs
+from tasker.api.routes.route import program_of, router
+from tasker.api.shapes.dead_letters import BeginReplayRequest, SteerReplayRequest
+from tasker.api.shapes.problems import refusals
+from tasker.errors import UsageError
+from tasker.services.dead_letters.replays import Group, Replay, ReplayPlan
+
+routes = router("dlq")
+READS = needs(Permission.DLQ_READ)
+RESETS = needs(Permission.STEPS_RESOLVE, operates=True)
+WHICH = ("fingerprint", "namespace", "template", "reason", "since")
+ReplayUuid = Annotated[str, Path(description="The replay's identifier.", max_length=64)]
+
+
+@routes.get("/v1/dlq/replays", response_model=list[Replay], responses=refusals(), **READS)
+async def list_replays(request: Request, limit: Annotated[int, Query(ge=1, le=500)] = 50) -> Json:
+    """Replays, the newest first."""
+    return Json(await program_of(request).replays.list(limit=limit))
+
+
+@routes.get("/v1/dlq/replays/{replay_uuid}", response_model=Replay, responses=refusals(404), **READS)
+async def get_replay(request: Request, replay_uuid: ReplayUuid) -> Json:
+    """How far it has come."""
+    return Json(await program_of(request).replays.get(replay_uuid))
+
+
+@routes.post("/v1/dlq/replays", response_model=ReplayPlan, responses=refusals(), **RESETS)
+async def begin_replay(request: Request, body: BeginReplayRequest) -> Json:
+    """Let the failed steps of a group of entries run again, so many tasks per second. `dry_run` only tells.
+
+    The answer has no `replay_uuid` where there is nothing to do.
+    """
+    which: dict[str, Any] = {name: getattr(body, name) for name in WHICH}
+    if not body.all and not any(which.values()):
+        hint = f"one of {', '.join(WHICH)}, or all: true"
+        raise UsageError("say which entries are meant", hint=hint)
+    service, group = program_of(request).replays, Group(**which, limit=body.limit)
+    if body.dry_run:
+        return Json(await service.plan(group))
+    actor = actor_of(request, body.actor)
+    return Json(await service.begin(group, rate=body.rate_per_second, actor=actor, reason=body.note))
+
+
+@routes.patch("/v1/dlq/replays/{replay_uuid}", response_model=Replay, responses=refusals(404), **RESETS)
+async def steer_replay(request: Request, replay_uuid: ReplayUuid, body: SteerReplayRequest) -> Json:
+    """Pause it, go on with it, or cancel it; what was replayed stays so. Refused when it has ended."""
+    return Json(await program_of(request).replays.steer(replay_uuid, body.state))

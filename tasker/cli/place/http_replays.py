@@ -1,0 +1,49 @@
+"""Replays of dead letters through a server. The fleet goes on with them, not who looks on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tasker.cli.place.decoding import decoded, decoded_list
+from tasker.client.http.client import HttpClient
+from tasker.services.dead_letters.replays import Group, Replay, ReplayPlan, Steered
+
+
+class HttpReplays:
+    """As `tasker.services.dead_letters.replays.Replays`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def plan(self, group: Group) -> ReplayPlan:
+        """What a replay of this group would do now."""
+        return decoded(ReplayPlan, await self._client.begin_replay(_which(group), dry_run=True))
+
+    async def begin(self, group: Group, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
+        """Begin it."""
+        answer = await self._client.begin_replay(_which(group), rate=rate, actor=actor, note=reason)
+        return decoded(ReplayPlan, answer)
+
+    async def go_on(self, replay_uuid: str | None = None) -> int:
+        """Nothing: workers and orchestrators go on with it."""
+        return 0
+
+    async def list(self, *, limit: int = 50) -> Sequence[Replay]:
+        """Replays, the newest first."""
+        return decoded_list(Replay, await self._client.list_replays(limit=limit))
+
+    async def get(self, replay_uuid: str) -> Replay:
+        """How far it has come."""
+        return decoded(Replay, await self._client.get_replay(replay_uuid))
+
+    async def steer(self, replay_uuid: str, state: Steered) -> Replay:
+        """Pause, resume or cancel it."""
+        return decoded(Replay, await self._client.steer_replay(replay_uuid, state))
+
+
+def _which(group: Group) -> dict[str, Any]:
+    since = group.since.isoformat() if group.since else None
+    which = {**asdict(group), "since": since}
+    return {**which, "all": not any(which[name] for name in which if name != "limit")}
