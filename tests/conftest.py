@@ -26,6 +26,7 @@ from tasker.db.embedded import EmbeddedServer
 from tasker.messaging import load_backend
 from tests.support.order import waiting_first
 from tests.support.servers import brokers
+from tests.support.servers.private_postgres import make_cluster
 from tests.support.servers.run_folder import run_folder
 from tests.support.servers.second_server import THROWN_AWAY, programs, second_server
 
@@ -115,6 +116,12 @@ def servers_folder() -> Iterator[Path]:
 def embedded_folder(servers_folder: Path) -> Path:
     """Where the embedded server's data are."""
     return servers_folder / "embedded"
+
+
+@pytest.fixture(scope="session")
+def cluster(servers_folder: Path) -> Path:
+    """A PostgreSQL cluster for `copied`."""
+    return make_cluster(servers_folder / "cluster")
 
 
 @pytest.fixture(scope="session", params=SERVERS)

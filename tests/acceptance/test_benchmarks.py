@@ -14,6 +14,7 @@ from tests.benchmarks.compare import compared
 from tests.benchmarks.ground import ROOT
 from tests.benchmarks.run import NAMES, chosen, main
 from tests.benchmarks.shapes import READS
+from tests.support.servers.private_postgres import copied
 
 SMALLEST = ["--quick", "--divide", "100"]
 IN_ONE_PROCESS = [name for name in NAMES if not name.startswith(("scaling", "recovery", "start_up"))]
@@ -27,10 +28,10 @@ BRIEF = [
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+def database(tmp_path_factory: pytest.TempPathFactory, cluster: Path) -> Iterator[EmbeddedServer]:
     """One server for all benchmarks."""
-    folder = tmp_path_factory.mktemp("benchmarks")
-    server = EmbeddedServer.start(folder / "postgres", settings={"fsync": "off"}, linger_seconds=1)
+    folder = copied(cluster, tmp_path_factory.mktemp("benchmarks") / "postgres")
+    server = EmbeddedServer.start(folder, settings={"fsync": "off"}, linger_seconds=1)
     ensure_database(server.url)
     yield server
     server.stop()

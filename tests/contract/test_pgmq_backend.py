@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -16,7 +17,7 @@ from tasker.testing.messaging_contract import MessagingContract
 from tasker_pgmq import PgmqBackend, create
 from tasker_pgmq.held import HeldMessages
 from tests.contract.conftest import install, remove_queues
-from tests.support.servers.private_postgres import PrivatePostgres, private_server
+from tests.support.servers.private_postgres import PrivatePostgres, copied, private_server
 from tests.support.sql_channel import PsycopgChannel
 
 
@@ -36,8 +37,8 @@ async def rival(empty_pgmq: str) -> AsyncIterator[PgmqBackend]:
 
 
 @pytest.fixture(scope="module")
-def private_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivatePostgres]:
-    with private_server(tmp_path_factory.mktemp("postgres")) as server:
+def private_postgres(tmp_path_factory: pytest.TempPathFactory, cluster: Path) -> Iterator[PrivatePostgres]:
+    with private_server(copied(cluster, tmp_path_factory.mktemp("postgres"))) as server:
         install(server.url)
         yield server
 

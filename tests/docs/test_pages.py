@@ -18,6 +18,7 @@ from tasker.handler import HandlerRegistry
 from tasker.worker import Worker
 from tests.docs.snippets import Reader, ReaderWithApp, snippets
 from tests.support.repository import ROOT, repository_files
+from tests.support.servers.private_postgres import copied
 
 FOLLOWED_ELSEWHERE = {
     "docs/client.md": "tests/integration/two_transports/test_documentation.py",
@@ -64,10 +65,12 @@ FOLLOWED_HERE = [page for page in pages() if follower(page) is None and snippets
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, cluster: Path) -> Iterator[EmbeddedServer]:
     """The database that a reader's commands make, kept running between them."""
     folder = tmp_path_factory.mktemp("reader")
-    server = EmbeddedServer.start(folder / DEFAULT_DATA_DIR, settings={"fsync": "off"}, linger_seconds=1)
+    server = EmbeddedServer.start(
+        copied(cluster, folder / DEFAULT_DATA_DIR), settings={"fsync": "off"}, linger_seconds=1
+    )
     upgrade(server.url)  # a page that begins with SQL may be the first one
     yield server
     server.stop()

@@ -21,7 +21,7 @@ from tasker.orchestration.sweeping.sweep import SweepSettings
 from tests.acceptance.fleet.test_outages import CONFIGURATION, HANDLERS, TEMPLATE, until, until_closed
 from tests.support.command_line import write_workflow
 from tests.support.servers.brokers import KIND_OF, private_server
-from tests.support.servers.private_postgres import Stoppable
+from tests.support.servers.private_postgres import Stoppable, copied
 
 pytestmark = pytest.mark.slow
 
@@ -32,8 +32,8 @@ CONFIGURED = replace(CONFIGURATION, worker=WORKER)
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Stoppable]:
-    database = Stoppable(tmp_path / "pg")
+def database(tmp_path: Path, cluster: Path) -> Iterator[Stoppable]:
+    database = Stoppable(copied(cluster, tmp_path / "pg"))
     yield database
     database.server.stop()
 

@@ -26,6 +26,7 @@ from tasker.services.reports import TaskReport
 from tests.support.command_line import HOLDING, Running, write_workflow
 from tests.support.servers.brokers import REDIS, PrivateServer, private_server
 from tests.support.servers.private_postgres import Stoppable as Database
+from tests.support.servers.private_postgres import copied
 
 pytestmark = pytest.mark.slow
 
@@ -57,8 +58,8 @@ HANDLERS = (
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "pg")
+def database(tmp_path: Path, cluster: Path) -> Iterator[Database]:
+    database = Database(copied(cluster, tmp_path / "pg"))
     yield database
     database.server.stop()
 

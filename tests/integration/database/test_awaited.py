@@ -13,6 +13,7 @@ from tasker.db.database import connect
 from tasker.db.embedded import EmbeddedServer
 from tasker.errors import DatabaseUnavailable
 from tests.integration.database.test_connection import free_port
+from tests.support.servers.private_postgres import copied
 from tests.support.waiting import until
 
 
@@ -20,8 +21,10 @@ def reach(url: str, seconds: float) -> None:
     with_database(url, seconds, lambda: connect(url).close())
 
 
-def test_a_database_that_comes_later_is_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    server = EmbeddedServer.start(tmp_path, settings={"fsync": "off"}, linger_seconds=0)
+def test_a_database_that_comes_later_is_waited_for(
+    tmp_path: Path, cluster: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = EmbeddedServer.start(copied(cluster, tmp_path), settings={"fsync": "off"}, linger_seconds=0)
     url = server.url
     assert server.stop()
     with caplog.at_level(logging.DEBUG, "tasker.process"), ThreadPoolExecutor() as threads:

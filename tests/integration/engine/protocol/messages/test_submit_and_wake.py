@@ -21,7 +21,7 @@ from tasker.messaging import load_backend
 from tasker.process.system import new_task_uuid
 from tests.integration.engine.protocol.messages.test_wakeups import heard, listener, mark
 from tests.support.engine_fixture import Lab, Session
-from tests.support.servers.private_postgres import private_server
+from tests.support.servers.private_postgres import copied, private_server
 from tests.support.waiting import until
 
 
@@ -119,10 +119,10 @@ def test_a_submission_that_can_wake_nobody_has_created_its_task(lab: Lab) -> Non
 
 
 @pytest.fixture
-def slow_lab(tmp_path: Path) -> Iterator[Lab]:
+def slow_lab(tmp_path: Path, cluster: Path) -> Iterator[Lab]:
     """On a server where a commit waits for ever, for a standby that there is not, if its session wants to be safe."""
     standby = {"wal_level": "replica", "max_wal_senders": "1", "synchronous_standby_names": "nobody"}
-    with private_server(tmp_path / "postgres", {**standby, "synchronous_commit": "local"}) as server:
+    with private_server(copied(cluster, tmp_path / "postgres"), {**standby, "synchronous_commit": "local"}) as server:
         migrate.upgrade(server.url, load_backend("pgmq", {}).install_sql())
         lab = Lab(server.url)
         yield lab
