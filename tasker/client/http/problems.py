@@ -26,6 +26,7 @@ from tasker.lifecycle.storable import NotStorable
 
 Problem = Mapping[str, Any]
 CREDENTIALS = "set a token or API key: tasker profile add NAME --url URL --token-file FILE"
+HINTS = {"not_found": "the server has no such path: it may be of another release, see tasker profile check"}
 OF_HANDLERS = (errors.PermanentError, RetryableError)
 """What handlers raise; a server never answers it."""
 
@@ -62,7 +63,7 @@ def error_of(status: int, problem: Problem, retry_after: float | None) -> Tasker
         str(problem.get("code")), BY_STATUS.get(status) or (ServerError if status >= 500 else UsageError)
     )
     message = str(problem.get("detail") or problem.get("title") or f"the server answered {status}")
-    hint = problem.get("hint") or (CREDENTIALS if found is NotAuthenticated else None)
+    hint = problem.get("hint") or (CREDENTIALS if found is NotAuthenticated else HINTS.get(str(problem.get("code"))))
     fields: dict[str, Any] = {"hint": hint, "retry_after": retry_after}
     make = _SPECIAL.get(found)
     made = make(message, problem, fields) if make else found(message, **fields)

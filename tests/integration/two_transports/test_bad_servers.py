@@ -39,6 +39,7 @@ def tasker(url: str, *arguments: str) -> Result:
         (refusal(403, "forbidden", "tasks:list is missing", hint="ask ada"), 1, "tasks:list", "ask ada"),
         (refusal(429, "too_many_requests", "slow down", retry_after=600), 1, "slow down", None),
         (refusal(503, "overloaded", "too much waits", retry_after=600), 1, "too much waits", None),
+        (refusal(404, "not_found", "Not Found"), 2, "Not Found", "another release"),
         (refusal(400, "usage_error", "no such state", hint="see help"), 2, "no such state", "see help"),
     ],
 )

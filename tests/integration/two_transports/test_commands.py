@@ -10,9 +10,9 @@ from tests.integration.two_transports.conftest import Served
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 MOVING = re.compile(
-    r"over for \S+( \S+)?|\b\d+(\.\d+)? ?(ms|s|min|h)\b( ago)?|"
+    r"health +[\d.]+ of 1|throughput .*|over for \S+( \S+)?|\b\d+(\.\d+)? ?(ms|s|min|h)\b( ago)?|"
     r'"(beat_age|lease_left|duration|execution_time)_ms": -?[\d.]+|'
-    r'"(minutes_in_dlq|priority_score|health|tasks_per_hour|steps_per_hour)": -?[\d.]+|'
+    r'"((time_in_state|task_age)_minutes|minutes_in_dlq|priority_score|health|(tasks|steps)_per_hour)": -?[\d.]+|'
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00)?|\d\d:\d\d:\d\d(\.\d+)?"
 )
 """What is another number at another moment."""
@@ -76,7 +76,6 @@ AT_ANOTHER_MOMENT = [
     "worker list --all",
     "worker list --all --callables --format json",
     "dlq stats --format json",
-    "dlq queue",
     "dlq queue --format json",
     "dlq staleness --format json",
     "analytics versions shop/orders",
