@@ -31,8 +31,8 @@ class ListedTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Transition:
-    """A change of state of a task (`step` is None) or of one of its steps."""
+class Happening:
+    """Something in the history of a task (`step` is None) or of one of its steps."""
 
     kind: str
     step: str | None
@@ -42,6 +42,12 @@ class Transition:
     sort_key: int
     worker: str | None
     attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Transition(Happening):
+    """A change of state, with all that was noted of it."""
+
     metadata: Mapping[str, Any] | None
     execution_time_ms: int | None
 

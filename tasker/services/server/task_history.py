@@ -10,6 +10,7 @@ from datetime import datetime
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.lifecycle.machines.task import TERMINAL
+from tasker.services.listings import Happening
 
 INTERVAL_SECONDS = 0.1
 """Between two looks of a process, however many streams are open."""
@@ -18,21 +19,13 @@ MOST_TASKS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class TaskEvent:
+class TaskEvent(Happening):
     """One transition of the task or of a step, or the progress of a step (`items_processed`).
 
     `place` is where a reader that has this event goes on; None of progress, which is not sent again.
     """
 
-    kind: str
     step_uuid: str | None
-    step: str | None
-    from_state: str | None
-    to_state: str
-    at: datetime
-    sort_key: int
-    worker: str | None
-    attempt: int | None
     items_processed: int | None
     place: str | None = None
 

@@ -153,8 +153,8 @@ order by h.after, h.kind desc, h.step, h.sort_key
 -- What happened to each of some tasks and its steps since a moment of its own (null: all of it), in the order of `history`;
 -- progress of a step comes as its last checkpoint. Whoever asks again gives a moment some seconds ago: a transaction may
 -- be committed late.
-select w.task::text, h.kind, h.step_uuid::text, h.step, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker,
-  h.attempt, h.items
+select w.task::text, h.kind, h.step, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker, h.attempt,
+  h.step_uuid::text, h.items
 from unnest(%(tasks)s::uuid[], %(since)s::timestamptz[]) w (task, since)
 cross join lateral (
   select 'task' as kind, null::uuid as step_uuid, null as step, h.from_state, h.to_state, h.created_at, h.sort_key::bigint,
