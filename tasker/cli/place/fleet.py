@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from tasker.contracts.plan import Plan
+from tasker.errors import TaskerError
 from tasker.lifecycle.sensitive import Veil
 from tasker.services.dead_letters.records import (
     DeadLetter,
@@ -218,5 +219,8 @@ class Fleet(Protocol):
     @property
     def sensitive_values(self) -> SensitiveService: ...
     async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted: ...
+    async def submit_orders(
+        self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[Submitted | TaskerError]: ...
     async def pinned_plan(self, task_uuid: str) -> Plan: ...
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport: ...

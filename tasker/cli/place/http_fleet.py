@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from tasker.cli.place.decoding import decoded, decoded_list
 from tasker.cli.place.http_dead_letters import HttpDeadLetters
 from tasker.cli.place.http_replays import HttpReplays
 from tasker.cli.place.http_tasks import HttpPlans, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.http.client import HttpClient
+from tasker.client.http.problems import error_of
 from tasker.contracts.plan import Plan
+from tasker.errors import TaskerError
 from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
@@ -22,7 +24,7 @@ from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
 from tasker.services.submission import OnDuplicate, Submitted
 
-ANSWERS = {"refuse": "refuse", "return": "return_existing"}
+ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
 
 
 class HttpFleet:
@@ -39,10 +41,16 @@ class HttpFleet:
 
     async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted:
         """Create a task of a registered template."""
-        request = {name: value for name, value in asdict(order.request).items() if value is not None}
-        named = {"namespace": order.namespace, "name": order.template, "version": order.version}
-        answer = await self._client.submit({**named, **request, "on_duplicate": ANSWERS[on_duplicate]})
+        answer = await self._client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
         return Submitted(answer["task_uuid"], answer["step_count"], answer["created"])
+
+    async def submit_orders(
+        self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[Submitted | TaskerError]:
+        """Create up to 1,000 tasks, with an answer for each."""
+        bodies = [_body(order) for order in orders]
+        answer = await self._client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
+        return [_answer(each) for each in answer["results"]]
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
         """The plan that a task is pinned to."""
@@ -163,3 +171,14 @@ def _slow(each: Mapping[str, Any]) -> Slow:
         step=each.get("step_name"),
         mean_steps=each.get("average_step_count", 0.0),
     )
+
+
+def _body(order: Order) -> dict[str, Any]:
+    request = {name: value for name, value in asdict(order.request).items() if value is not None}
+    return {"namespace": order.namespace, "name": order.template, "version": order.version, **request}
+
+
+def _answer(result: Mapping[str, Any]) -> Submitted | TaskerError:
+    if result.get("problem"):
+        return error_of(result["status"], result["problem"], None)
+    return Submitted(result["task_uuid"], result["step_count"], result["created"])

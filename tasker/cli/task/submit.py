@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -29,7 +29,7 @@ ON_DUPLICATE = ("refuse", "return")
 
 
 @click.command()
-@click.argument("target", metavar="NAMESPACE/NAME[:VERSION]")
+@click.argument("target", metavar="NAMESPACE/NAME[:VERSION]", required=False)
 @task_options
 @click.option(
     "--on-duplicate",
@@ -38,14 +38,16 @@ ON_DUPLICATE = ("refuse", "return")
     show_default=True,
     help="If it exists: exit with 2, or take the one that exists.",
 )
+@click.option("--batch", type=click.File("rb"), metavar="FILE.jsonl|-", help="A task for each line of this file.")
 @click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Kept with the task; repeatable.")
 @click.option("--wait", is_flag=True, help="Wait until it has ended, and show it.")
 @click.option("--timeout", type=SECONDS, metavar="SECONDS", help="With --wait: at most.")
 @FORMAT
 @fleet_options
 def submit(
-    target: str,
+    target: str | None,
     place: Place,
+    batch: IO[bytes] | None,
     form: str,
     wait: bool,
     timeout: float | None,
@@ -66,13 +68,21 @@ def submit(
       tasker task submit shop/checkout --set order=7
       tasker task submit shop/checkout:1.2.0 --input @order.json --wait --timeout 60
 
+    With --batch each line of the file is a JSON object as the REST API takes it: namespace, name, version (or the
+    template of the command), context, priority, tags, idempotency_key ... Each line has an answer of its own, in its
+    order, and none holds up another.
+
     \b
     Exit codes:
-      0  submitted; with --wait: complete
+      0  submitted; with --wait: complete; with --batch: every line
       1  not submitted (no database, too much waits already); with --wait also:
          failed, cancelled, or not ended within --timeout
       2  a mistake in the command or the input
     """
+    if batch is not None:
+        raise SystemExit(_submit_batch(place, target, batch, on_duplicate, form, wait=wait, **options))
+    if target is None:
+        raise click.UsageError("Missing argument 'NAMESPACE/NAME[:VERSION]'; or name a file: --batch FILE.jsonl")
     if timeout is not None and not wait:
         raise click.UsageError("--timeout counts with --wait only")
     request = _request(**options)
@@ -86,6 +96,21 @@ def submit(
         print_as(form, row, lambda row: row["task_uuid"])
         return
     raise SystemExit(_wait(place, submitted.task_uuid, timeout, form))
+
+
+def _submit_batch(
+    place: Place, target: str | None, file: IO[bytes], on_duplicate: OnDuplicate, form: str, **options: Any
+) -> int:
+    """A task for each line; the exit code."""
+    from tasker.cli.task.batch import Defaults, submit_all
+
+    alone = {"given": "--input", "settings": "--set", "idempotency_key": "--idempotency-key", "wait": "--wait"}
+    for name, option in alone.items():
+        if options[name]:
+            raise click.UsageError(f"{option} is for one task: with --batch it stands in the lines, if anywhere")
+    defaults = Defaults(target, {"priority": options["priority"], "tags": options["tags"]})
+    refused = reached(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
+    return 1 if refused else 0
 
 
 def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Request:

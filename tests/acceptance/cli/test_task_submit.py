@@ -124,3 +124,60 @@ def test_the_folder_is_not_taken_for_a_name(registered: str, monkeypatch: pytest
     result = invoke("task", "submit", "workflows/linear_math", database=registered)
     assert (result.exit_code, "is a file or folder and no registered template" in result.output) == (2, True)
     assert "tasker template register workflows/linear_math" in result.output
+
+
+LINES = """{"context": {"value": 1}, "idempotency_key": "one"}
+{"namespace": "linear", "name": "linear_workflow", "context": {"value": 2}, "priority": 7, "tags": ["two"]}
+
+not json
+{"context": {"value": "many"}}
+{"name": "linear_workflow"}
+{"context": {"value": 3}, "priority": true}
+{"context": {"value": 3}, "colour": "red"}
+{"context": {"value": 1}, "idempotency_key": "one"}
+{"namespace": "linear", "name": "unknown"}
+[1]
+"""
+
+
+def test_each_line_of_a_batch_has_an_answer_of_its_own(registered: str, tmp_path: Path) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(LINES)
+
+    done = invoke("task", "submit", TARGET, "--batch", file, "--tag", "all", "--format", "json", database=registered)
+    answers = {each["line"]: each for each in map(json.loads, done.stdout.splitlines())}
+
+    assert (done.exit_code, done.stderr.strip()) == (1, "10 lines, 8 refused")
+    assert sorted(answers) == [1, 2, 4, 5, 6, 7, 8, 9, 10, 11]
+    found = {task["task_uuid"]: task for task in tasks(registered)}
+    assert {*found} == {answers[1]["task_uuid"], answers[2]["task_uuid"]}
+    assert found[answers[2]["task_uuid"]]["priority"] == 7
+    for line, said in {
+        4: "not JSON",
+        5: "value",
+        6: "namespace: missing",
+        7: "priority: expected a whole number",
+        8: "unknown: colour",
+        9: str(answers[1]["task_uuid"]),
+        10: "no template linear/unknown",
+        11: "expected a JSON object",
+    }.items():
+        assert said in json.dumps(answers[line]), answers[line]
+
+
+def test_a_batch_that_is_repeated_with_its_keys_creates_nothing_twice(registered: str) -> None:
+    arguments = ("task", "submit", TARGET, "--batch", "-", "--on-duplicate", "return")
+    line = LINES.splitlines()[0]
+
+    first, again = (invoke(*arguments, database=registered, stdin=line) for _ in range(2))
+
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert again.stdout == first.stdout.replace("\n", " exists already\n")
+    assert len(tasks(registered)) == 1
+
+
+@pytest.mark.parametrize("option", [("--input", "{}"), ("--set", "a=1"), ("--idempotency-key", "k"), ("--wait",)])
+def test_what_is_for_one_task_does_not_go_with_a_batch(registered: str, option: tuple[str, ...]) -> None:
+    done = invoke("task", "submit", TARGET, "--batch", "-", *option, database=registered, stdin="{}")
+
+    assert (done.exit_code, f"{option[0]} is for one task" in done.output) == (2, True)

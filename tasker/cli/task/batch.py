@@ -1,0 +1,157 @@
+"""`tasker task submit --batch`: many tasks from a file with a JSON object in each line, and an answer for each line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import actor
+from tasker.cli.render.values import counted, echo
+from tasker.errors import DuplicateTask, TaskerError, UsageError
+from tasker.services.authoring.targets import RegisteredName, registered_name
+from tasker.services.server.bulk_submission import Order
+from tasker.services.submission import Request, check_priority
+
+if TYPE_CHECKING:
+    from tasker.cli.place.fleet import Fleet
+    from tasker.services.submission import OnDuplicate, Submitted
+
+TOGETHER = 500
+"""So many tasks at most are asked for at once; and what so many bytes describe."""
+TOGETHER_BYTES = 4_000_000
+NAMED = ("namespace", "name", "version")
+KINDS: Mapping[str, type] = {"context": dict, "priority": int, "tags": list}
+"""What a field of a line is, where it is no text."""
+IN_WORDS = {dict: "an object", int: "a whole number", list: "a list of texts", str: "a text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the file, and what it asks for, or why that cannot be asked for."""
+
+    number: int
+    size: int
+    asked: Order | TaskerError
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What counts for a line that does not say it."""
+
+    target: str | None
+    options: Mapping[str, Any]
+
+    def read(self, text: bytes) -> Order:
+        """The task that a line asks for. Raises `UsageError`."""
+        given = _object(text)
+        known = {*NAMED, *(field.name for field in fields(Request))}
+        if unknown := sorted({*given} - known):
+            raise UsageError(f"unknown: {', '.join(unknown)}", hint=f"there are: {', '.join(sorted(known))}")
+        for name, value in given.items():
+            _check(name, value)
+        request = {"initiator": actor(), "source_system": "tasker task submit", **self.options}
+        request |= {name: value for name, value in given.items() if name not in NAMED}
+        check_priority(request.get("priority", 0))
+        return Order(*self._name(given), Request(**request))
+
+    def _name(self, given: Mapping[str, Any]) -> RegisteredName:
+        if "name" in given:
+            if "namespace" not in given:
+                raise UsageError(
+                    "namespace: missing beside name", hint='for example {"namespace": "shop", "name": ...}'
+                )
+            return RegisteredName(given["namespace"], given["name"], given.get("version"))
+        if self.target is None:
+            hint = 'write {"namespace": ..., "name": ...} in the line, or NAMESPACE/NAME in the command'
+            raise UsageError("it names no template", hint=hint)
+        return registered_name(self.target)
+
+
+async def submit_all(
+    app: Fleet, file: Iterable[bytes], defaults: Defaults, on_duplicate: OnDuplicate, form: str
+) -> int:
+    """Submit the tasks of a file, print an answer for each line, and say how many were refused."""
+    refused = total = 0
+    for lines in _together(_lines(file, defaults)):
+        answers = await _answers(app, lines, on_duplicate)
+        for line, answer in zip(lines, answers, strict=True):
+            total += 1
+            refused += isinstance(answer, TaskerError)
+            echo(json.dumps(_object_of(line, answer)) if form == "json" else _text_of(line, answer))
+    click.echo(f"{counted(total, 'line')}, {refused} refused", err=True)
+    return refused
+
+
+async def _answers(app: Fleet, lines: Sequence[Line], on_duplicate: OnDuplicate) -> list[Submitted | TaskerError]:
+    orders = [line.asked for line in lines if isinstance(line.asked, Order)]
+    try:
+        answered = iter(await app.submit_orders(orders, on_duplicate=on_duplicate) if orders else ())
+    except TaskerError:
+        which = f"lines {lines[0].number} to {lines[-1].number} have no answer: their tasks may exist"
+        click.echo(f"{which}; with an idempotency_key in each line it is safe to repeat", err=True)
+        raise
+    return [line.asked if isinstance(line.asked, TaskerError) else next(answered) for line in lines]
+
+
+def _lines(file: Iterable[bytes], defaults: Defaults) -> Iterator[Line]:
+    for number, text in enumerate(file, 1):
+        if not text.strip():
+            continue
+        try:
+            yield Line(number, len(text), defaults.read(text))
+        except UsageError as error:
+            yield Line(number, len(text), error)
+
+
+def _together(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    held: list[Line] = []
+    size = 0
+    for line in lines:
+        if held and (len(held) == TOGETHER or size + line.size > TOGETHER_BYTES):
+            yield held
+            held, size = [], 0
+        held.append(line)
+        size += line.size
+    if held:
+        yield held
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"it is not JSON: {error}", hint="write one JSON object in each line") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"expected a JSON object, found {text[:40].decode('utf-8', 'replace').strip()}")
+    return found
+
+
+def _check(name: str, value: Any) -> None:
+    kind = KINDS.get(name, str)
+    fine = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    if kind is list:
+        fine = fine and all(isinstance(each, str) for each in value)
+    if not fine:
+        raise UsageError(f"{name}: expected {IN_WORDS[kind]}, found {json.dumps(value)[:80]}")
+
+
+def _object_of(line: Line, answer: Submitted | TaskerError) -> dict[str, Any]:
+    if isinstance(answer, TaskerError):
+        existing = {"task_uuid": answer.task_uuid} if isinstance(answer, DuplicateTask) and answer.task_uuid else {}
+        return {"line": line.number, **existing, "error": answer.to_dict()}
+    return {"line": line.number, "task_uuid": answer.task_uuid, "created": answer.created}
+
+
+def _text_of(line: Line, answer: Submitted | TaskerError) -> str:
+    if isinstance(answer, DuplicateTask) and answer.task_uuid:
+        return (
+            f"{line.number}: refused: {answer.task_uuid} has this identity already; to take it: --on-duplicate return"
+        )
+    if isinstance(answer, TaskerError):
+        hint = f" ({answer.hint})" if answer.hint else ""
+        return f"{line.number}: refused: {answer}{hint}"
+    return f"{line.number}: {answer.task_uuid}{'' if answer.created else ' exists already'}"
