@@ -140,6 +140,7 @@ class SyncAnalytics(Twin[Analytics]):
 
     performance = waiting(Analytics.performance)
     bottlenecks = waiting(Analytics.bottlenecks)
+    versions = waiting(Analytics.versions)
 
 
 class SyncRetention(Twin[Retention]):
