@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -291,6 +292,8 @@ def test_counts_and_rates_are_those_of_the_rows(lab: Lab, tasks: dict[str, str])
     assert sum(count for name, count in counts.items() if name.endswith("_steps")) == 2 * counts["total_steps"]
     assert (metrics["completion_count"], metrics["error_count"]) == (told["completed"], told["failed"])
     assert metrics["active_tasks_count"] == told["active"]
+    reached = metrics["calculated_at"] - metrics["analysis_period_start"]
+    assert reached == timedelta(hours=1)
 
 
 def test_the_slowest_are_counted_by_their_attempts_and_can_be_filtered(lab: Lab, tasks: dict[str, str]) -> None:

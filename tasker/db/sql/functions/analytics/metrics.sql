@@ -14,7 +14,7 @@ as $$
     (p->>'error_rate')::numeric, (p->>'task_seconds')::numeric, (p->>'step_seconds')::numeric, (p->>'steps_per_hour')::bigint,
     (p->>'analysis_period_start')::timestamptz, (p->>'calculated_at')::timestamptz
   from tasker.performance_v1(jsonb_build_object('hours',
-    coalesce(greatest(extract(epoch from tasker.now() - $1), 1) / 3600, 1))) p
+    case when $1 is null then 1 else greatest(extract(epoch from tasker.now() - $1), 1) / 3600 end)) p
 $$;
 
 -- The steps whose attempts took longest on average, of tasks that were submitted since a moment (F-68). Null: no filter.

@@ -18,6 +18,6 @@ $$;
 create or replace function tasker.evaluate_step_state_readiness(current_state text, processed boolean, in_process boolean,
   dependencies_satisfied boolean, retry_eligible boolean, retryable boolean, next_retry_time timestamptz)
 returns boolean language sql stable parallel safe as $$
-  select $1 in ('pending', 'waiting_for_retry') and not $2 and not $3 and $4 and $5
+  select ($1 = 'pending' or $1 = 'waiting_for_retry') and not $2 and not $3 and $4 and $5
     and ($7 is null or $7 <= tasker.now())
 $$;
