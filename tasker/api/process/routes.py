@@ -53,15 +53,15 @@ async def health(request: Request) -> Json:
     return Json(_basic(observed(request), str(observed(request).process.health().status).lower()))
 
 
-@routes.get("/live", response_model=shapes.BasicHealthResponse)
-@routes.get("/health/live", response_model=shapes.BasicHealthResponse, include_in_schema=False)
+@routes.get("/health/live", response_model=shapes.BasicHealthResponse)
+@routes.get("/live", response_model=shapes.BasicHealthResponse, include_in_schema=False)
 async def live(request: Request) -> Json:
     """The process answers. A database that is away is no reason to start it again."""
     return Json(_basic(observed(request), "alive"))
 
 
-@routes.get("/ready", response_model=shapes.ReadinessResponse, responses={503: {"description": "not ready"}})
-@routes.get("/health/ready", response_model=shapes.ReadinessResponse, include_in_schema=False)
+@routes.get("/health/ready", response_model=shapes.ReadinessResponse, responses={503: {"description": "not ready"}})
+@routes.get("/ready", response_model=shapes.ReadinessResponse, include_in_schema=False)
 async def ready(request: Request) -> Response:
     """Whether it works: 503 while it starts, stops, or cannot learn of work."""
     process, checks = observed(request), _checks(observed(request), NEEDED)
@@ -89,8 +89,8 @@ async def metrics(request: Request) -> PlainTextResponse:
 
 @routes.get("/v1/templates", response_model=shapes.TemplateListResponse, responses=refusals(), **TEMPLATES)
 @routes.get("/templates", response_model=shapes.TemplateListResponse, include_in_schema=False, **TEMPLATES)
-async def templates(request: Request, namespace: str | None = None) -> Json:
-    """The namespaces that it serves, the templates that it found at its start, and its handlers."""
+async def templates(request: Request, namespace: str | None = None, include_cache_stats: bool = False) -> Json:
+    """The namespaces that it serves, the templates that it found at its start, and its handlers. Nothing is cached."""
     process = observed(request)
     plans = [plan for plan in process.plans if namespace in (None, plan.namespace)]
     return Json(

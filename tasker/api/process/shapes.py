@@ -51,6 +51,8 @@ class SystemInfo(BaseModel):
     database_pool_size: int
     command_processor_active: bool
     supported_namespaces: list[str]
+    pool_utilization: None = None
+    """A process has a fixed few connections, and no pool of them."""
 
 
 class ReadinessResponse(BasicHealthResponse):
@@ -65,6 +67,8 @@ class DetailedHealthResponse(BasicHealthResponse):
 
     checks: DetailedChecks
     system_info: SystemInfo
+    distributed_cache: None = None
+    """There is none."""
 
 
 class TemplateListResponse(BaseModel):
@@ -74,6 +78,7 @@ class TemplateListResponse(BaseModel):
     template_count: int
     worker_capabilities: list[str]
     templates: list[str]
+    cache_stats: None = None
 
 
 class HandlerMetadata(BaseModel):
@@ -84,6 +89,8 @@ class HandlerMetadata(BaseModel):
     version: str
     handler_class: str
     registered_at: datetime
+    config_schema: None = None
+    default_dependent_system: None = None
 
 
 class TemplateResponse(BaseModel):
@@ -92,6 +99,8 @@ class TemplateResponse(BaseModel):
     template: dict[str, Any]
     handler_metadata: HandlerMetadata
     cached: bool
+    access_count: None = None
+    cache_age_seconds: None = None
 
 
 class TemplateValidationResponse(BaseModel):
@@ -110,11 +119,39 @@ class HandlersResponse(BaseModel):
     handlers: list[str]
 
 
+class ConfigMetadata(BaseModel):
+    """Which process said it, and when."""
+
+    version: str
+    environment: str
+    timestamp: datetime
+
+
+class SafeAuthConfig(BaseModel):
+    """How callers are known."""
+
+    enabled: bool
+    verification_method: str
+    jwt_issuer: str
+    jwt_audience: str
+    api_key_header: str
+    api_key_count: int
+    strict_validation: bool
+    allowed_algorithms: list[str]
+
+
+class SafeMessagingConfig(BaseModel):
+    """The messaging backend."""
+
+    backend: str
+    queues: list[str]
+
+
 class ConfigResponse(BaseModel):
     """What the process was configured with, without secrets."""
 
-    metadata: dict[str, Any]
+    metadata: ConfigMetadata
     worker_id: str
     worker_type: str
-    auth: dict[str, Any]
-    messaging: dict[str, Any]
+    auth: SafeAuthConfig
+    messaging: SafeMessagingConfig

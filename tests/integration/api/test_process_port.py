@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 import pytest_asyncio
+from fastapi.openapi.utils import get_openapi
 
 import tasker
 from tasker.api.gate import ClosedGate
@@ -14,7 +15,9 @@ from tasker.api.process import shapes
 from tasker.api.process.application import PortOptions, port_application
 from tasker.api.process.metrics import CATALOGUE
 from tasker.api.process.observed import Observed
+from tasker.api.process.routes import configuration_routes, routes
 from tasker.app.configured import UNCONFIGURED
+from tasker.app.http_serving import auth_shown
 from tasker.app.observing import observed_worker
 from tasker.app.process_port import with_port
 from tasker.errors import UsageError
@@ -23,11 +26,13 @@ from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.settings import AuthSettings
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING
+from tests.integration.api.published import lacks, misfits, operations
 from tests.integration.api.test_metrics import PAGE, documented
 
 (ORDER,) = compile_text(ORDERS).plans
 (NOBODYS,) = compile_text(WAITING).plans
 GUARDED = ("/v1/templates", "/templates", "/handlers", "/config", "/v1/templates/shop/orders/1.0.0")
+CONFIGURATION = {"auth": auth_shown(AuthSettings()), "messaging": {"backend": "pgmq", "queues": []}}
 OPEN = ("/health", "/live", "/ready", "/health/live", "/health/ready", "/health/detailed", "/metrics")
 
 
@@ -39,10 +44,31 @@ def observed(app: tasker.App) -> Observed:
 
 @pytest_asyncio.fixture
 async def port(observed: Observed) -> AsyncIterator[httpx.AsyncClient]:
-    options = PortOptions(configuration={"auth": {"enabled": False}, "messaging": {"backend": "pgmq", "queues": []}})
+    options = PortOptions(configuration=CONFIGURATION)
     transport = httpx.ASGITransport(app=port_application(observed, options))
     async with httpx.AsyncClient(transport=transport, base_url="http://worker") as made:
         yield made
+
+
+def test_the_published_interface_of_a_worker_is_all_there() -> None:
+    document = get_openapi(title="port", version="1", routes=[*routes.routes, *configuration_routes.routes])
+    for method, path, facts in operations("worker"):
+        ours = document["paths"][path][method.lower()]
+        wanted = {each.split(":")[1].rstrip("?") for each in facts.get("parameters", ()) if each.startswith("query:")}
+        assert wanted <= {each["name"] for each in ours.get("parameters", ())}, path
+        assert {*facts["answers"]} - {"500"} <= {*ours["responses"]}, path
+        success, name = next((status, name) for status, name in facts["answers"].items() if status.startswith("2"))
+        schema = ours["responses"][success]["content"]["application/json"]["schema"]
+        assert list(lacks(document, schema, "worker", name)) == [], path
+
+
+async def test_real_answers_fit_the_published_shapes(port: httpx.AsyncClient) -> None:
+    named = {"{namespace}": "shop", "{name}": "orders", "{version}": "1.0.0"}
+    for method, path, facts in operations("worker"):
+        url = "/".join(named.get(part, part) for part in path.split("/"))
+        answer = await port.request(method, url)
+        assert answer.status_code == 200, path
+        assert list(misfits(answer.json(), "worker", facts["answers"]["200"])) == [], path
 
 
 async def test_a_worker_that_works_is_healthy_alive_and_ready(port: httpx.AsyncClient, observed: Observed) -> None:
@@ -68,7 +94,7 @@ async def test_what_it_serves_is_told(port: httpx.AsyncClient) -> None:
     missing = await port.get("/v1/templates/shop/orders/9.9.9")
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "NOT_FOUND")
     config = shapes.ConfigResponse.model_validate((await port.get("/config")).json())
-    assert config.messaging["backend"] == "pgmq"
+    assert config.messaging.backend == "pgmq"
 
 
 async def test_a_template_is_valid_where_its_handlers_are(port: httpx.AsyncClient) -> None:
