@@ -70,7 +70,7 @@ def test_one_step_is_shown_by_name_and_by_identifier(failed: str, module_databas
 
     assert by_name == by_uuid
     assert "  Retry eligible: false" in text("step", failed, "charge", database=module_database_url)
-    assert invoke("task", "step", failed, "nothing", database=module_database_url).exit_code == 1
+    assert invoke("task", "step", failed, "nothing", database=module_database_url).exit_code == 2
 
 
 @pytest.mark.parametrize(
