@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from tasker.db.database import connect, conninfo, describe_url, refuses_settings, unavailable
+from tasker.db.database import connect, conninfo, lost, refuses_settings, unavailable
 from tasker.db.pace import Pace, outage_of
 from tasker.db.session import Params, Rows, Session
 from tasker.errors import ConnectionLost, DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
@@ -114,7 +114,7 @@ class Connection(Statements):
     ) -> DatabaseError:
         if connection.closed or connection.broken or is_lost(error):
             await self.close()
-            return ConnectionLost(f"the connection to {describe_url(self._url)} was lost: {error}")
+            return ConnectionLost(lost(self._url, error))
         return refusal(error, statement)
 
 
@@ -199,7 +199,7 @@ class SyncConnection:
             row = self._connection.execute(f"select {expression}".encode(), (json.dumps(args),)).fetchone()
         except psycopg.Error as error:
             self.close()
-            raise DatabaseUnavailable(f"the connection to {describe_url(self._url)} was lost: {error}") from error
+            raise DatabaseUnavailable(lost(self._url, error)) from error
         return row[0] if row and isinstance(row[0], dict) else {}
 
     def _open(self, limit_ms: int) -> psycopg.Connection[tuple[Any, ...]]:

@@ -106,6 +106,11 @@ def connect(url: str, *, session: Mapping[str, int] = SESSION, **options: Any) -
     return connect(url, session=session, **options)
 
 
+def lost(url: str, error: Exception) -> str:
+    """What is said of a connection that was lost, in one line."""
+    return f"the connection to {describe_url(url)} was lost: {' '.join(str(error).split())}"
+
+
 def unavailable(url: str, error: Exception) -> DatabaseUnavailable:
     """The error for a connection that failed. It is not retryable when the server refuses this login for good."""
     said = " ".join(str(error).split())

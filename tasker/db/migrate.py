@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasker.db.connection import is_lost
-from tasker.db.database import connect, conninfo, describe_url
+from tasker.db.database import connect, conninfo, lost
 from tasker.db.limits import MIGRATION
 from tasker.db.schema import APPLIED, HERE, Difference, Recorded, Schema, Script, read_schema
 from tasker.errors import DatabaseError, DatabaseUnavailable
@@ -125,7 +125,7 @@ def _told_as_outage(url: str) -> Iterator[None]:
     except Exception as error:
         for each in (error, getattr(error, "orig", None), error.__cause__):
             if isinstance(each, Exception) and is_lost(each):
-                raise DatabaseUnavailable(f"the connection to {describe_url(url)} was lost: {each}") from error
+                raise DatabaseUnavailable(lost(url, each)) from error
         raise
 
 

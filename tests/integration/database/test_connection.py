@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from tasker.db.connection import Connection, open_connection
-from tasker.db.database import connect, with_statement_timeout
+from tasker.db.database import connect, lost, with_statement_timeout
 from tasker.db.limits import MIGRATION, SESSION
 from tasker.db.migrate import upgrade
 from tasker.errors import DatabaseUnavailable, LockTimeout, StatementTimeout, UsageError
@@ -106,11 +106,17 @@ async def test_a_connection_that_was_lost_is_opened_again(database_url: str) -> 
     ((pid,),) = await connection.execute("select pg_backend_pid()")
     with psycopg.connect(database_url, autocommit=True) as other:
         other.execute("select pg_terminate_backend(%s)", [pid])
-    with pytest.raises(DatabaseUnavailable):
+    with pytest.raises(DatabaseUnavailable, match="was lost: "):
         await connection.execute("select 1")
 
     assert await connection.execute("select 1") == [(1,)]
     await connection.close()
+
+
+def test_a_lost_connection_is_told_in_one_line() -> None:
+    said = lost("postgresql://somebody:secret-word@host/db", OSError("closed unexpectedly\n\tThis probably means\n"))
+
+    assert said == "the connection to database 'db' on host was lost: closed unexpectedly This probably means"
 
 
 async def test_a_server_that_is_not_there_is_told_once_and_without_the_password(
