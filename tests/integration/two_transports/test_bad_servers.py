@@ -73,8 +73,6 @@ def test_where_nobody_listens_that_is_said() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ["dlq", "replays"],
-        ["dlq", "replay", "--all", "--dry-run"],
         ["task", "refused"],
         ["template", "register", "workflows/order_fulfillment"],
     ],

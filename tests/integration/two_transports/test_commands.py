@@ -64,6 +64,9 @@ EXACT = [
     "dlq stats",
     "dlq groups --format json",
     "dlq groups",
+    "dlq replays",
+    "dlq replays --format json",
+    "dlq replay --all --dry-run",
     "doctor",
     "doctor --format json",
 ]
