@@ -24,8 +24,8 @@ declare
   t tasker.tasks;
 begin
   -- known before anything is locked: the tasks of a batch are locked in the order of their identifiers, not of its items
-  if v_count > 16 or p_args ? 'repairs' or jsonb_path_exists(v_items, '$[*] ? (@.t != $task || @.kind != "ok")',
-      jsonb_build_object('task', v_items->0->'t')) then
+  if v_count > 16 or p_args ? 'repairs' or jsonb_path_exists(v_items, '$[*] ? (@.t != $task || @.kind != "ok" ||
+      exists (@.n) || exists (@.gv))', jsonb_build_object('task', v_items->0->'t')) then
     return null;
   end if;
   if coalesce((p_args->>'wait')::boolean, true) then
@@ -38,9 +38,9 @@ begin
   end if;
 
   select array_agg(q.step), count(distinct (q.step).workflow_step_uuid) = v_count and bool_and(q.plain) into v_steps, v_plain from (
-    select x as step, i.n is null and i.gv is null and i.k = x.claim_token and coalesce(i.w, v_worker) = x.worker_uuid
+    select x as step, i.k = x.claim_token and coalesce(i.w, v_worker) = x.worker_uuid
       and x.task_uuid = t.task_uuid and x.state = 'in_progress' and x.unmet = 0 as plain
-    from jsonb_to_recordset(v_items) as i (s uuid, k bigint, n jsonb, gv int, w uuid)
+    from jsonb_to_recordset(v_items) as i (s uuid, k bigint, w uuid)
     join tasker.workflow_steps x on x.workflow_step_uuid = i.s
     order by x.workflow_step_uuid
     for no key update of x) q;
