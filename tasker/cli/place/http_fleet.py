@@ -35,6 +35,7 @@ class HttpFleet:
         self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
+        self.template_texts = HttpTemplateTexts(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor = HttpOverview(client), HttpDoctor(client)
         self.sensitive_values = CoveredByTheServer()
@@ -60,6 +61,17 @@ class HttpFleet:
         """The report once the task has ended."""
         await self._client.wait(task_uuid, timeout)
         return await self.tasks.report(task_uuid)
+
+
+class HttpTemplateTexts:
+    """As `tasker.services.server.template_texts.TemplateTexts`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> None:
+        """Register every template of a text."""
+        await self._client.register_templates(text, environment=environment, force=force)
 
 
 class CoveredByTheServer:

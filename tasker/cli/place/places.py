@@ -28,10 +28,6 @@ class Place(Protocol):
         """The fleet, for as long as the block lasts."""
         ...
 
-    def database_for(self, what: str) -> Database:
-        """The database, for `what` no server offers. Raises `UsageError` where a server is named."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class DatabasePlace:
@@ -50,10 +46,6 @@ class DatabasePlace:
         require_database(chosen.database_url, self.database.data_dir)
         async with opened(chosen, self.database.data_dir) as app:
             yield app
-
-    def database_for(self, what: str) -> Database:
-        """It is the database."""
-        return self.database
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +68,6 @@ class ServerPlace:
 
         async with HttpClient(self.server, initiator=actor(), source_system="tasker") as client:
             yield HttpFleet(client)
-
-    def database_for(self, what: str) -> Database:
-        """There is none."""
-        raise no_route(what)
 
 
 def no_route(what: str) -> UsageError:

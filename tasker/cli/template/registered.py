@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +12,13 @@ import click
 from tasker.cli.connection import FORMAT, connected, print_as
 from tasker.cli.guessing import WorkflowPath
 from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.places import DatabasePlace, Place
 from tasker.cli.render.table import table
 from tasker.cli.render.values import date_time, echo, one_line
 
 if TYPE_CHECKING:
     from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
     from tasker.contracts.plan import Plan
 
 
@@ -43,14 +46,26 @@ def register(path: Path, environment: str | None, force: bool, place: Place) -> 
     from tasker.services.authoring.templates import load_plans
 
     plans = load_plans(path, environment, named=True)
-
-    async def store(app: App) -> list[Plan]:
-        for plan in plans:
-            await app.plans.register(plan, force=force)
-        return list(plans)
-
-    for plan in connected(place.database_for("registering templates from files"), store, create=True):
+    if isinstance(place, DatabasePlace):
+        connected(place.database, partial(_store, plans=plans, force=force), create=True)
+    else:
+        reached(place, partial(_send, path=path, environment=environment, force=force))
+    for plan in plans:
         echo(f"registered {plan.namespace}/{plan.name}:{plan.version}")
+
+
+async def _store(app: App, *, plans: Sequence[Plan], force: bool) -> None:
+    for plan in plans:
+        await app.plans.register(plan, force=force)
+
+
+async def _send(app: Fleet, *, path: Path, environment: str | None, force: bool) -> None:
+    """As one text, of which all templates are registered or none."""
+    from tasker.services.authoring.templates import find_templates
+
+    texts = [file.read_text(encoding="utf-8") for file in find_templates(path)]
+    whole = "".join(text if text.startswith("---") else f"---\n{text}" for text in (f"{each}\n" for each in texts))
+    await app.template_texts.register(whole, environment, force=force)
 
 
 def _text(rows: list[dict[str, Any]]) -> str:

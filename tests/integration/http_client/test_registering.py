@@ -1,0 +1,30 @@
+"""Templates in files are registered through a server as they are beside the database."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import tasker
+from tasker.api.http_server import HttpServer
+from tests.support.command_line import invoke
+
+ONE = "name: one\nnamespace: filed\nversion: 1.0.0\nsteps: [{name: a, handler: filed.a}]\n"
+
+
+async def test_all_templates_of_a_folder_are_sent_and_other_content_is_refused(
+    app: tasker.App, http_server: HttpServer, tmp_path: Path
+) -> None:
+    (tmp_path / "one.yaml").write_text(ONE)
+    (tmp_path / "two.yaml").write_text("---\n" + ONE.replace("one", "two"))
+    register = ("template", "register", tmp_path, "--url", http_server.address)
+
+    sent = await asyncio.to_thread(invoke, *register)
+    assert (sent.exit_code, sent.output) == (0, "registered filed/one:1.0.0\nregistered filed/two:1.0.0\n")
+    found = {each["name"] for each in await app.plans.registered() if each["namespace"] == "filed"}
+    assert found == {"one", "two"}
+
+    (tmp_path / "one.yaml").write_text(ONE.replace("name: a", "name: b"))
+    refused = await asyncio.to_thread(invoke, *register)
+    forced = await asyncio.to_thread(invoke, *register, "--force")
+    assert (refused.exit_code == 0, forced.exit_code) == (False, 0), refused.output
