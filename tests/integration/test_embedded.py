@@ -268,3 +268,14 @@ def test_a_missing_database_is_created_once(server: Server) -> None:
     assert ensure_database(url)
     assert not ensure_database(url)
     server.drop(url)
+
+
+def test_the_watcher_of_a_server_that_was_killed_ends_with_its_users(tmp_path: Path) -> None:
+    lock, pid_file = tmp_path / "users.lock", tmp_path / "postmaster.pid"
+    with subprocess.Popen([sys.executable, "-S", "-c", ""]) as killed:
+        killed.wait()
+    lock.touch()
+    pid_file.write_text(f"{killed.pid}\n")
+    command = [sys.executable, "-I", "-S", watch.__file__, str(lock), str(pid_file), str(killed.pid), "0"]
+
+    assert subprocess.run(command, timeout=30).returncode == 0

@@ -54,9 +54,12 @@ def stop_postmaster(pid_file: str, pid: int) -> None:
 
 
 def watch(users_lock: str, pid_file: str, pid: int, linger_seconds: float) -> None:
-    """Wait until every user has left and none has come for `linger_seconds`, then stop the server."""
+    """Wait until every user has left and none has come for `linger_seconds`, then stop the server.
+
+    One that was killed leaves its pid file behind; nobody needs to be waited for then.
+    """
     with open(users_lock) as lock:
-        while postmaster_pid(pid_file) == pid:
+        while postmaster_pid(pid_file) == pid and is_running(pid):
             fcntl.flock(lock, fcntl.LOCK_EX)
             fcntl.flock(lock, fcntl.LOCK_UN)
             if postmaster_pid(pid_file) != pid:
