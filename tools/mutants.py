@@ -11,12 +11,14 @@ without it.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -67,7 +69,15 @@ def verdict(mutant: Mutant, copy: Path) -> str:
 
 def _apply(mutant: Mutant, copy: Path, *options: str) -> bool:
     command = ["git", "apply", "--recount", *options, str(mutant.path.resolve())]
-    return subprocess.run(command, cwd=copy, capture_output=True, check=False).returncode == 0
+    applied = subprocess.run(command, cwd=copy, capture_output=True, check=False).returncode == 0
+    _forget_compiled(mutant, copy)
+    return applied
+
+
+def _forget_compiled(mutant: Mutant, copy: Path) -> None:
+    """What was compiled before would be used again for a file that kept its size within a second."""
+    for name in re.findall(r"^\+\+\+ b/(\S+\.py)$", mutant.path.read_text(), re.MULTILINE):
+        Path(cache_from_source(str(copy / name))).unlink(missing_ok=True)
 
 
 def _run(mutant: Mutant, copy: Path) -> int:
