@@ -22,6 +22,9 @@ NAMESPACE = "lab"
 SEEDED = "alembic_version, schema_scripts, staleness_settings"
 """Tables that a migration fills."""
 
+PREPARED_AFTER = 5
+"""Calls of a statement: the driver's own choice."""
+
 AS_NEW = b"""reset session authorization; reset all; close all; unlisten *; select pg_advisory_unlock_all();
 discard temp; discard sequences"""
 
@@ -87,7 +90,8 @@ class Sessions:
         try:
             if session.info.transaction_status != TransactionStatus.IDLE:
                 session.rollback()
-            session.autocommit = True
+            session.autocommit, session.isolation_level, session.read_only, session.deferrable = True, None, None, None
+            session.row_factory, session.prepare_threshold = namedtuple_row, PREPARED_AFTER
             session.execute(AS_NEW)
         except psycopg.Error:
             session.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from tests.conftest import Server
@@ -40,6 +41,7 @@ def test_rows_messages_and_what_a_session_has_set_are_gone_and_the_sessions_are_
     own_laboratory: Laboratory,
 ) -> None:
     before = opened(own_laboratory)
+    before.one.connection.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
     pids, url = (before.observer.pid, before.one.pid), before.url
     before.close()
 
@@ -49,6 +51,7 @@ def test_rows_messages_and_what_a_session_has_set_are_gone_and_the_sessions_are_
         assert (lab.url, (lab.observer.pid, lab.one.pid)) == (url, pids)
         assert (lab.observer.rows("select from tasker.tasks"), lab.queue_depth()) == ([], 0)
         assert lab.one.value("show statement_timeout") == "0"
+        assert lab.one.connection.isolation_level is None
         assert lab.one.rows("select pg_listening_channels()") == []
         assert lab.observer.rows("select from pg_locks where locktype = 'advisory'") == []
     finally:
