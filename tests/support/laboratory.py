@@ -74,6 +74,7 @@ class Sessions:
     def __init__(self, url: str) -> None:
         self.url = url
         self._free: list[psycopg.Connection[Any]] = []
+        self._made: set[psycopg.Connection[Any]] = set()
         self._keeper = psycopg.connect(url, autocommit=True)
         self._keeper.execute(DELETING.format(namespace=NAMESPACE, seeded=SEEDED).encode())
         self._shape = self._keeper.execute(SHAPE).fetchall()
@@ -83,10 +84,14 @@ class Sessions:
         while self._free:
             if not (session := self._free.pop()).closed:
                 return session
-        return psycopg.connect(self.url, autocommit=True, row_factory=namedtuple_row)
+        session = psycopg.connect(self.url, autocommit=True, row_factory=namedtuple_row)
+        self._made.add(session)
+        return session
 
     def take_back(self, session: psycopg.Connection[Any]) -> None:
-        """Reset it, unless the test has broken it: then the server ends it."""
+        """Reset it, unless the test has broken it or opened it with options of its own, which would stay."""
+        if session not in self._made:
+            return session.close()
         try:
             if session.info.transaction_status != TransactionStatus.IDLE:
                 session.rollback()

@@ -42,6 +42,7 @@ def test_rows_messages_and_what_a_session_has_set_are_gone_and_the_sessions_are_
 ) -> None:
     before = opened(own_laboratory)
     before.one.connection.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
+    before.session(options="-c default_transaction_isolation=serializable")
     pids, url = (before.observer.pid, before.one.pid), before.url
     before.close()
 
@@ -52,6 +53,9 @@ def test_rows_messages_and_what_a_session_has_set_are_gone_and_the_sessions_are_
         assert (lab.observer.rows("select from tasker.tasks"), lab.queue_depth()) == ([], 0)
         assert lab.one.value("show statement_timeout") == "0"
         assert lab.one.connection.isolation_level is None
+        assert {session.value("show transaction_isolation") for session in (lab.one, lab.two, lab.session())} == {
+            "read committed"
+        }
         assert lab.one.rows("select pg_listening_channels()") == []
         assert lab.observer.rows("select from pg_locks where locktype = 'advisory'") == []
     finally:
