@@ -153,9 +153,9 @@ create table tasker.task_details (
 create unique index idx_tasks_identity_hash on tasker.task_details (identity_hash);      -- duplicate submissions
 create index idx_tasks_correlation_id on tasker.task_details (correlation_id);           -- look-up by correlation
 -- for lists, in their order; a task without such a word costs nothing here
-create index tasks_by_initiator on tasker.task_details (initiator, task_uuid) where initiator <> 'unknown';
-create index tasks_by_source on tasker.task_details (source_system, task_uuid) where source_system <> 'unknown';
-create index tasks_by_tag on tasker.task_details using gin (tags) where cardinality(tags) > 0;
+create index tasks_by_initiator on tasker.task_details (initiator, task_uuid) where initiator <> 'unknown';             -- lists of who asked
+create index tasks_by_source on tasker.task_details (source_system, task_uuid) where source_system <> 'unknown';        -- lists of where it was asked
+create index tasks_by_tag on tasker.task_details using gin (tags) where cardinality(tags) > 0;                          -- lists of tags
 
 -- Hot. `unmet` = parents that are not satisfied yet. `claim_token` only grows and fences results, renewals and
 -- checkpoints. `sort_key` counts the transitions so far (creation is 1).
