@@ -11,8 +11,8 @@ RUN_STAMP := .venv/.installed-to-run
 comma := ,
 WORKFLOW ?= workflows/order_fulfillment
 ARGS ?=
-# Many tests wait for processes and leases, so there are more testers than cores.
-PYTEST = $(BIN)/pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) * 2 ))) --dist worksteal
+# Many tests wait for processes and leases, so there are three times as many testers as cores.
+PYTEST = $(BIN)/pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) * 3 ))) --dist worksteal
 # Tests start hundreds of processes; compiling every module in each of them takes longer than the tests.
 export PYTHONDONTWRITEBYTECODE =
 

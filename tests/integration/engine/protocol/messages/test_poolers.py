@@ -46,6 +46,12 @@ class PooledConnection(Connection):
 
 
 @pytest.fixture
+def lab(lone_lab: Lab) -> Lab:
+    """Sessions that no other test gets: the driver does not know that what it has prepared in them is gone."""
+    return lone_lab
+
+
+@pytest.fixture
 def pooled(lab: Lab) -> Lab:
     for name in ("one", "two"):
         session = getattr(lab, name)
