@@ -35,7 +35,7 @@ os.environ["XDG_CONFIG_HOME"] = os.devnull  # the profiles of whoever runs the t
 _numbers = itertools.count(1)
 
 hypothesis.settings.register_profile(  # how fast a machine is, is not what these tests are about
-    "tasker", deadline=None, max_examples=50, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "tasker", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("tasker")
 

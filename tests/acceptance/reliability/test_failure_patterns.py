@@ -35,8 +35,8 @@ SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "mixed": {"i": (), "j": (), "k": ("i",), "m": ("i", "j"), "n": ("j",), "o": ("k", "m"), "p": ("o", "n")},
 }
-MOST, SAMPLE = 256, 100
-"""Patterns of each shape: all of them where there are no more than the first number, else so many of them."""
+MOST = 256
+"""Patterns of each shape: all of them where there are no more, else a sample."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def patterns(shape: str) -> Iterator[dict[str, str]]:
     if len(FATES) ** len(names) <= MOST:
         return (dict(zip(names, fates, strict=True)) for fates in product(FATES, repeat=len(names)))
     random = Random(1)
-    return islice(iter(lambda: {name: random.choice((*FATES, "ok", "once")) for name in names}, {}), SAMPLE)
+    return islice(iter(lambda: {name: random.choice((*FATES, "ok", "once")) for name in names}, {}), MOST)
 
 
 async def run_all(url: str, shape: str) -> dict[str, dict[str, str]]:
