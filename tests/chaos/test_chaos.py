@@ -81,7 +81,7 @@ def test_tasks_survive_a_database_that_is_killed_and_started_again(setting: Make
 def test_late_results_of_a_frozen_worker_are_refused(setting: Make, backend: str, path: str) -> None:
     ground = setting(backend)
     fleet, oracle = ground.fleet, ground.oracle
-    mayhem = ground.mayhem(0.2, seconds=0.5)
+    mayhem = ground.mayhem(0.4, seconds=0.5)
     mayhem.start(path, workers=2, kinds=WITHOUT_CHILDREN)
     until(lambda: oracle.finished() > 0, "work is under way")
     mayhem.frozen = freeze_with_results(fleet, oracle, ground.postgres.url, ["worker0", "worker1"])

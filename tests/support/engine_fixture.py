@@ -19,6 +19,8 @@ import psycopg
 from psycopg.rows import namedtuple_row
 
 from tasker.contracts.plan import Plan
+from tasker.db.connection import Statements
+from tasker.db.session import Rows
 from tasker.lifecycle.machines.step import STEP, StepState
 from tasker.lifecycle.machines.task import TASK, TaskState
 from tasker.process.system import new_task_uuid
@@ -130,6 +132,19 @@ class Session:
         self.execute(
             "select set_config('tasker.now', (pg_catalog.now() + make_interval(secs => %s))::text, false)", seconds
         )
+
+
+class Direct(Statements):
+    """A session, for whoever awaits."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    async def execute(self, statement: str, params: Any = None) -> Rows:
+        return self.session.connection.execute(statement.encode(), params).fetchall()
+
+    async def close(self) -> None:
+        """It stays open."""
 
 
 class Lab:

@@ -19,8 +19,9 @@ from tasker.process.system import SystemClock
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore
+from tasker.services.task_filter import TaskFilter, TaskLists
 from tests.benchmarks.growth.case import Case
-from tests.support.engine_fixture import Lab, Session, retry
+from tests.support.engine_fixture import Direct, Lab, Session, retry
 from tests.support.random_plans import Spec
 
 COPIED = """with copies as materialized (
@@ -44,7 +45,6 @@ DUE = """insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, names
   select tasker.step_uuid(task_uuid, 100 + n), task_uuid, namespace_id, template_id, ordinal, 'due' || n,
     'waiting_for_retry', 0, 1, 3, true, now() - interval '1 hour', created_at, updated_at
   from tasker.workflow_steps cross join generate_series(1, %s) n where task_uuid = %s"""
-ANY = {"namespace": None, "template": None, "since": None, "tags": [], "limit": 20, "offset": 0, "most": 10_000}
 SWEEPERS = 8
 
 
@@ -60,12 +60,14 @@ def listing(lab: Lab, finished: int) -> Callable[[], Any]:
     copies(lab.one, task, finished, "complete", ended=True)
     copies(lab.one, task, 20, "error", ended=True)
     lab.one.execute("vacuum analyze")
-    queries = [query(file, name) for file, name in (("tasks", "list"), ("client", "page"), ("client", "count"))]
+    tasks, lists = query("tasks", "list"), TaskLists(Direct(lab.one))
 
     def look() -> None:
         for status in ("error", "pending", "steps_in_process"):
-            for each in queries:
-                lab.one.connection.execute(each, {**ANY, "status": status}).fetchall()
+            which = TaskFilter(status=status)
+            shown = asyncio.run(lists.page(which, limit=20))
+            lab.one.connection.execute(tasks.encode(), {"tasks": shown}).fetchall()
+            asyncio.run(lists.count(which, 10_000))
 
     return look
 

@@ -11,11 +11,9 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.db.connection import Statements
 from tasker.db.queries import query
-from tasker.db.session import Rows
 from tasker.services.task_filter import TaskFilter, TaskLists
-from tests.support.engine_fixture import Item, Lab, Session, change, fail, new_step, ok, retry
+from tests.support.engine_fixture import Direct, Item, Lab, change, fail, new_step, ok, retry
 from tests.support.fleets.work import FACTOR, Work, assert_linear, work_of
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec
 
@@ -220,19 +218,6 @@ def test_a_batch_takes_work_for_each_of_its_changes(lone_lab: Lab, kind: str, wi
 
     bring(SMALL)  # the first write finds empty tables
     assert_linear(bring(SMALL), bring(LARGE))
-
-
-class Direct(Statements):
-    """A session of the test, for whoever awaits."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-
-    async def execute(self, statement: str, params: Any = None) -> Rows:
-        return self.session.connection.execute(statement.encode(), params).fetchall()
-
-    async def close(self) -> None:
-        """It stays open."""
 
 
 def listing(lab: Lab, wanted: TaskFilter) -> Work:
