@@ -24,6 +24,18 @@ def watch_command(task_uuid: str, database: str) -> str:
     return f"tasker task watch {task_uuid}{database}"
 
 
+def going_on(task_uuid: str, arguments: str, *, here: bool) -> list[str]:
+    """Lines with the commands for a task that goes on: with workers, and `here` where the database can be reached."""
+    told = [f"  {watch_command(task_uuid, arguments)}"]
+    if not here:
+        return ["to watch it, where workers serve it:", *told]
+    return [
+        "to watch it, where workers serve it, or to go on with it here:",
+        *told,
+        f"  {resume_command(task_uuid, arguments)}",
+    ]
+
+
 def next_text(report: TaskReport, database: str, go_on: str) -> str:
     """What to do about a task that did not succeed, empty for one that did; `go_on` is the command after mending."""
     return "\n".join(_next(report, database, go_on))

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 class Place(Protocol):
     """Where a command finds its fleet."""
 
+    @property
+    def runs_here(self) -> bool:
+        """True where `tasker run --resume` can go on with a task in this shell."""
+        ...
+
     def arguments(self) -> str:
         """The options that name the same place in another command, with a space before each; nothing secret."""
         ...
@@ -34,6 +39,11 @@ class DatabasePlace:
     """A fleet on its database."""
 
     database: Database
+
+    @property
+    def runs_here(self) -> bool:
+        """It does: the database is at hand."""
+        return True
 
     def arguments(self) -> str:
         """The options of the database."""
@@ -54,6 +64,11 @@ class ServerPlace:
 
     server: Server
     named: tuple[str, ...] = ()
+
+    @property
+    def runs_here(self) -> bool:
+        """It does not: steps run where the database can be reached."""
+        return False
 
     def arguments(self) -> str:
         """The options that name it."""

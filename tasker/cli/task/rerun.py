@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.next_commands import resume_command, watch_command
+from tasker.cli.next_commands import going_on
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import counted
@@ -56,15 +56,13 @@ def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, for
         return {"task_uuid": begun.task_uuid, "rerun_of": found, "steps": begun.steps, "reused": begun.reused}
 
     done = reached(place, act)
-    print_as(form, done, lambda done: _told(done, place.arguments()))
+    print_as(form, done, lambda done: _told(done, place))
 
 
-def _told(done: dict[str, Any], database: str) -> str:
+def _told(done: dict[str, Any], place: Place) -> str:
     task = done["task_uuid"]
     lines = [
         f"{task} begins with {counted(done['steps'], 'step')}, {done['reused']} of them done by {done['rerun_of']}",
-        "to watch it, where workers serve it, or to go on with it here:",
-        f"  {watch_command(task, database)}",
-        f"  {resume_command(task, database)}",
+        *going_on(task, place.arguments(), here=place.runs_here),
     ]
     return "\n".join(lines)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.next_commands import resume_command, watch_command
+from tasker.cli.next_commands import going_on
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import counted, names_text
@@ -45,11 +45,11 @@ def retry(task_uuid: str, reason: str, form: str, place: Place) -> None:
         return {"task_uuid": found, "status": state, "finished": final, "reset": retried.reset, "left": retried.left}
 
     done = reached(place, act)
-    print_as(form, done, lambda done: "\n".join(_told(done, place.arguments())))
+    print_as(form, done, lambda done: "\n".join(_told(done, place)))
     raise SystemExit(1 if done["left"] and not done["reset"] else 0)
 
 
-def _told(done: dict[str, Any], database: str) -> list[str]:
+def _told(done: dict[str, Any], place: Place) -> list[str]:
     task, reset, left = done["task_uuid"], done["reset"], done["left"]
     lines = [f"{counted(len(reset), 'step')} {'runs' if len(reset) == 1 else 'run'} again: {names_text(reset)}"]
     if not reset:
@@ -58,8 +58,8 @@ def _told(done: dict[str, Any], database: str) -> list[str]:
         lines.append(
             f"{name} was running when its worker was lost, and may run only once (on_worker_lost: fail). If it may:"
         )
-        lines.append(f"  tasker task step reset {task} {name}{database}")
+        lines.append(f"  tasker task step reset {task} {name}{place.arguments()}")
     if reset:
-        lines.append(f"the task is {done['status']}. To watch it, where workers serve it, or to go on with it here:")
-        lines += [f"  {watch_command(task, database)}", f"  {resume_command(task, database)}"]
+        first, *commands = going_on(task, place.arguments(), here=place.runs_here)
+        lines += [f"the task is {done['status']}. T{first[1:]}", *commands]
     return lines

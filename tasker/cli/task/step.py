@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.next_commands import resume_command
+from tasker.cli.next_commands import resume_command, watch_command
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.task.lookup import find_task
@@ -81,9 +81,10 @@ def _mend(name: str, act: Callable[[Fleet, str], Awaitable[None]], *, task_uuid:
         state, final = await app.tasks.state(found)
         return {"task_uuid": found, "status": state, "finished": final, "step": name}
 
-    print_as(form, reached(place, find_and_act), lambda done: _told(done, place.arguments()))
+    print_as(form, reached(place, find_and_act), lambda done: _told(done, place))
 
 
-def _told(done: dict[str, Any], database: str) -> str:
-    rest = "" if done["finished"] else f"; to go on: {resume_command(done['task_uuid'], database)}"
+def _told(done: dict[str, Any], place: Place) -> str:
+    what, command = ("to go on", resume_command) if place.runs_here else ("to watch it", watch_command)
+    rest = "" if done["finished"] else f"; {what}: {command(done['task_uuid'], place.arguments())}"
     return f"done, the task is {done['status']}{rest}"

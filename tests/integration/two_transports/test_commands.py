@@ -94,7 +94,7 @@ CHANGING = {
     "cancel": ["task cancel TASK --reason enough", "task cancel TASK", "task history TASK"],
     "reset": ["task step reset TASK check --format json", "task step reset TASK check", "task steps TASK"],
     "resolve": ["task resolve-step TASK check --reason x --resolved-by ada", "task audit TASK --format json"],
-    "complete step": ['task step complete TASK check --result {"amount":2}', "task step TASK check"],
+    "complete step": ['task step complete TASK check --result {"amount":2} --format json', "task step TASK check"],
     "rerun": [
         "task rerun TASK --from check --set amount=5 --reason again --format json",
         "task rerun TASK --from nothing",

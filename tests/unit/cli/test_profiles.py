@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tasker.cli.main import cli
+from tasker.cli.next_commands import going_on
+from tasker.cli.place.places import ServerPlace
 from tasker.client.http.retries import NEVER
 from tasker.client.http.server import Server
 from tasker.client.profiles import Profiles, profiles_file, read_profiles, write_profiles
@@ -155,3 +157,13 @@ def test_the_shell_is_told_the_names_of_profiles(home: Path) -> None:
     assert found.stdout.split() == ["plain,prod"]
     environment |= {"COMP_WORDS": "tasker dlq list --ur", "COMP_CWORD": "3"}
     assert "--url" in CliRunner().invoke(cli, prog_name="tasker", env=environment).stdout
+
+
+def test_who_asks_a_server_is_told_no_command_that_needs_the_database() -> None:
+    arguments = " --url http://tasker.example.com"
+    assert not ServerPlace(Server("http://tasker.example.com")).runs_here
+    assert going_on("task", arguments, here=False) == [
+        "to watch it, where workers serve it:",
+        f"  tasker task watch task{arguments}",
+    ]
+    assert "  tasker run --resume task" in going_on("task", "", here=True)
