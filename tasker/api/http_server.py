@@ -7,16 +7,29 @@ import contextlib
 import logging
 import socket
 from collections.abc import Iterator
+from typing import Protocol
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
-from tasker.api.envelope import Envelope
 from tasker.api.sockets import BACKLOG, url_of
 from tasker.api.tls import TlsFiles
 
 START_SECONDS = 0.002
 KEEP_ALIVE_SECONDS = 75
 """An idle connection is kept for so long: longer than proxies keep theirs."""
+
+
+class Interface(Protocol):
+    """An ASGI application. `close` ends what would go on for ever."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        ...
+
+    def close(self) -> None:
+        """At the end of the server."""
+        ...
 
 
 class _Uvicorn(uvicorn.Server):
@@ -32,7 +45,7 @@ class HttpServer:
     """Serves from `start` to `stop`. `grace_seconds` is what requests under way get at the end; `tls` encrypts."""
 
     def __init__(
-        self, app: Envelope, listening: socket.socket, *, grace_seconds: float = 10.0, tls: TlsFiles | None = None
+        self, app: Interface, listening: socket.socket, *, grace_seconds: float = 10.0, tls: TlsFiles | None = None
     ) -> None:
         self.socket, self._app, self._scheme = listening, app, "https" if tls else "http"
         config = uvicorn.Config(

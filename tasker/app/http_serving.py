@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +17,14 @@ from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
 from tasker.api.permissions import open_gate
 from tasker.api.sockets import listen, require_loopback
+from tasker.api.starting import Starting
 from tasker.api.tls import TlsFiles, tls_files
 from tasker.app.configured import Configured
 from tasker.app.embedded.app import App
 from tasker.app.serving import Service
 from tasker.db.awaited import with_servers
-from tasker.errors import UsageError
+from tasker.errors import TaskerError, UsageError
+from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, host_and_port
 from tasker.process.supervision.stopping import Stop, grace_of
 from tasker.services.authentication.authenticator import Authenticator
@@ -41,29 +45,44 @@ class HttpService:
     tls: TlsFiles | None = None
 
 
+class _ServedApp(App):
+    """An app whose process answers while the app starts."""
+
+    async def _prepared(self) -> Resources:
+        preparing = asyncio.ensure_future(asyncio.to_thread(self.prepare))
+        try:
+            return await asyncio.shield(preparing)
+        except asyncio.CancelledError:  # a thread cannot be cancelled: what it opens must be let go of
+            with suppress(TaskerError):
+                (await preparing).close()
+            raise
+
+
 async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
     """Answer requests until SIGTERM or SIGINT; a second signal ends the process at once.
 
-    A database that is away is waited for, as it is for workers. `ready` gets a line that says where it listens.
+    A database that is away is waited for, as it is for workers; until it is there the process answers that it lives
+    and is not ready. `ready` gets a line that says where it listens.
     """
     service = given.service
     stop = Stop(service.stop_limit)
     configuration = with_own_pool(service.configuration)
-    app = App(configuration=configuration, data_dir=service.data_dir, work=False)
-    wait_seconds = configuration.database.connect_wait_seconds
+    app = _ServedApp(configuration=configuration, data_dir=service.data_dir, work=False)
+    wait_seconds, options = configuration.database.connect_wait_seconds, options_of(configuration)
     where, hint = "the database and the broker", "see whether they run"
+    interface = Starting(options.limits, options.root_path)
+    server = HttpServer(interface, given.listening, grace_seconds=grace_of(service.stop_limit), tls=given.tls)
+    await server.start()
     try:
         if await stop.interrupted(with_servers(where, wait_seconds, hint, app.start)):
             return
         gate = ClosedGate(given.authenticator) if given.authenticator else open_gate
-        interface = application(app, options_of(configuration), gate)
-        server = HttpServer(interface, given.listening, grace_seconds=grace_of(service.stop_limit), tls=given.tls)
-        await server.start()
+        interface.become(application(app, options, gate))
         ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}")
         await stop.asked()
         _log.info("stopping the server on %s", server.address)
-        await server.stop()
     finally:
+        await server.stop()
         await app.stop()
 
 

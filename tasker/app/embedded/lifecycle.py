@@ -141,15 +141,7 @@ class AppLifecycle:
 
     async def start(self) -> None:
         """Connect, bring the schema up to date and start working."""
-        self._resources = prepare(
-            self._configuration.database_url,
-            backend=self._backend,
-            data_dir=self._data_dir,
-            names=self._configuration.queue_names,
-            backend_settings=self._backend_settings,
-            breakers=self.breakers,
-            database=self._configuration.database,
-        )
+        self._resources = await self._prepared()
         await self._resources.open()
         limits, breaker = self._depth_limits, self.breakers.database
         ended = told_of_ends(installed_plugins(), self._ended)
@@ -190,6 +182,21 @@ class AppLifecycle:
             if self._resources.server is not None:
                 await end_dead_leases(self._engine)
             await self._runtime.start()
+
+    def prepare(self) -> Resources:
+        """The database with its schema, and the provider; blocks for as long as it takes."""
+        return prepare(
+            self._configuration.database_url,
+            backend=self._backend,
+            data_dir=self._data_dir,
+            names=self._configuration.queue_names,
+            backend_settings=self._backend_settings,
+            breakers=self.breakers,
+            database=self._configuration.database,
+        )
+
+    async def _prepared(self) -> Resources:
+        return self.prepare()
 
     async def stop(self, grace_seconds: float = 10.0) -> None:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""

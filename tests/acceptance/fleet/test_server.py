@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,8 +17,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.integration.database.test_connection import free_port
 from tests.support.command_line import invoke
-from tests.support.waiting import until
+from tests.support.fleets.swallowing import relay
+from tests.support.waiting import LOOK_SECONDS, until
 
 CI = ("--name", "ci", "--permissions", "tasks:create")
 CONFIGURATION = """
@@ -67,6 +71,39 @@ def test_it_answers_and_ends_streams_in_order_when_it_is_stopped(database_url: s
             process.send_signal(signal.SIGTERM)
             assert "event: end" not in list(lines)
         assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+async def test_before_its_database_answers_it_lives_and_is_not_ready_and_becomes_ready_by_itself(
+    database_url: str, tmp_path: Path
+) -> None:
+    address, log = f"http://127.0.0.1:{free_port()}", tmp_path / "server.log"
+    async with relay(database_url) as network, httpx.AsyncClient(base_url=address) as client:
+        network.passes.clear()  # connections are taken, and nothing is answered
+        options = ("--port", address.rpartition(":")[2], "--database-url", network.url)
+        with log.open("w") as out:
+            process = await asyncio.create_subprocess_exec(*TASKER, "server", *options, stderr=out, cwd=tmp_path)
+        try:
+            await asyncio.to_thread(until, lambda: _listens(address), "it listens", show=log.read_text)
+            assert (await client.get("/live")).json()["status"] == "alive"
+            for path in ("/ready", "/v1/tasks", "/nowhere"):
+                answer = await client.get(path)
+                assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
+                assert answer.headers["retry-after"] == "5"
+            network.passes.set()
+            while (answer := await client.get("/ready")).status_code == 503:
+                await asyncio.sleep(LOOK_SECONDS)
+            assert answer.status_code == 200
+            assert (await client.get("/v1/tasks")).json()["tasks"] == []
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 0, log.read_text()
+
+
+def _listens(address: str) -> bool:
+    host, port = address.removeprefix("http://").split(":")
+    with socket.socket() as tried:
+        return tried.connect_ex((host, int(port))) == 0
 
 
 @pytest.mark.slow

@@ -1,0 +1,44 @@
+"""Before what the routes call is there: the process answers that it lives, and that others come too early."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from starlette.types import Receive, Scope, Send
+
+from tasker.api.envelope import Envelope, Limits
+from tasker.api.json_response import Json
+from tasker.api.problems import answer, problem
+
+LIVE = ("/live", "/health/live")
+AGAIN_SECONDS = 5
+"""As long as the longest pause between two looks for the database."""
+
+
+class Starting:
+    """The interface of a server from the moment it listens. `become` gives it the one that has services behind it."""
+
+    def __init__(self, limits: Limits, root_path: str = "") -> None:
+        self._root_path = root_path
+        self._interface = Envelope(self._early, limits, lambda: None)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._interface(scope, receive, send)
+
+    def become(self, interface: Envelope) -> None:
+        """Answer from now on what that answers."""
+        self._interface = interface
+
+    def close(self) -> None:
+        """End what would go on for ever."""
+        self._interface.close()
+
+    async def _early(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].removeprefix(self._root_path) in LIVE and scope["method"] == "GET":
+            alive = Json({"status": "alive", "timestamp": datetime.now(UTC)})
+            await alive(scope, receive, send)
+            return
+        message = "not ready: the server starts, or waits for its database"
+        found = problem(503, message, kind="not_ready", code="SERVICE_UNAVAILABLE", retry_after=AGAIN_SECONDS)
+        await answer(found, scope)(scope, receive, send)
