@@ -111,7 +111,7 @@ def _exception(failure: Failure) -> StepExecutionError:
 
 
 def _report(end: Result, worker_id: str) -> StepExecutionResult:
-    claim, failure = end.claim, end.failure
+    claim, outcome = end.claim, end.outcome
     who: dict[str, Any] = {
         "step_uuid": claim.step_uuid,
         "task_uuid": claim.task_uuid,
@@ -119,6 +119,6 @@ def _report(end: Result, worker_id: str) -> StepExecutionResult:
         "worker_id": worker_id,
         "correlation_id": claim.correlation_id,
     }
-    if failure is None:
-        return StepExecutionResult.success_result(result=end.value, metadata=dict(end.metadata), **who)
-    return StepExecutionResult.failure_result(error=StepError.of(failure), **who)
+    if isinstance(outcome, Failure):
+        return StepExecutionResult.failure_result(error=StepError.of(outcome), **who)
+    return StepExecutionResult.success_result(result=outcome.value, metadata=dict(outcome.metadata), **who)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from tasker.contracts.json_text import JsonText
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -30,6 +32,15 @@ class Claim:
     """The incarnation that has the claim; what it could not store before it was fenced, its successor brings."""
     apart: bool = False
     """True when the step has lost its worker twice: it runs in a child process, where it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """What a handler returned, checked, and the JSON of it: encoded once, for all uses."""
+
+    value: Any
+    encoded: JsonText
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def _cut(results: list[Result], most: int) -> tuple[list[Result], list[Result]]:
     """Those that go in one write, at least one if there is any, and the rest."""
     size = 0
     for number, result in enumerate(results[:most]):
-        size += len(result.text or "")
+        size += len(result.success.encoded.text) if result.success else 0
         if number and size > BATCH_BYTES:
             return results[:number], results[number:]
     return results[:most], results[most:]

@@ -61,9 +61,9 @@ class InputCache:
     def add_result(self, result: Result) -> None:
         """Keep a result that was produced here and that its step has completed with."""
         claim = result.claim
-        if data := self._tasks.get(claim.task_uuid):
+        if result.success and (data := self._tasks.get(claim.task_uuid)):
             ordinal = result.plan.by_name[claim.template_step].ordinal
-            data.results[claim.name] = (ordinal, result.value)
+            data.results[claim.name] = (ordinal, result.success.value)
 
     def forget(self, task_uuids: Iterable[str]) -> None:
         """Drop tasks that have ended."""

@@ -201,7 +201,7 @@ class Worker:
         try:
             end = await self._runner.run(attempt)
         except Exception as error:  # a defect of ours must not lose a claimed step
-            end = Result(attempt.claim, attempt.plan, 0, failure=failed_here(error))
+            end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
         if self._teller is not None:
             self._teller.ended(attempt, end)
         running.ended = True

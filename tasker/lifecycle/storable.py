@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
@@ -18,6 +17,7 @@ from tasker.errors import TaskerError
 
 MAX_DEPTH = 100
 WARN_BYTES = 256 * 1024
+"""A value that is larger is worth a warning."""
 
 _to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _STRINGS = {str}
@@ -39,26 +39,18 @@ class NotStorable(TaskerError):
             self.error_type = "result_too_large"
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded(JsonText):
-    """A value as compact JSON. `size` is its UTF-8 length in bytes; `large` means: worth a warning."""
-
-    size: int
-    large: bool
-
-
-def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> Encoded:
+def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> JsonText:
     """The value as JSON text, once and for all uses.
 
     Raises `NotStorable` for anything that is not strict JSON (NaN, Infinity, keys that are not text, foreign types),
     for what PostgreSQL refuses (NUL, lone surrogates), for more than 100 levels and for more than `limit_bytes`.
     """
     try:
-        text = _to_json(value)
-        size = len(text) if text.isascii() else len(text.encode())
+        encoded = JsonText(_to_json(value))
+        size = encoded.size
     except (TypeError, ValueError, RecursionError) as error:
         raise _violation(value) or NotStorable("$", f"it is not JSON: {error}") from None
-    if ("\\u0000" in text or not _is_regular(value)) and (violation := _violation(value)):
+    if ("\\u0000" in encoded.text or not _is_regular(value)) and (violation := _violation(value)):
         raise violation
     if size > limit_bytes:
         raise NotStorable(
@@ -67,7 +59,7 @@ def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> Encoded:
             too_large=True,
             hint="store the data elsewhere and return a reference to it",
         )
-    return Encoded(text, size, size > WARN_BYTES)
+    return encoded
 
 
 def _is_regular(value: Any) -> bool:

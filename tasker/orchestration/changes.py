@@ -39,12 +39,12 @@ def change_of(result: Result, random: float) -> Change:
     claim = result.claim
     item = _of(claim.step_uuid, claim.task_uuid, "ok", claim.token, claim.worker)
     item["ms"] = result.duration_ms
-    if result.failure is not None:
+    if isinstance(result.outcome, Failure):
         step = result.plan.by_name[claim.template_step]
-        return _failed(item, step, claim.attempt, result.failure, random)
-    item["r"] = result.encoded
-    if result.metadata:
-        item["m"] = dict(result.metadata)
+        return _failed(item, step, claim.attempt, result.outcome, random)
+    item["r"] = result.outcome.encoded
+    if result.outcome.metadata:
+        item["m"] = dict(result.outcome.metadata)
     return Change(claim.step_uuid, "ok", item)
 
 

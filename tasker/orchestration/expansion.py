@@ -18,7 +18,7 @@ _log = logging.getLogger("tasker.decisions")
 
 def expands(result: Result) -> bool:
     """True when storing this result creates steps (or must decide that it creates none)."""
-    return result.failure is None and result.plan.by_name[result.claim.template_step].type.expands
+    return result.success is not None and result.plan.by_name[result.claim.template_step].type.expands
 
 
 async def plan_expansion(engine: Engine, result: Result) -> Change:
@@ -27,11 +27,12 @@ async def plan_expansion(engine: Engine, result: Result) -> Change:
     A malformed outcome is a permanent failure of the step that says what is wrong; nothing is created (C-22, C-52).
     """
     claim = result.claim
-    decided = result.value if isinstance(result.value, Mapping) else {}
+    value = result.success and result.success.value
+    decided = value if isinstance(value, Mapping) else {}
     try:
         growth = await plan_growth(engine, result.plan, claim.task_uuid, claim.name, decided)
     except OutcomeError as error:
-        return change_of(result.failed(_refused(error)), 0.0)
+        return change_of(replace(result, outcome=_refused(error)), 0.0)
     if engine.rules.log_expansions:
         created = ",".join(row["name"] for row in growth.steps) or "nothing"
         _log.info("expansion task=%s step=%s creates=%s", claim.task_uuid, claim.name, created)
@@ -44,6 +45,7 @@ def _refused(error: OutcomeError) -> Failure:
 
 
 def _with_warnings(result: Result, warnings: tuple[str, ...]) -> Result:
-    if not warnings:
+    if not warnings or result.success is None:
         return result
-    return replace(result, metadata={**result.metadata, "expansion_warnings": list(warnings)})
+    noted = {**result.success.metadata, "expansion_warnings": list(warnings)}
+    return replace(result, outcome=replace(result.success, metadata=noted))

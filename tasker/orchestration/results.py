@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tasker.contracts.clock import Random
@@ -161,7 +162,8 @@ def not_storable(result: Result, error: DataRefused) -> Result | None:
         claim = result.claim
         _log.error("result_stuck step=%s task=%s reason=%s", claim.name, claim.task_uuid, error)
         return None
-    return result.failed(Failure(message=refusal(error), error_type=Verdict.NOT_STORABLE, retryable=False))
+    failure = Failure(message=refusal(error), error_type=Verdict.NOT_STORABLE, retryable=False)
+    return replace(result, outcome=failure)
 
 
 def refusal(error: DataRefused) -> str:

@@ -8,10 +8,10 @@ from types import CoroutineType
 from typing import Any
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
-from tasker.contracts.execution import Failure
+from tasker.contracts.execution import Failure, Success
 from tasker.contracts.plan import StepPlan
 from tasker.execution.attempt.storable_failure import storable
-from tasker.execution.attempt.values import Checkpoint, Ending, Success
+from tasker.execution.attempt.values import Checkpoint, Ending
 from tasker.lifecycle.storable import NotStorable, encode
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result

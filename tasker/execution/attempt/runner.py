@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tasker.contracts.clock import Clock
 from tasker.contracts.defaults import STEP_TIMEOUT_MS
-from tasker.contracts.execution import Claim, Failure
+from tasker.contracts.execution import Claim, Failure, Success
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import log
 from tasker.execution.attempt.breakers import behind_breaker
@@ -28,8 +28,8 @@ from tasker.execution.attempt.values import (
     Ending,
     Lost,
     Released,
-    Success,
 )
+from tasker.lifecycle.storable import WARN_BYTES
 from tasker.registry.invocation import ResolvedHandler
 from tasker.services.engine.exchange import Result
 
@@ -193,14 +193,11 @@ class AttemptRunner:
 
     def _end(self, attempt: Attempt, ending: Ending | None, started: float) -> AttemptEnd:
         milliseconds = round((self._clock.monotonic() - started) * 1000)
-        if isinstance(ending, Success):
-            if ending.encoded.large:
-                log.warning("step_result_large", step_uuid=attempt.claim.step_uuid, characters=len(ending.encoded.text))
-            value, encoded, metadata = ending.result, ending.encoded, ending.metadata
-            return Result(attempt.claim, attempt.plan, milliseconds, value, encoded, metadata)
-        if isinstance(ending, Failure):
-            return Result(attempt.claim, attempt.plan, milliseconds, failure=ending)
-        return Lost(attempt.claim, "its checkpoint was refused")
+        if not isinstance(ending, (Success, Failure)):
+            return Lost(attempt.claim, "its checkpoint was refused")
+        if isinstance(ending, Success) and ending.encoded.size > WARN_BYTES:
+            log.warning("step_result_large", step_uuid=attempt.claim.step_uuid, characters=len(ending.encoded.text))
+        return Result(attempt.claim, attempt.plan, milliseconds, ending)
 
     async def _until_idle(self, limit: float) -> None:
         if self._running:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
-from tasker.contracts.execution import Claim, Failure
+from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.plan import Plan, StepPlan
-from tasker.lifecycle.storable import Encoded
 from tasker.services.engine.exchange import Result
 
 if TYPE_CHECKING:
@@ -45,16 +44,6 @@ class Attempt:
     save_checkpoint: SaveCheckpoint
     begin: Begin
     result_limit_bytes: int = VALUE_LIMIT_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class Success:
-    """A handler's result, checked, and encoded once."""
-
-    result: Any
-    encoded: Encoded
-    """`result`, ready to store."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 Ending: TypeAlias = Success | Failure | Checkpoint

@@ -7,37 +7,29 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
-from tasker.contracts.execution import Claim, Failure, Verdict
-from tasker.contracts.json_text import JsonText
+from tasker.contracts.execution import Claim, Failure, Success, Verdict
 from tasker.contracts.plan import Plan
 from tasker.services.engine.claims import Answer, ClaimRow, Inputs
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an attempt came to, which must be reported (B-106): a value, also as it is stored; or a failure."""
+    """What an attempt came to, which must be reported (B-106)."""
 
     claim: Claim
     plan: Plan
     duration_ms: int
-    value: Any = None
-    encoded: JsonText | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    failure: Failure | None = None
-
-    def failed(self, failure: Failure) -> Result:
-        """The same attempt with this failure in place of its value."""
-        return Result(self.claim, self.plan, self.duration_ms, failure=failure)
+    outcome: Success | Failure
 
     @property
-    def succeeded(self) -> bool:
-        """True when the attempt has a value."""
-        return self.failure is None
+    def failure(self) -> Failure | None:
+        """Why it failed; None for a success."""
+        return self.outcome if isinstance(self.outcome, Failure) else None
 
     @property
-    def text(self) -> str | None:
-        """The JSON of the result; None for a failure."""
-        return None if self.encoded is None else self.encoded.text
+    def success(self) -> Success | None:
+        """What came of it; None for a failure."""
+        return self.outcome if isinstance(self.outcome, Success) else None
 
 
 @dataclass(frozen=True, slots=True)

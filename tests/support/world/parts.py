@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.execution import Claim, Failure
+from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
 from tasker.lifecycle.storable import encode
@@ -165,5 +165,5 @@ def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
     )
     if ending.failed:
         failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
-        return Result(claim, plan, 1, failure=failure)
-    return Result(claim, plan, 1, ending.result, encode(ending.result))
+        return Result(claim, plan, 1, failure)
+    return Result(claim, plan, 1, Success(ending.result, encode(ending.result)))

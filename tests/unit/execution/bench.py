@@ -118,7 +118,7 @@ def failure_of(end: AttemptEnd) -> Failure:
     """The failure of a finished attempt, which must have one."""
     assert isinstance(end, Result), end
     assert end.failure is not None, end
-    assert end.text is None
+    assert end.success is None
     return end.failure
 
 

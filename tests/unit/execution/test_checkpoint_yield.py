@@ -46,7 +46,7 @@ async def test_the_handler_goes_on_from_each_checkpoint_without_using_an_attempt
     end = await bench.run(handler, save=save)
 
     assert isinstance(end, Result)
-    assert end.value == {"done": list(range(10)), "retry_count": 0}
+    assert end.success.value == {"done": list(range(10)), "retry_count": 0}
     assert [(saved.cursor, saved.items_processed) for saved in save.saved] == [(4, 4), (8, 8)]
 
 
@@ -217,4 +217,4 @@ async def test_a_step_may_come_to_an_old_position_again_as_long_as_it_goes_on(be
     end = await bench.run(Handler, save=save)
 
     assert isinstance(end, Result)
-    assert end.text == '{"done":200}'
+    assert end.success.encoded.text == '{"done":200}'

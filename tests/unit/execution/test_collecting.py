@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tasker.contracts.execution import Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable
@@ -87,7 +88,7 @@ class Rig:
         """These steps have ended; their slots are free."""
         for step in steps:
             claim: Any = SimpleNamespace(step_uuid=step)
-            self.buffer.add(Result(claim, claim, 0))
+            self.buffer.add(Result(claim, claim, 0, Success(None, JsonText("null"))))
 
     @property
     def free(self) -> int:
@@ -215,7 +216,7 @@ async def test_results_of_many_megabytes_go_in_several_writes(
     monkeypatch.setattr(completion_buffer, "BATCH_BYTES", 100)
     for number, size in enumerate((60, 40, 1, 500, 30)):
         claim: Any = SimpleNamespace(step_uuid=str(number))
-        rig.buffer.add(Result(claim, claim, 0, encoded=JsonText("x" * size)))
+        rig.buffer.add(Result(claim, claim, 0, Success(None, JsonText("x" * size))))
     await asyncio.wait_for(rig.buffer.flushed(), PATIENCE)
     assert rig.store.stored == ["0", "1", "2", "3", "4"]
     assert rig.store.writes == [2, 1, 1, 1]

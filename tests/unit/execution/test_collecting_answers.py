@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Claim
+from tasker.contracts.execution import Claim, Success
+from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable, LockTimeout
 from tasker.execution.collecting import Collector
@@ -100,7 +101,7 @@ class Rig:
         self.worker.slots.finish(len(answer.claims))  # what was handed over has run and ended
 
     def result(self, step: str) -> Result:
-        return Result(claim(step), NOTHING, 0)
+        return Result(claim(step), NOTHING, 0, Success(None, JsonText("null")))
 
     def hold(self, step: str) -> None:
         self.worker.claims.take(Running(claim(step), "1:0", "handler"))

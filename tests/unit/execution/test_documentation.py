@@ -42,7 +42,7 @@ async def test_the_handler_finishes_when_nobody_stops_it(bench: Bench) -> None:
     end = await bench.run(handler_on_the_page())
 
     assert isinstance(end, Result)
-    assert end.value == {"total": sum(range(1000))}
+    assert end.success.value == {"total": sum(range(1000))}
 
 
 def test_the_handler_stops_when_it_is_told_to(bench: Bench) -> None:

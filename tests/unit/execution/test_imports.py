@@ -21,7 +21,7 @@ def in_thread(): return {}
 async def main():
     bench = make_bench()
     ends = [await bench.run(handler, callable=handler.__name__) for handler in (on_loop, in_thread)]
-    assert all(end.succeeded for end in ends), ends
+    assert all(end.success for end in ends), ends
     await bench.runner.close(0)
 
 asyncio.run(main())

@@ -66,7 +66,9 @@ def test_below_batch_workers_results_are_always_asked_for_since_only_the_run_tel
     cache = InputCache()
     cache.learn(Inputs({"t": row()}, {"t": {"cut": (0, {}), "work": (1, {}), "work_001": (1, {"sum": 1})}}))
     result: Any = SimpleNamespace(
-        claim=SimpleNamespace(task_uuid="t", template_step="work", name="work_002"), value={"sum": 2}, plan=plan
+        claim=SimpleNamespace(task_uuid="t", template_step="work", name="work_002"),
+        success=SimpleNamespace(value={"sum": 2}),
+        plan=plan,
     )
     cache.add_result(result)
 

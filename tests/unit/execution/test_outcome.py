@@ -131,14 +131,14 @@ async def test_a_result_that_fits_result_schema_is_a_result(bench: Bench) -> Non
     end = await bench.run(returning(StepHandlerResult.success({"total": 5})), result_schema=SCHEMA)
 
     assert isinstance(end, Result)
-    assert end.text == '{"total":5}'
+    assert end.success.encoded.text == '{"total":5}'
 
 
 async def test_a_large_result_is_warned_about(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     end = await bench.run(returning(StepHandlerResult.success({"data": "x" * 300_000})))
 
     assert isinstance(end, Result)
-    assert end.succeeded
+    assert end.success
     assert "step_result_large step_uuid=01900000-0000-7000-8000-000000000001" in caplog.text
 
 
@@ -180,7 +180,7 @@ async def test_a_functional_handler_returns_plain_values(bench: Bench) -> None:
     end = await bench.run(double)
 
     assert isinstance(end, Result)
-    assert end.value == {"total": 10}
+    assert end.success.value == {"total": 10}
 
 
 async def test_a_step_that_nobody_here_resolves_is_given_back(bench: Bench) -> None:

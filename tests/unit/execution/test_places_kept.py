@@ -153,12 +153,12 @@ async def test_a_child_process_that_cannot_be_started_costs_no_place(
 async def test_a_child_that_died_while_it_was_idle_is_not_asked_again(bench: Bench) -> None:
     first = await bench.run(child_handlers.ShowsItself, execution="process")
     assert isinstance(first, Result)
-    pid = first.value["pid"]
+    pid = first.success.value["pid"]
     child = bench.runner._processes._idle[0]
     os.kill(pid, signal.SIGKILL)
     await asyncio.wait_for(asyncio.shield(child.exited), PATIENCE)
     second = await bench.run(child_handlers.ShowsItself, execution="process")
 
     assert isinstance(second, Result)
-    assert second.succeeded
-    assert second.value["pid"] != pid
+    assert second.success
+    assert second.success.value["pid"] != pid

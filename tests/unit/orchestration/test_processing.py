@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.contracts.execution import Claim
+from tasker.contracts.execution import Claim, Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
@@ -55,7 +55,7 @@ def engine_on(database: Database, rules: Rules | None = None) -> Engine:
 
 def result_of(plan: Plan, step: str) -> Result:
     claim = Claim(str(uuid4()), str(uuid4()), step, step, plan.hash, "space", 1, 1, 3, "correlation")
-    return Result(claim, plan, 1, {}, JsonText("{}"))
+    return Result(claim, plan, 1, Success({}, JsonText("{}")))
 
 
 async def test_a_write_that_is_halved_hands_over_no_more_steps_than_there_are_slots() -> None:

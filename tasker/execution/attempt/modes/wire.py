@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, TypeAlias
 
-from tasker.contracts.execution import Claim, Failure
+from tasker.contracts.execution import Claim, Failure, Success
+from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.execution.attempt.cancel import CancelFlag
-from tasker.execution.attempt.values import Attempt, Checkpoint, Ending, Success
-from tasker.lifecycle.storable import Encoded
+from tasker.execution.attempt.values import Attempt, Checkpoint, Ending
 from tasker.registry.invocation import ResolvedHandler
 
 MARK = b"TSKR"
@@ -97,7 +97,7 @@ def attempt_from(message: Mapping[str, Any], flag: CancelFlag) -> Attempt:
 def answer(call: CallId, ending: Ending) -> dict[str, Any]:
     """What the handler came to, as a message. A result travels as the text that will be stored."""
     if isinstance(ending, Success):
-        fields = {"encoded": asdict(ending.encoded), "metadata": ending.metadata}
+        fields = {"text": ending.encoded.text, "metadata": ending.metadata}
         return {"call": call, "type": "success", "fields": fields}
     kind = "failure" if isinstance(ending, Failure) else "checkpoint"
     return {"call": call, "type": kind, "fields": asdict(ending)}
@@ -108,8 +108,7 @@ def ending_from(message: Mapping[str, Any]) -> Ending:
     fields = message["fields"]
     match message["type"]:
         case "success":
-            encoded = Encoded(**fields["encoded"])
-            return Success(json.loads(encoded.text), encoded, fields["metadata"])
+            return Success(json.loads(fields["text"]), JsonText(fields["text"]), fields["metadata"])
         case "failure":
             return Failure(**fields)
         case _:

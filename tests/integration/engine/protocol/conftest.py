@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Claim, Failure
+from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
@@ -75,6 +75,6 @@ def result_of(plan: Plan, claim: Item, result: Any = None, *, failure: Failure |
         correlation_id=claim["task"],
     )
     if failure is not None:
-        return Result(held, plan, 5, failure=failure)
+        return Result(held, plan, 5, failure)
     value = {"by": claim["name"]} if result is None else result
-    return Result(held, plan, 5, value, JsonText(json.dumps(value)))
+    return Result(held, plan, 5, Success(value, JsonText(json.dumps(value))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from tasker.contracts.execution import Failure
+from tasker.contracts.execution import Failure, Success
 from tasker.contracts.json_text import JsonText
 from tasker.orchestration.parking import Parking
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
@@ -64,7 +64,10 @@ async def test_what_the_database_did_not_store_is_not_kept_and_the_rest_of_its_b
     lab = orchestra.lab
     plan = lab.plan(Spec("a"), Spec("b"))
     _, claims = lab.running(plan)
-    good, bad = result_of(plan, claims["a"]), replace(result_of(plan, claims["b"]), encoded=JsonText('"\\u0000"'))
+    good, bad = (
+        result_of(plan, claims["a"]),
+        replace(result_of(plan, claims["b"]), outcome=Success(None, JsonText('"\\u0000"'))),
+    )
 
     assert (await orchestra.process(bad, good)).complete == [good]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.contracts.execution import Failure, Verdict
+from tasker.contracts.execution import Failure, Success, Verdict
 from tasker.contracts.json_text import JsonText
 from tasker.execution.held import GivenBack
 from tasker.process.releasing import give_back
@@ -24,7 +24,7 @@ async def test_a_result_that_the_database_refuses_fails_alone(orchestra: Orchest
     lab.submit(plan, *({} for _ in range(7)))
     claims = lab.one.claim()
     results = [result_of(plan, claim) for claim in claims]
-    results[4] = replace(results[4], encoded=JsonText(text))
+    results[4] = replace(results[4], outcome=Success(None, JsonText(text)))
 
     advanced = await orchestra.process(*results)
 
@@ -79,7 +79,7 @@ async def test_several_culprits_are_each_found(orchestra: Orchestra) -> None:
     claims = lab.one.claim()
     bad = {0, 5, 8}
     results = [
-        replace(result, encoded=JsonText(REFUSED[0])) if i in bad else result
+        replace(result, outcome=Success(None, JsonText(REFUSED[0]))) if i in bad else result
         for i, result in enumerate(result_of(plan, claim) for claim in claims)
     ]
 
@@ -94,7 +94,7 @@ async def test_metadata_that_the_database_refuses_fails_its_step_alone(orchestra
     plan = lab.plan(Spec("a"), Spec("b"))
     task, claims = lab.running(plan)
     bad = result_of(plan, claims["a"])
-    bad = replace(bad, metadata={"note": "a\0b"})
+    bad = replace(bad, outcome=replace(bad.outcome, metadata={"note": "a\0b"}))
 
     await orchestra.process(bad, result_of(plan, claims["b"]))
 
@@ -172,7 +172,7 @@ async def test_the_answer_names_the_shortest_delay_of_all_its_retries(orchestra:
 
     advanced = await orchestra.process(
         result_of(plan, claims["soon"], failure=again),
-        replace(result_of(plan, claims["bad"]), encoded=JsonText(REFUSED[0])),
+        replace(result_of(plan, claims["bad"]), outcome=Success(None, JsonText(REFUSED[0]))),
         result_of(plan, claims["late"], failure=again),
     )
 

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tasker.contracts.execution import Success
 from tasker.errors import PermanentError
 from tasker.execution.attempt.modes.wire import answer, frame
-from tasker.execution.attempt.values import Success
 from tasker.lifecycle.storable import encode
 from tasker.step_handler import StepHandler, checkpoint_yield, step_handler
 from tasker.types import StepContext, StepHandlerResult

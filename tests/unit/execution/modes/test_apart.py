@@ -19,8 +19,8 @@ async def process_of(bench: Bench, handler: Any, **options: Any) -> int:
     """The process in which the handler of a step ran that has lost two workers."""
     end = await bench.run(handler, apart=True, **options)
     assert isinstance(end, Result)
-    assert end.succeeded, end.failure
-    pid: int = end.value["pid"]
+    assert end.success, end.failure
+    pid: int = end.success.value["pid"]
     return pid
 
 

@@ -41,9 +41,9 @@ async def test_a_result_comes_with_its_json_and_the_duration_by_the_clock(bench:
     end = await bench.run(Handler)
 
     assert isinstance(end, Result)
-    assert end.value == {"total": 5, "n": 1}
-    assert end.text == '{"total":5,"n":1}'
-    assert end.metadata == {"source": "test"}
+    assert end.success.value == {"total": 5, "n": 1}
+    assert end.success.encoded.text == '{"total":5,"n":1}'
+    assert end.success.metadata == {"source": "test"}
     assert end.duration_ms == 250
 
 

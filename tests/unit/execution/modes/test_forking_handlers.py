@@ -25,8 +25,8 @@ async def in_child(bench: Bench, handler: Any, save: Saver | None = None, **inpu
     attempt = bench.attempt(handler, callable=handler.__name__, execution="process", inputs=inputs, save=save)
     end = await bench.end(attempt)
     assert isinstance(end, Result)
-    assert end.succeeded, end.failure
-    return end.value
+    assert end.success, end.failure
+    return end.success.value
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_a_copy_of_a_worker_made_in_a_thread_ends_when_its_handler_comes_b
     end = await bench.run(ForksInThread)
 
     assert isinstance(end, Result)
-    assert end.value == {"by": "the original", "status": 1}
+    assert end.success.value == {"by": "the original", "status": 1}
 
 
 @pytest.mark.parametrize("awaits", [False, True])
@@ -122,7 +122,7 @@ async def test_a_copy_of_a_worker_made_on_the_loop_never_runs_the_loop(bench: Be
     await asyncio.sleep(0)
 
     assert isinstance(end, Result)
-    assert end.value == {"by": "the original", "status": 1}
+    assert end.success.value == {"by": "the original", "status": 1}
     assert os.read(hears, 100) == b"tick", "what waited on the loop ran once, in the original"
     os.close(hears)
     os.close(says)

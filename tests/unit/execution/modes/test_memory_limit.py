@@ -32,7 +32,7 @@ async def test_a_handler_within_its_limit_or_without_one_is_left_alone(bench: Be
     for limit in (500, None):
         end = await holds(bench, limit, mb=50)
         assert isinstance(end, Result)
-        assert end.succeeded, end.failure
+        assert end.success, end.failure
 
 
 async def test_memory_that_a_child_kept_from_an_earlier_step_counts_against_no_other(bench: Bench) -> None:
@@ -40,8 +40,8 @@ async def test_memory_that_a_child_kept_from_an_earlier_step_counts_against_no_o
 
     assert isinstance(first, Result)
     assert isinstance(second, Result)
-    assert second.succeeded, second.failure
-    assert second.value["pid"] != first.value["pid"], "Python alone is more than half of 64 MB"
+    assert second.success, second.failure
+    assert second.success.value["pid"] != first.success.value["pid"], "Python alone is more than half of 64 MB"
 
 
 def test_what_a_process_holds_is_found() -> None:

@@ -25,8 +25,8 @@ def attempt(bench: Bench, handler: Any, **options: Any) -> Attempt:
 async def result(bench: Bench, handler: Any, **options: Any) -> Any:
     end = await bench.end(attempt(bench, handler, **options))
     assert isinstance(end, Result)
-    assert end.succeeded, end.failure
-    return end.value
+    assert end.success, end.failure
+    return end.success.value
 
 
 async def pid_in(folder: Path) -> int:
@@ -49,12 +49,12 @@ async def test_a_handler_runs_in_a_child_with_its_whole_context(bench: Bench) ->
     end = await bench.end(attempt(bench, child_handlers.ShowsItself, inputs={"cursor": 9}))
 
     assert isinstance(end, Result)
-    shown = end.value
+    shown = end.success.value
     assert shown.pop("pid") != os.getpid()
     assert shown == {"amount": 5, "above": {"n": 1}}
-    assert end.metadata == {"inputs": {"cursor": 9}}
-    assert end.text is not None
-    assert end.text.endswith('"amount":5,"above":{"n":1}}')
+    assert end.success.metadata == {"inputs": {"cursor": 9}}
+    assert end.success is not None
+    assert end.success.encoded.text.endswith('"amount":5,"above":{"n":1}}')
 
 
 async def test_a_child_is_used_again(bench: Bench) -> None:
@@ -109,8 +109,8 @@ async def test_a_yield_is_saved_by_the_parent_and_goes_on_in_the_child(bench: Be
     end = await bench.end(attempt(bench, child_handlers.Counts, save=save))
 
     assert isinstance(end, Result)
-    assert end.value["done"] == 3
-    assert end.value["accumulated"]["pid"] != os.getpid()
+    assert end.success.value["done"] == 3
+    assert end.success.value["accumulated"]["pid"] != os.getpid()
     assert [saved.cursor for saved in save.saved] == [1, 2, 3]
 
 

@@ -63,8 +63,8 @@ async def until(true: Callable[[], bool]) -> None:
 async def result_of(bench: Bench, handler: Any, **options: Any) -> Any:
     end = await bench.run(handler, **options)
     assert isinstance(end, Result)
-    assert end.succeeded, end.failure
-    return end.value
+    assert end.success, end.failure
+    return end.success.value
 
 
 async def test_a_plain_function_runs_in_a_thread_with_the_callers_context_variables(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tasker.contracts.execution import Failure, Verdict
+from tasker.contracts.execution import Failure, Success, Verdict
 from tasker.contracts.json_text import JsonText
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
@@ -86,8 +86,8 @@ async def test_a_result_that_the_database_refuses_is_parked_as_a_failure_and_the
     claims = parked_tasks(queued, 7)
     results = [result_of(plan, claim) for claim in claims]
     results[2], results[5] = (
-        replace(results[2], encoded=JsonText(REFUSED)),
-        replace(results[5], encoded=JsonText("{no json")),
+        replace(results[2], outcome=Success(None, JsonText(REFUSED))),
+        replace(results[5], outcome=Success(None, JsonText("{no json"))),
     )
 
     advanced = await queued.park(*results)
@@ -110,7 +110,7 @@ async def test_the_shortest_delay_of_parked_retries_is_answered_also_after_halvi
 
     advanced = await queued.park(
         result_of(plan, claims["soon"], failure=failure),
-        replace(result_of(plan, claims["bad"]), encoded=JsonText(REFUSED)),
+        replace(result_of(plan, claims["bad"]), outcome=Success(None, JsonText(REFUSED))),
     )
 
     assert advanced.retry_in_ms is not None  # type: ignore[attr-defined]
