@@ -37,11 +37,12 @@ test-chaos: $(STAMP)  ## kill processes and the database under hundreds of tasks
 mutants: $(STAMP)  ## break the code on purpose and see that the tests notice (ARGS=tests/mutants/... for some)
 	@$(BIN)/python -m tools.mutants $(ARGS)
 
-check: $(STAMP)  ## lint, formatting, types, import layers
+check: $(STAMP)  ## lint, formatting, types, import layers, secrets in files, known vulnerabilities of what is installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@MYPY_NUM_WORKERS=2 $(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tools.audit
 
 bench: $(STAMP)  ## measure latency, throughput, fleets and recovery (ARGS=--quick, --only NAME)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
