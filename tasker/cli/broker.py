@@ -5,22 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 from tasker.cli.connection import configured_for, require_database
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
+from tasker.cli.place.options import fleet_options
+from tasker.cli.place.places import DatabasePlace, Place
 from tasker.cli.render.values import counted, duration, echo
 from tasker.cli.worker.options import no_config_option
-from tasker.errors import DatabaseError, MessagingError, UsageError
+from tasker.errors import DatabaseError, MessagingError, ServerError, UsageError
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
     from tasker.services.broker_migration import Migration, Waiting
     from tasker.services.brokers import BrokerReport, QueueReport
 
+Reports: TypeAlias = "AbstractAsyncContextManager[Callable[[], Awaitable[BrokerReport]]]"
 WATCH_SECONDS = 2.0
 COLUMNS = ("QUEUE", "MESSAGES", "IN FLIGHT", "OLDEST", "CONSUMERS", "READERS", "IN DATABASE")
 
@@ -37,8 +43,8 @@ def broker() -> None:
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--watch", is_flag=True, help=f"Show it every {WATCH_SECONDS:g} seconds until Ctrl-C.")
 @no_config_option
-@database_options
-def status(database: Database, no_config: bool, form: str, watch: bool) -> None:
+@fleet_options
+def status(place: Place, no_config: bool, form: str, watch: bool) -> None:
     """Show every queue: messages, in flight, the oldest, consumers, and how many there should be by the database.
 
     READERS are running processes that take messages from the queue. A dash is what the provider does not tell.
@@ -48,19 +54,33 @@ def status(database: Database, no_config: bool, form: str, watch: bool) -> None:
       tasker broker status
       tasker broker status --backend rabbitmq --format json
     """
-    asyncio.run(_follow(_configuration(database, no_config), database, form, watch))
+    asyncio.run(_follow(_reports(place, no_config), form, watch))
 
 
-async def _follow(chosen: Configured, database: Database, form: str, watch: bool) -> None:
-    """Show it once, or until interrupted over one connection; what fails meanwhile is told, and tried again."""
+@asynccontextmanager
+async def _reports(place: Place, no_config: bool) -> AsyncIterator[Callable[[], Awaitable[BrokerReport]]]:
+    """What makes a report, over connections that are kept."""
+    if not isinstance(place, DatabasePlace):
+        if no_config:
+            raise UsageError("--no-config is for a database; a server has its own configuration")
+        async with place.fleet() as fleet:
+            yield fleet.queues.report
+        return
     from tasker.app.brokers import provider
     from tasker.services.brokers import broker_report
 
-    async with provider(chosen, chosen.backend, database.data_dir) as (resources, connection):
+    chosen = _configuration(place.database, no_config)
+    async with provider(chosen, chosen.backend, place.database.data_dir) as (resources, connection):
+        yield partial(broker_report, resources.messaging, connection)
+
+
+async def _follow(reports: Reports, form: str, watch: bool) -> None:
+    """Show it once, or until interrupted over one connection; what fails meanwhile is told, and tried again."""
+    async with reports as report:
         while True:
             try:
-                _show(await broker_report(resources.messaging, connection), form)
-            except (DatabaseError, MessagingError) as error:
+                _show(await report(), form)
+            except (DatabaseError, MessagingError, ServerError) as error:
                 if not watch:
                     raise
                 echo(f"{_time()}  {error.message}")

@@ -54,6 +54,16 @@ class GuessingGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def explained(error: click.UsageError) -> click.UsageError:
+    """The error; of a command that is told to ask a server, and asks none, one that says what it works on."""
+    named = isinstance(error, click.NoSuchOption) and error.option_name in ("--url", "--profile")
+    if not named or error.ctx is None:
+        return error
+    takes_database = any(param.name == "database_url" for param in error.ctx.command.params)
+    where = "on the database itself: name it with --database-url or --data-dir" if takes_database else "here"
+    return click.UsageError(f"`{error.ctx.command_path}` asks no server. It works {where}.", error.ctx)
+
+
 def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:
     """The message for `args`, of which the first is no command of the context's group."""
     meant = list(dict.fromkeys(_meant(ctx, args)))[:FEW]

@@ -16,7 +16,7 @@ import click
 
 from tasker import __version__
 from tasker.__main__ import INTERRUPTED
-from tasker.cli.guessing import GuessingGroup
+from tasker.cli.guessing import GuessingGroup, explained
 from tasker.cli.loading import nothing_is_garbage
 from tasker.errors import (
     DuplicateTask,
@@ -112,9 +112,10 @@ class TaskerGroup(GuessingGroup):
                 _write_error(error)
             raise Failure(error) from error
         except click.UsageError as error:
+            mistake = explained(error)
             if _asks_for_json(ctx.meta.get(ARGUMENTS, ())):
-                _write_error(UsageError(error.format_message()))
-            raise
+                _write_error(UsageError(mistake.format_message()))
+            raise mistake from None
 
 
 def plugin_commands() -> dict[str, click.Command]:

@@ -60,7 +60,7 @@ MEANINGS = {
     Permission.SYSTEM_ANALYTICS_READ: "read rates, bottlenecks and queues",
     Permission.SYSTEM_PAUSES_READ: "list pauses",
     Permission.SYSTEM_PAUSES_CHANGE: "pause and resume",
-    Permission.DATA_READ_SENSITIVE: "read what a schema marks as x-sensitive",
+    Permission.DATA_READ_SENSITIVE: "read what a schema marks as x-sensitive, and messages that nobody could use",
     Permission.WORKER_CONFIG_READ: "read the configuration of a worker",
     Permission.WORKER_TEMPLATES_READ: "read the templates of a worker",
 }

@@ -18,7 +18,7 @@ from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.steps import StepAuditResponse
 from tasker.services.fleet.doctor import to_dict
 from tasker.services.fleet.overview import Overview
-from tasker.services.listings import ListedTask
+from tasker.services.listings import ListedTask, RefusedMessage
 from tasker.services.operators.reruns import Rerunning
 from tasker.services.operators.steps import Retried
 from tasker.services.progress import TaskProgress
@@ -121,6 +121,19 @@ async def rerun_task(request: Request, uuid: TaskUuid, body: RerunRequest) -> Js
     who = {"actor": actor_of(request, body.actor), "reason": body.reason}
     begun = await program_of(request).reruns.start(uuid, body.from_step, context=body.context, **who)
     return Json(begun, 201, {"Location": f"/v1/tasks/{begun.task_uuid}"})
+
+
+@routes.get(
+    "/v1/refused-messages",
+    response_model=list[RefusedMessage],
+    responses=refusals(),
+    **needs(Permission.DATA_READ_SENSITIVE),
+)
+async def list_refused_messages(
+    request: Request, queue: Filter = None, limit: Annotated[int, Query(ge=1, le=10_000)] = 50
+) -> Json:
+    """Messages that nobody could use, with the reason, the newest first. They may hold the input of any task."""
+    return Json(await program_of(request).tasks.refused(queue=queue, limit=limit))
 
 
 @routes.get("/v1/overview", response_model=Overview, responses=refusals(), **FLEET)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
 from tasker.lifecycle.sensitive import Veil
+from tasker.services.brokers import BrokerReport
 from tasker.services.dead_letters.records import (
     DeadLetter,
     FailureGroup,
@@ -177,6 +178,12 @@ class AnalyticsService(Protocol):
     async def versions(self, namespace: str, template: str) -> Sequence[VersionHistory]: ...
 
 
+class QueueService(Protocol):
+    """As `tasker.services.server.queues.Queues`."""
+
+    async def report(self) -> BrokerReport: ...
+
+
 class OverviewService(Protocol):
     """As `tasker.services.fleet.overview.Fleet`."""
 
@@ -220,6 +227,8 @@ class Fleet(Protocol):
     def analytics(self) -> AnalyticsService: ...
     @property
     def fleet(self) -> OverviewService: ...
+    @property
+    def queues(self) -> QueueService: ...
     @property
     def doctor(self) -> DoctorService: ...
     @property

@@ -15,6 +15,7 @@ from tasker.client.http.client import HttpClient
 from tasker.client.http.problems import error_of
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
+from tasker.services.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
@@ -37,7 +38,7 @@ class HttpFleet:
         self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
         self.template_texts = HttpTemplateTexts(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
-        self.fleet, self.doctor = HttpOverview(client), HttpDoctor(client)
+        self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
         self.sensitive_values = CoveredByTheServer()
 
     async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted:
@@ -114,6 +115,23 @@ class HttpWorkers:
     async def list(self, *, stopped: bool = False) -> Sequence[RegisteredProcess]:
         """Every registered process."""
         return decoded_list(RegisteredProcess, await self._client.list_workers(stopped=stopped))
+
+
+class HttpQueues:
+    """As `tasker.services.server.queues.Queues`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def report(self) -> BrokerReport:
+        """The provider's queues beside what the database says."""
+        found = await self._client.list_queues()
+        return decoded(BrokerReport, {**found, "queues": tuple(_queue(each) for each in found["queues"])})
+
+
+def _queue(each: Mapping[str, Any]) -> QueueReport:
+    stats = None if each["unseen"] is None else each  # a number wherever the provider has the queue
+    return decoded(QueueReport, {**each, "expected": each["in_database"], "stats": stats})
 
 
 class HttpOverview:

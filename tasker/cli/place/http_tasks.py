@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from tasker.cli.place.decoding import decoded, decoded_list
-from tasker.cli.place.places import no_route
 from tasker.client.http.client import HttpClient
 from tasker.contracts.plan import Plan
 from tasker.errors import StepNotFound, TaskNotFound
@@ -78,8 +77,8 @@ class HttpTasks:
         return decoded_list(Transition, await self._client.get_task_history(task_uuid))
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
-        """Is not offered: messages may hold what nobody but the database's owner may read."""
-        raise no_route("the messages that were refused")
+        """Messages that nobody could use."""
+        return decoded_list(RefusedMessage, await self._client.list_refused_messages(queue=queue, limit=limit))
 
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
         """Cancel it; the state it was in."""

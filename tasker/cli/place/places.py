@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from tasker.cli.connection import known_configuration, opened, require_database
 from tasker.cli.options import Database
-from tasker.errors import UsageError
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
@@ -83,11 +82,3 @@ class ServerPlace:
 
         async with HttpClient(self.server, initiator=actor(), source_system="tasker") as client:
             yield HttpFleet(client)
-
-
-def no_route(what: str) -> UsageError:
-    """The error for what a server does not offer."""
-    return UsageError(
-        f"a server does not offer {what}",
-        hint="run the command where the database can be reached, and name it: --database-url or --data-dir",
-    )

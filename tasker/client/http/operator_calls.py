@@ -35,6 +35,10 @@ class OperatorCalls:
         params = {"beginning": beginning, "limit": limit}
         return list(await self.connection.get("/v1/listings/identifiers", params))
 
+    async def list_refused_messages(self, *, queue: str | None = None, limit: int = 50) -> list[dict[str, Any]]:
+        """Messages that nobody could use, of one queue or all, with the reason, the newest first (RT-49)."""
+        return list(await self.connection.get("/v1/refused-messages", {"queue": queue, "limit": limit}))
+
     async def get_task_report(self, task_uuid: str) -> dict[str, Any]:
         """A task with all that is known of its steps: results, each failed attempt, what they wait for."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "report")))

@@ -92,6 +92,7 @@ class SyncHttpClient(Twin[HttpClient]):
     investigation_queue = waiting(HttpClient.investigation_queue)
     staleness = waiting(HttpClient.staleness)
     list_tasks_briefly = waiting(HttpClient.list_tasks_briefly)
+    list_refused_messages = waiting(HttpClient.list_refused_messages)
     list_identifiers = waiting(HttpClient.list_identifiers)
     get_task_report = waiting(HttpClient.get_task_report)
     get_task_history = waiting(HttpClient.get_task_history)

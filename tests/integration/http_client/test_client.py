@@ -154,6 +154,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.steer_replay(NOBODY, "paused"),
         client.list_tasks_briefly(tags=["a"]),
         client.list_identifiers("0199"),
+        client.list_refused_messages(),
         client.get_task_report(task.task_uuid),
         client.get_task_history(task.task_uuid),
         client.get_task_progress(task.task_uuid),

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
@@ -51,7 +52,14 @@ def served(module_database_url: str) -> Iterator[Served]:
     loop.stop()
 
 
+REFUSED = """insert into tasker.poison_messages (queue_name, reason, message)
+values ('worker_shop_queue', 'no hint', '{"raw": "x"}'),
+  ('orchestration_task_requests', 'no such template', '{"name": "é"}')"""
+
+
 async def _fill(found: Served) -> None:
+    with psycopg.connect(found.database) as connection:
+        connection.execute(REFUSED)
     async with tasker.App(found.database, registry=registered()) as app:
         plans = {plan.name: plan for text in (ORDERS, WAITING) for plan in compile_text(text).plans}
         for plan in plans.values():

@@ -70,8 +70,24 @@ def test_where_nobody_listens_that_is_said() -> None:
         assert "Hint: see whether the server runs" in result.stderr
 
 
-def test_what_no_server_offers_is_refused_with_what_to_do() -> None:
-    result = tasker("http://127.0.0.1:9", "task", "refused")
+@pytest.mark.parametrize("option", ["--url", "--profile"])
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("db prune", "on the database itself: name it with --database-url or --data-dir"),
+        ("broker migrate", "on the database itself"),
+        ("worker start", "on the database itself"),
+        ("config show", "works here"),
+    ],
+)
+def test_a_command_that_asks_no_server_says_what_it_works_on(command: str, where: str, option: str) -> None:
+    result = CliRunner().invoke(cli, [*command.split(), option, "http://127.0.0.1:9"])
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "a server does not offer" in result.stderr
-    assert "--database-url" in result.stderr
+    assert f"{command}` asks no server" in result.stderr
+    assert where in result.stderr
+
+
+def test_what_only_a_database_has_is_refused_with_a_server() -> None:
+    result = tasker("http://127.0.0.1:9", "broker", "status", "--no-config")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "a server has its own configuration" in result.stderr

@@ -11,6 +11,7 @@ from tests.integration.two_transports.conftest import Served
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 MOVING = re.compile(
     r"health +[\d.]+ of 1|throughput .*|over for \S+( \S+)?|\b\d+(\.\d+)? ?(ms|s|min|h)\b( ago)?|"
+    r'"oldest_seconds": [\d.]+|'
     r'"(beat_age|lease_left|duration|execution_time)_ms": -?[\d.]+|'
     r'"((time_in_state|task_age)_minutes|minutes_in_dlq|priority_score|health|(tasks|steps)_per_hour)": -?[\d.]+|'
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00)?|\d\d:\d\d:\d\d(\.\d+)?"
@@ -67,6 +68,8 @@ EXACT = [
     "dlq replays",
     "dlq replays --format json",
     "dlq replay --all --dry-run",
+    "task refused",
+    "task refused --queue worker_shop_queue --limit 1 --format json",
     "doctor",
     "doctor --format json",
 ]
@@ -87,6 +90,8 @@ AT_ANOTHER_MOMENT = [
     "analytics performance",
     "analytics performance --format json",
     "analytics bottlenecks --format json",
+    "broker status",
+    "broker status --format json",
     "top --once",
     "top --once --format json",
 ]
