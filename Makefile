@@ -22,11 +22,11 @@ help:  ## show this list
 run: $(RUN_STAMP)  ## run an example workflow on the database that Tasker brings along (WORKFLOW=..., ARGS=...)
 	@$(BIN)/tasker run $(WORKFLOW) $(ARGS)
 
-test: check  ## run every check and every test (ARGS=... for pytest)
+test: check  ## run every check and the tests but the longest (ARGS=... for pytest)
 	@$(PYTEST) $(ARGS)
 
-test-servers: $(STAMP)  ## run what `make test` leaves out: the other tests on a second version of PostgreSQL and on each broker, and on brokers of its own
-	@$(PYTEST) -m servers $(ARGS)
+test-servers: $(STAMP)  ## run what `make test` leaves out: the other tests on a second version of PostgreSQL and on each broker, and the longer ones that kill processes
+	@$(PYTEST) -m "servers and not long" $(ARGS)
 
 test-chaos: $(STAMP)  ## kill processes and the database under hundreds of tasks (at most 20 minutes; TASKER_CHAOS_SEED, TASKER_CHAOS_TASKS)
 	@began=$$(date +%s); failed=0; \

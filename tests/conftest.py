@@ -93,7 +93,9 @@ VARYING = (
     "integration/test_migrate",
 )
 """What the server's version may change runs on both servers each time: connections, migrations, the schema, plans
-and growth of queries, calls of the engine's functions by the rule machine, and the tests of what it does not do."""
+of queries, calls of the engine's functions, and the tests of what it does not do."""
+LONG_THERE = ("integration/engine/test_growth", "integration/engine/machine/test_machine")
+"""Of these, what takes as long as all the others together: growth of queries, and the rule machine."""
 
 
 def pytest_report_header() -> str:
@@ -183,6 +185,11 @@ def log_variables() -> Iterator[None]:
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
+def _below(item: pytest.Item, beginnings: Sequence[str]) -> bool:
+    """Whether its file is one of those whose paths begin so."""
+    return any(f"/tests/{beginning}" in item.path.as_posix() for beginning in beginnings)
+
+
 def _carried_elsewhere(item: pytest.Item) -> bool:
     """Whether a broker carries the hints: it knows nothing of the version of PostgreSQL."""
     return _parameters(item).get("backend", "pgmq") != "pgmq"
@@ -211,7 +218,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
             continue
         if "acceptance" in item.path.parts and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.long)
-        elif not any(f"/tests/{part}" in item.path.as_posix() for part in VARYING) or _carried_elsewhere(item):
+        elif not _below(item, VARYING) or _below(item, LONG_THERE) or _carried_elsewhere(item):
             item.add_marker(pytest.mark.servers)
     yield
     if processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):

@@ -15,7 +15,7 @@ from tests.support.fleets.oracle import Oracle
 from tests.support.servers.providers import Providers
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", ["embedded"], indirect=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.parametrize("server", ["embedded"], indirect=True)]
 
 SLOW = ROOT / "tests" / "chaos" / "workflow"
 FEW, MANY = ("--concurrency", "2"), ("--concurrency", "50")

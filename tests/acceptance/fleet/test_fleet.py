@@ -39,7 +39,7 @@ def submit(url: str, tasks: int, seconds: float) -> list[str]:
     return asyncio.run(create())
 
 
-@pytest.mark.parametrize("path", ["inline", "queued"])
+@pytest.mark.parametrize("path", ["inline", pytest.param("queued", marks=pytest.mark.servers)])
 def test_a_killed_worker_loses_nothing_and_its_steps_run_again(
     database_url: str, fleet: Fleet, oracle: Oracle, path: str
 ) -> None:
@@ -56,6 +56,7 @@ def test_a_killed_worker_loses_nothing_and_its_steps_run_again(
     assert oracle.failures("worker_lost") == oracle.repairs()["lost_worker"] > 0
 
 
+@pytest.mark.servers
 def test_a_killed_orchestrator_is_replaced_by_the_next(database_url: str, fleet: Fleet, oracle: Oracle) -> None:
     fleet.orchestrator("first")
     fleet.worker("worker", str(SLOW), "--result-path", "queued", "--concurrency", "5")
@@ -110,6 +111,7 @@ def test_a_rolling_restart_uses_no_attempt_and_repairs_nothing(database_url: str
     assert not +oracle.repairs()
 
 
+@pytest.mark.servers
 def test_lost_doubled_and_late_messages_are_explained_by_repairs(
     database_url: str, tmp_path: Path, oracle: Oracle
 ) -> None:

@@ -91,6 +91,7 @@ def test_an_idle_worker_gets_what_waits_beside_a_busy_one(bench: Bench, oracle: 
     assert not +oracle.repairs()
 
 
+@pytest.mark.servers
 def test_a_fleet_that_is_slower_than_the_grace_of_its_sweeps_repairs_nothing(bench: Bench, oracle: Oracle) -> None:
     for name in ("one", "two"):
         bench.worker(name, 1)

@@ -95,6 +95,7 @@ def submit(url: str, random: Random) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.servers
 def test_processes_lose_and_double_nothing_while_one_is_killed(database_url: str, fleet: Fleet) -> None:
     random = Random(SEED)
     oracle = Oracle(database_url)

@@ -34,6 +34,7 @@ def test_the_clock_of_such_a_process_is_wrong_and_its_timers_are_not(offset: str
     assert 0 <= time.monotonic() - monotonic < 30
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("server", ["embedded"], indirect=True)
 def test_a_lease_a_delay_and_a_retry_follow_the_database_whatever_the_clocks_of_the_processes(
     database_url: str, new_fleet: Callable[..., Fleet], oracle: Oracle

@@ -47,12 +47,12 @@ def start_the_others(fleet: Fleet, write: str) -> None:
 @pytest.mark.parametrize(
     ("write", "end"),
     [
-        ("submit", "is_carried_out"),
+        pytest.param("submit", "is_carried_out", marks=pytest.mark.servers),
         ("claim", "is_carried_out"),
-        ("finish", "is_carried_out"),
+        pytest.param("finish", "is_carried_out", marks=pytest.mark.servers),
         ("finish", "is_dropped"),
-        ("park", "is_carried_out"),
-        ("end", "is_dropped"),
+        pytest.param("park", "is_carried_out", marks=pytest.mark.servers),
+        pytest.param("end", "is_dropped", marks=pytest.mark.servers),
     ],
 )
 def test_a_process_that_is_killed_in_the_middle_of_a_write_is_made_up_for(

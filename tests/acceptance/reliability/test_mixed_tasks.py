@@ -20,7 +20,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("server", ["embedded"], 
 
 
 @pytest.mark.parametrize(
-    ("backend", "path"), [("pgmq", "queued"), pytest.param("rabbitmq", "inline", marks=pytest.mark.long)]
+    ("backend", "path"),
+    [
+        pytest.param("pgmq", "queued", marks=pytest.mark.servers),
+        pytest.param("rabbitmq", "inline", marks=pytest.mark.long),
+    ],
 )
 def test_every_task_ends_as_its_case_says_while_processes_of_every_kind_are_killed(
     database_url: str, new_fleet: Callable[..., Fleet], oracle: Oracle, made: ExitStack, backend: str, path: str
