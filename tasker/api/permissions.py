@@ -11,7 +11,7 @@ from typing import Any
 
 from fastapi import Request
 
-from tasker.contracts.permissions import Permission as Permission  # offered to the routes
+from tasker.contracts.rules.permissions import Permission as Permission  # offered to the routes
 from tasker.errors import NotPermitted
 from tasker.services.authentication.caller import ANYBODY, Caller
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasker.services.listings import Transition
 from tasker.services.reports import TaskReport
-from tasker.services.submission import Submitted
+from tasker.services.submitting.submission import Submitted
 
 View = dict[str, Any]
 

@@ -11,8 +11,8 @@ from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.process.connections.resources import Resources
-from tasker.services.broker_migration import Migration
 from tasker.services.engine.calls import Engine
+from tasker.services.fleet.broker_migration import Migration
 
 
 @asynccontextmanager

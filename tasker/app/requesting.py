@@ -14,7 +14,7 @@ from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.process.connections.faults import with_faults
 from tasker.process.system import new_task_uuid
-from tasker.services.requesting import Requesting
+from tasker.services.submitting.requesting import Requesting
 
 
 class TaskRequester(Requesting):

@@ -24,16 +24,16 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.overview import Fleet
+from tasker.services.fleet.workers import Workers
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.pauses import Pauses
-from tasker.services.pressure import Admission
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
-from tasker.services.submission import Submitter
+from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.submission import Submitter
 from tasker.services.tasks import Tasks
-from tasker.services.workers import Workers
 
 
 class Services:

@@ -11,8 +11,8 @@ from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, caller_transaction, in_caller_transaction
 from tasker.process.system import new_task_uuid
 from tasker.services.authoring.target_plans import plan_in
-from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, sending_backend
-from tasker.services.submission import Drafts, Request, RequestOptions, Submitted
+from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, sending_backend
+from tasker.services.submitting.submission import Drafts, Request, RequestOptions, Submitted
 
 
 def submit_in(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from tasker.contracts.outcome_forms import BATCH_KEY, BatchType, batch_id
+from tasker.contracts.expansion.outcome_forms import BATCH_KEY, BatchType, batch_id
 from tasker.errors import ValidationError
 from tasker.types.dependency_results import names_with_prefix, unwrap
 

@@ -15,7 +15,7 @@ from tasker.batch_processing.results import (
     no_op_result,
     worker_result,
 )
-from tasker.contracts.outcome_forms import batch_id
+from tasker.contracts.expansion.outcome_forms import batch_id
 from tasker.step_handler.base import StepHandler
 from tasker.step_handler.checkpoint import checkpoint_yield
 from tasker.types import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasker.contracts.outcome_forms import BATCH_KEY
+from tasker.contracts.expansion.outcome_forms import BATCH_KEY
 from tasker.errors import ValidationError
 from tasker.types import BatchWorkerOutcome, StepHandlerResult
 from tasker.types.batch_outcome import no_batches, wire_outcome

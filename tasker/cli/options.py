@@ -13,8 +13,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.messaging import DEFAULT_BACKEND
+from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.errors import UsageError
 from tasker.settings.redaction import without_password
 

@@ -19,7 +19,7 @@ from tasker.client.responses import (
     TaskResponse,
 )
 from tasker.errors import UsageError
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 
 REQUEST_OPTIONS = ("priority", "idempotency_key", "correlation_id", "parent_correlation_id", "tags")
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
-from tasker.contracts.retry_profiles import RETRY_PROFILES
+from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 
 FOLLOWS = frozenset({"ordinal", "level", "static", "retry", "inherits", "environment"})
 """What the compiler works out, the name of an environment (its overrides are applied), and the policy of a step:

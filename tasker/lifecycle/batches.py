@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tasker.contracts.outcome_forms import BATCH_FIELDS, BATCH_KEY, CURSOR_FIELDS, BatchType, batch_id, range_length
+from tasker.contracts.expansion.outcome_forms import (
+    BATCH_FIELDS,
+    BATCH_KEY,
+    CURSOR_FIELDS,
+    BatchType,
+    batch_id,
+    range_length,
+)
 from tasker.contracts.plan import BatchSettings
 from tasker.lifecycle.outcomes import describe, did_you_mean, is_count, malformed, outcome_of, refuse_unknown_keys
 

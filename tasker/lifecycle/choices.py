@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasker.contracts.limits import MOST_BATCHES
 from tasker.contracts.plan import StepPlan
+from tasker.contracts.rules.limits import MOST_BATCHES
 from tasker.contracts.step_types import Creates
 from tasker.lifecycle.batches import Batches
 from tasker.lifecycle.decisions import Decision

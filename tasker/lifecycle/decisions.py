@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.outcome_forms import DECISION_KEY, DecisionType, decision_form
+from tasker.contracts.expansion.outcome_forms import DECISION_KEY, DecisionType, decision_form
 from tasker.lifecycle.outcomes import describe, did_you_mean, malformed, outcome_of, refuse_unknown_keys
 
 _EXAMPLE = (

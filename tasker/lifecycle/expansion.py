@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.contracts.graph import Existing, Expansion
-from tasker.contracts.outcome_forms import BATCH_KEY, DECISION_KEY
+from tasker.contracts.expansion.graph import Existing, Expansion
+from tasker.contracts.expansion.outcome_forms import BATCH_KEY, DECISION_KEY
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.step_types import Creates, StepType
 from tasker.lifecycle.batches import (

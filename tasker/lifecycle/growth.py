@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from tasker.contracts.graph import Existing, NewStep
+from tasker.contracts.expansion.graph import Existing, NewStep
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.lifecycle.batches import instance_number
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.graph import Existing, ExistingStep
+from tasker.contracts.expansion.graph import Existing, ExistingStep
 from tasker.contracts.plan import Plan
 from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 from tasker.lifecycle.expansion import expand, expand_resolved

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tasker.contracts.execution import Failure
-from tasker.contracts.limits import MAX_SECONDS
 from tasker.contracts.plan import RetryPolicy
+from tasker.contracts.rules.limits import MAX_SECONDS
 
 MAX_RETRY_AFTER_SECONDS = MAX_SECONDS
 """What a failure may ask for at most: a longer delay is a mistake in its unit, and would not fit a timestamp."""

@@ -14,7 +14,7 @@ from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, 
 from tasker.services.engine.answers import SettleAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
-from tasker.services.task_requests import finalization_of
+from tasker.services.submitting.task_requests import finalization_of
 
 _log = logging.getLogger("tasker.orchestration")
 

@@ -21,9 +21,9 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore, Registered
-from tasker.services.pressure import Admission
-from tasker.services.submission import Draft, Drafts
-from tasker.services.task_requests import TaskRequest
+from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.submission import Draft, Drafts
+from tasker.services.submitting.task_requests import TaskRequest
 
 _log = logging.getLogger("tasker.orchestration")
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from tasker.contracts.limits import MAX_ATTEMPTS, MAX_COUNT, MAX_MILLISECONDS, MAX_MINUTES, MAX_MULTIPLIER, MAX_SECONDS
 from tasker.contracts.plan import RetryPolicy
-from tasker.contracts.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
+from tasker.contracts.rules.limits import (
+    MAX_ATTEMPTS,
+    MAX_COUNT,
+    MAX_MILLISECONDS,
+    MAX_MINUTES,
+    MAX_MULTIPLIER,
+    MAX_SECONDS,
+)
+from tasker.contracts.rules.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
 from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
 from tasker.template.idle import BATCH_SIZE, EVENTS, PARALLELISM, SYSTEMS, WORKER_TEMPLATE

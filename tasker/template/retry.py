@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasker.contracts.plan import RetryPolicy
-from tasker.contracts.retry_profiles import RETRY_PROFILES
+from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.drafts import StepDraft
 from tasker.template.overrides import Settings

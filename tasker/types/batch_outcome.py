@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from tasker.contracts.outcome_forms import BatchType
+from tasker.contracts.expansion.outcome_forms import BatchType
 from tasker.errors import ValidationError
 from tasker.types.cursor import CursorConfig, RustCursorConfig, wire_cursor
 from tasker.types.model import Model

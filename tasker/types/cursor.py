@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tasker.contracts.outcome_forms import batch_id, range_length
+from tasker.contracts.expansion.outcome_forms import batch_id, range_length
 from tasker.errors import ValidationError
 from tasker.types.model import Model
 

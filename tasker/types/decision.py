@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from tasker.contracts.outcome_forms import DECISION_KEY, PUBLISHED, WIRE
-from tasker.contracts.outcome_forms import DecisionType as DecisionType
+from tasker.contracts.expansion.outcome_forms import DECISION_KEY, PUBLISHED, WIRE
+from tasker.contracts.expansion.outcome_forms import DecisionType as DecisionType
 from tasker.errors import ValidationError
 from tasker.types.model import Model
 

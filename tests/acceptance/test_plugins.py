@@ -15,7 +15,7 @@ import pytest
 import tasker
 from tasker.hookspecs import Hooks
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.strangers import install_plugin, write_distribution

@@ -14,7 +14,7 @@ from tasker.handler import HandlerRegistry
 from tasker.registry import resolve_for
 from tasker.services.authoring.handlers import add_handlers_beside, load_handlers
 from tasker.services.authoring.templates import load_plans, load_workflows
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tasker.step_handler import StepHandler
 from tasker.template import compile_text
 from tasker.types import StepContext, StepHandlerResult

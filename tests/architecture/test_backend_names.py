@@ -36,8 +36,8 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("api/routes/health.py", '"pgmq_pool": pool'): PUBLISHED,
     ("api/shapes/health.py", "pgmq_pool: PoolDetail"): PUBLISHED,
     ("cli/task/request.py", "RABBITMQ_URL=amqp://broker/ tasker task request"): "an example of a command's help",
-    ("cli/broker.py", "tasker broker status --backend rabbitmq"): "an example of a command's help",
-    ("cli/broker.py", "tasker broker migrate --to rabbitmq"): "an example of a command's help",
+    ("cli/fleet/broker.py", "tasker broker status --backend rabbitmq"): "an example of a command's help",
+    ("cli/fleet/broker.py", "tasker broker migrate --to rabbitmq"): "an example of a command's help",
 }
 """(file, part of the line) -> why it may stand there."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import tasker
 from tasker.contracts.plan import Plan
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tests.benchmarks.cpu import Spent, seconds_of
 from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.one_process import RUNS, latency

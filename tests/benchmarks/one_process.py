@@ -13,7 +13,7 @@ import tasker
 from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
 from tasker.services.reports import TaskReport
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tests.benchmarks.cpu import Spent
 from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.shapes import READS, SHAPES, adopt

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 import tasker
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tests.benchmarks.cpu import Spent, seconds_of
 from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.one_process import latency

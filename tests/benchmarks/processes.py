@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 import tasker
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tests.benchmarks.cpu import seconds_of, server_of
 from tests.benchmarks.ground import ROOT, Ground
 from tests.support.fleets.fleet import Fleet

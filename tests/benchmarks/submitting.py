@@ -16,7 +16,7 @@ from tasker.messaging.service import MessagingService
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submission import Request, Submitter
+from tasker.services.submitting.submission import Request, Submitter
 from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.shapes import SHAPES
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.cli.broker import COLUMNS
+from tasker.cli.fleet.broker import COLUMNS
 from tasker.messaging import load_backend
 from tasker.settings.catalogue import by_path
 from tasker.settings.check import check

@@ -17,7 +17,7 @@ import pytest
 
 from tasker.contracts.messaging import QueueStats
 from tasker.messaging import StepHint
-from tasker.services.brokers import TOLERANCE, QueueReport
+from tasker.services.fleet.brokers import TOLERANCE, QueueReport
 from tests.support.command_line import invoke
 from tests.support.servers import brokers
 from tests.support.servers.providers import Providers

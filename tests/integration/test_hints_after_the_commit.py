@@ -18,7 +18,7 @@ from tasker.db.connection import Connection
 from tasker.errors import DatabaseUnavailable, InvalidQueueName, MessagingError
 from tasker.messaging import MessagingService
 from tasker.services.engine.calls import Engine
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tasker.template import compile_text
 from tasker_memory import create
 from tests.support.servers.brokers import free_port

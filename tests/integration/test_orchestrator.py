@@ -25,7 +25,7 @@ from tasker.process.orchestrator import Orchestrator
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import DEFAULT_RULES, Rules
 from tasker.services.engine.plans import PlanStore
-from tasker.services.workers import Workers
+from tasker.services.fleet.workers import Workers
 from tests.support.command_line import invoke
 from tests.support.random_plans import Spec, build_plan
 from tests.support.servers import brokers

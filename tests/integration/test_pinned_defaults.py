@@ -18,7 +18,7 @@ from tasker.process.system import new_task_uuid
 from tasker.services.authoring.served import register_served
 from tasker.services.authoring.templates import load_plans
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tasker.template import compile_text
 
 TEMPLATE = """

@@ -15,7 +15,7 @@ import tasker
 from tasker.app.embedded.options import RunOptions, SubmitOptions
 from tasker.errors import UsageError
 from tasker.services.pauses import PauseOptions, Target
-from tasker.services.submission import Request, RequestOptions
+from tasker.services.submitting.submission import Request, RequestOptions
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ["tasks", "steps", "pauses", "plans", "workers", "views"]

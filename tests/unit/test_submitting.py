@@ -12,8 +12,8 @@ import tasker
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
 from tasker.services.authoring.target_plans import TargetPlans
-from tasker.services.submission import Drafts, Request
-from tasker.services.task_requests import TaskRequest
+from tasker.services.submitting.submission import Drafts, Request
+from tasker.services.submitting.task_requests import TaskRequest
 from tests.unit.handlers.support import TASK, plan_of, step_plan
 
 OUT_OF_RANGE = [2**31, -(2**31) - 1, "high", 1.5, True, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.outcome_forms import BATCH_KEY
+from tasker.contracts.expansion.outcome_forms import BATCH_KEY
 from tasker.types.dependency_results import names_with_prefix
 from tasker_core.models import DependencyResultsWrapper
 

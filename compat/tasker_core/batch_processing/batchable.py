@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from tasker.batch_processing.forms import BatchForms
-from tasker.contracts.outcome_forms import BATCH_KEY
+from tasker.contracts.expansion.outcome_forms import BATCH_KEY
 from tasker_core.answering import Answering
 from tasker_core.batch_processing.aggregation import BatchAggregationScenario
 from tasker_core.batch_processing.cursors import BatchWorkerConfig, batch_size_within, ranges, shares, wire_cursors

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasker.batch_processing.batchable import BatchWorkerConfig as EngineShare
-from tasker.contracts.outcome_forms import batch_id
+from tasker.contracts.expansion.outcome_forms import batch_id
 from tasker_core.types import CursorConfig, RustCursorConfig
 
 

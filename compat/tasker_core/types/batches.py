@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tasker.contracts.outcome_forms import BATCH_KEY
+from tasker.contracts.expansion.outcome_forms import BATCH_KEY
 from tasker.errors import ValidationError
 from tasker.types import BatchAggregationResult, NoBatchesOutcome, RustCursorConfig
 from tasker.types import BatchAnalyzerOutcome as EngineAnalysis

@@ -18,8 +18,8 @@ from tasker.api.process.metrics import CATALOGUE, samples
 from tasker.api.process.observed import Observed
 from tasker.api.routes.route import router
 from tasker.api.shapes.problems import refusals
-from tasker.contracts.permissions import Permission
 from tasker.contracts.plan import Plan
+from tasker.contracts.rules.permissions import Permission
 from tasker.errors import TemplateNotFound
 from tasker.lifecycle.deployment import Health, HealthStatus
 from tasker.services.server.exposition import CONTENT_TYPE, exposition

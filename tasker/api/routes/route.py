@@ -12,7 +12,7 @@ from tasker.api.operating import recorded
 from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, namespaces_of, require_namespace
 from tasker.api.program import program_of as program_of  # offered to the routes
 from tasker.api.rate_limit import RateLimit
-from tasker.contracts.permissions import Permission
+from tasker.contracts.rules.permissions import Permission
 from tasker.errors import NotAuthenticated, NotPermitted
 from tasker.services.authentication.caller import Caller
 from tasker.services.server.metrics import AccessCounts

@@ -27,7 +27,7 @@ from tasker.api.shapes.tasks import (
 from tasker.api.waiting import Wait, ended_or_late, seconds_of
 from tasker.errors import NotPermitted, TaskerError
 from tasker.services.server.bulk_submission import Order
-from tasker.services.submission import Submitted
+from tasker.services.submitting.submission import Submitted
 
 routes = router("tasks")
 TaskUuid = Annotated[str, Path(description="The task's identifier.")]

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasker.api.shapes.steps import StepReadinessStatus
 from tasker.api.shapes.texts import Name, Text
-from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
+from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.services.server.bulk_submission import Order
-from tasker.services.submission import OnDuplicate, Request
+from tasker.services.submitting.submission import OnDuplicate, Request
 
 MOST_ORDERS = 1000
 ON_DUPLICATE: dict[str, OnDuplicate] = {"refuse": "refuse", "return_existing": "return"}

@@ -30,8 +30,8 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import Registration
-from tasker.services.pressure import Admission
-from tasker.services.submission import Drafts
+from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.submission import Drafts
 
 
 def orchestrator_process(

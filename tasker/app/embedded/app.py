@@ -13,11 +13,11 @@ from tasker.db.caller_transaction import CallerTransaction, in_caller_transactio
 from tasker.errors import DuplicateTask, TaskerError
 from tasker.process.system import new_task_uuid
 from tasker.services.authoring.handlers import require_handlers
-from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
 from tasker.services.pauses import PauseOptions, Target
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
-from tasker.services.submission import OnDuplicate, Request, RequestOptions, Submitted
+from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
+from tasker.services.submitting.submission import OnDuplicate, Request, RequestOptions, Submitted
 from tasker.services.tasks import checked
 
 

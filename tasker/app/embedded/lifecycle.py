@@ -29,7 +29,6 @@ from tasker.process.repairing import Repairs
 from tasker.process.runtime import Runtime
 from tasker.process.system import SystemClock, new_uuid
 from tasker.resilience.registry import Breakers
-from tasker.services.after_commit import AfterCommit
 from tasker.services.authoring.handlers import load_handlers
 from tasker.services.authoring.target_plans import TargetPlans
 from tasker.services.checks import Checks
@@ -44,10 +43,10 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.overview import Fleet
+from tasker.services.fleet.workers import Workers
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.pauses import Pauses
-from tasker.services.pressure import Admission
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
@@ -56,10 +55,11 @@ from tasker.services.server.queues import Queues
 from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
-from tasker.services.submission import Submitter
+from tasker.services.submitting.after_commit import AfterCommit
+from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.submission import Submitter
 from tasker.services.tasks import Tasks
 from tasker.services.waiting.waiters import Waiters
-from tasker.services.workers import Workers
 
 
 class AppLifecycle:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from tasker.services.submission import OnDuplicate, RequestOptions
+from tasker.services.submitting.submission import OnDuplicate, RequestOptions
 
 
 class PlanOptions(TypedDict, total=False):

@@ -16,8 +16,8 @@ from tasker.app.embedded.twin import Twin, waiting, with_parameters_of
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction
 from tasker.handler import HandlerRegistry
-from tasker.services.caller_submission import LOCK_TIMEOUT_SECONDS
-from tasker.services.submission import Submitted
+from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS
+from tasker.services.submitting.submission import Submitted
 
 T = TypeVar("T")
 SERVICES: dict[str, type[Twin[Any]]] = {

@@ -17,6 +17,7 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.overview import Fleet
+from tasker.services.fleet.workers import Workers
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.pauses import Pauses
@@ -25,7 +26,6 @@ from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.task_history import TaskEvent
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.tasks import Tasks
-from tasker.services.workers import Workers
 
 T = TypeVar("T")
 

@@ -39,7 +39,7 @@ def show_permissions(form: str) -> None:
     `RESOURCE:*` is every permission of a resource and `*` is everything; with `:NAMESPACE` behind it a permission
     counts in that namespace alone, such as `tasks:create:payments`.
     """
-    from tasker.contracts.permissions import MEANINGS
+    from tasker.contracts.rules.permissions import MEANINGS
 
     print_as(form, {str(permission): meaning for permission, meaning in MEANINGS.items()}, _permissions_text)
 

@@ -43,7 +43,7 @@ def auth_settings() -> AuthSettings:
 
 def require_permissions(permissions: tuple[str, ...]) -> None:
     """Raises `UsageError` for permissions that do not exist."""
-    from tasker.contracts.permissions import grants_of
+    from tasker.contracts.rules.permissions import grants_of
 
     _, unknown = grants_of(permissions)
     if unknown:

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
 from tasker.lifecycle.sensitive import Veil
-from tasker.services.brokers import BrokerReport
 from tasker.services.dead_letters.records import (
     DeadLetter,
     FailureGroup,
@@ -21,6 +20,7 @@ from tasker.services.dead_letters.records import (
 from tasker.services.dead_letters.replays import Group, Replay, ReplayPlan, Steered
 from tasker.services.explain.explanation import Explanation
 from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHistory
+from tasker.services.fleet.brokers import BrokerReport
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
 from tasker.services.listings import ListedTask, PauseList, RefusedMessage, RegisteredProcess, Transition
@@ -30,7 +30,7 @@ from tasker.services.pauses import Target
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
-from tasker.services.submission import OnDuplicate, Submitted
+from tasker.services.submitting.submission import OnDuplicate, Submitted
 
 View = dict[str, Any]
 
@@ -108,7 +108,7 @@ class PauseService(Protocol):
 
 
 class WorkerService(Protocol):
-    """As `tasker.services.workers.Workers`."""
+    """As `tasker.services.fleet.workers.Workers`."""
 
     async def list(self, *, stopped: bool = False) -> Sequence[RegisteredProcess]: ...
 

@@ -15,15 +15,15 @@ from tasker.client.http.client import HttpClient
 from tasker.client.http.problems import error_of
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
-from tasker.services.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
+from tasker.services.fleet.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
 from tasker.services.listings import PauseList, RegisteredProcess
 from tasker.services.pauses import Target
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
-from tasker.services.submission import OnDuplicate, Submitted
+from tasker.services.submitting.submission import OnDuplicate, Submitted
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
 
@@ -107,7 +107,7 @@ def _kind(target: Target) -> str:
 
 
 class HttpWorkers:
-    """As `tasker.services.workers.Workers`."""
+    """As `tasker.services.fleet.workers.Workers`."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client

@@ -14,11 +14,11 @@ from tasker.cli.render.values import counted, echo
 from tasker.errors import DuplicateTask, TaskerError, UsageError
 from tasker.services.authoring.targets import RegisteredName, registered_name
 from tasker.services.server.bulk_submission import Order
-from tasker.services.submission import Request, check_priority
+from tasker.services.submitting.submission import Request, check_priority
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
-    from tasker.services.submission import OnDuplicate, Submitted
+    from tasker.services.submitting.submission import OnDuplicate, Submitted
 
 TOGETHER = 500
 """So many tasks at most are asked for at once; and what so many bytes describe."""

@@ -22,7 +22,7 @@ from tasker.errors import UsageError
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
     from tasker.services.reports import TaskReport
-    from tasker.services.submission import OnDuplicate, Request, Submitted
+    from tasker.services.submitting.submission import OnDuplicate, Request, Submitted
 
 
 ON_DUPLICATE = ("refuse", "return")
@@ -114,7 +114,7 @@ def _submit_batch(
 
 
 def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Request:
-    from tasker.services.submission import Request
+    from tasker.services.submitting.submission import Request
 
     return Request(task_input(given, settings), initiator=actor(), source_system="tasker task submit", **options)
 

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable
 from hashlib import sha256
 
-from tasker.contracts.permissions import grants_of
+from tasker.contracts.rules.permissions import grants_of
 from tasker.errors import NotAuthenticated, UsageError
 from tasker.services.authentication.caller import Caller
 from tasker.services.authentication.settings import ApiKey

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tasker.contracts.permissions import EVERYTHING, Grant, Permission
+from tasker.contracts.rules.permissions import EVERYTHING, Grant, Permission
 from tasker.errors import NotPermitted
 
 Method = Literal["disabled", "jwt", "api_key"]

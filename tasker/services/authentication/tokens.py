@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from tasker.contracts.permissions import grants_of
+from tasker.contracts.rules.permissions import grants_of
 from tasker.errors import NotAuthenticated
 from tasker.services.authentication.caller import Caller
 from tasker.services.authentication.settings import AuthSettings

@@ -14,8 +14,8 @@ from tasker.handler import HandlerRegistry
 from tasker.services.authoring.handlers import Workflow, add_handlers_beside
 from tasker.services.authoring.targets import choose_workflow, neither_path_nor_registered, registered_name
 from tasker.services.authoring.templates import find_templates, load_workflows
-from tasker.services.caller_submission import registered_plan
 from tasker.services.engine.plans import PlanStore
+from tasker.services.submitting.caller_submission import registered_plan
 
 
 class Compiled(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.graph import ExistingStep, Expansion
+from tasker.contracts.expansion.graph import ExistingStep, Expansion
 from tasker.contracts.plan import Plan
 from tasker.lifecycle.expansion import expand, expand_resolved
 from tasker.services.engine.calls import Engine

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.graph import ExistingStep
+from tasker.contracts.expansion.graph import ExistingStep
 from tasker.contracts.plan import Plan
 from tasker.contracts.step_types import StepType
 from tasker.db.queries import query
@@ -15,7 +15,7 @@ from tasker.lifecycle.rerun import Rerun, rerun_from
 from tasker.services.engine.answers import RerunAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submission import Request, Submitter
+from tasker.services.submitting.submission import Request, Submitter
 from tasker.services.tasks import checked, not_found
 
 MAX_REPLANS = 20

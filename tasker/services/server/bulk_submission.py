@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submission import Draft, OnDuplicate, Request, Submitted, Submitter, or_existing
+from tasker.services.submitting.submission import Draft, OnDuplicate, Request, Submitted, Submitter, or_existing
 
 Answer = Submitted | TaskerError
 

@@ -11,9 +11,9 @@ from tasker.errors import TaskerError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import DepthLimits, Level
 from tasker.resilience.guard import Guard
-from tasker.services.brokers import live_processes, namespaces
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.guarded_connection import GuardedConnection
+from tasker.services.fleet.brokers import live_processes, namespaces
 
 HEALTHY, DEGRADED, UNHEALTHY = "healthy", "degraded", "unhealthy"
 FRESH_SECONDS = 1.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasker.services.brokers import BrokerReport, broker_report
 from tasker.services.engine.calls import Engine
+from tasker.services.fleet.brokers import BrokerReport, broker_report
 
 
 class Queues:

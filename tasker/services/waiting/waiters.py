@@ -16,7 +16,7 @@ from tasker.contracts.backoff import Backoff
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, DuplicateTask
 from tasker.services.engine.guarded_connection import is_outage
-from tasker.services.submission import Submitted
+from tasker.services.submitting.submission import Submitted
 from tasker.services.tasks import not_found
 from tasker.services.waiting.end_listeners import Ask, EndListener, Heard
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from tasker.contracts.messaging import check_queue_name
-from tasker.contracts.permissions import Grant
 from tasker.contracts.retention import FORM, RetentionRule
+from tasker.contracts.rules.permissions import Grant
 from tasker.contracts.settings import refused, unclear, url_of
 from tasker.errors import InvalidQueueName
 from tasker.settings.redaction import ENCODE, is_clear

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.limits import MOST_BATCHES
+from tasker.contracts.rules.limits import MOST_BATCHES
 from tasker.contracts.settings import Table, flag, table, text, whole
 from tasker.settings.tables.formats import Channel
 

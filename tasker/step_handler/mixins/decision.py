@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.contracts.outcome_forms import DECISION_KEY
+from tasker.contracts.expansion.outcome_forms import DECISION_KEY
 from tasker.types import DecisionPointOutcome, DecisionType, StepHandlerResult
 
 

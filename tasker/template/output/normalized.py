@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
-from tasker.contracts.retry_profiles import RETRY_PROFILES
+from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 from tasker.template.retry import INHERITED
 from tasker.template.yaml import scalars
 

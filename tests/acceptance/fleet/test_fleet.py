@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.freezing import busiest, freeze_with_results
 from tests.support.fleets.oracle import Oracle

@@ -19,7 +19,7 @@ import pytest
 
 import tasker
 from tasker.contracts.plan import HandlerRef, Plan, RetryPolicy
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tests.acceptance.examples.workflow_case import WORKFLOWS, load_input
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle

@@ -11,7 +11,7 @@ import pytest
 
 import tasker
 from tasker.services.authoring.templates import load_plans
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tests.support.command_line import invoke, write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle

@@ -13,7 +13,7 @@ import pytest
 
 import tasker
 from tasker.contracts.plan import HandlerRef, Plan, RetryPolicy
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tests.support.fleets.oracle import Oracle
 from tests.support.random_plans import Spec, build_plan
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import tasker
 from tasker.contracts.plan import HandlerRef
 from tasker.execution.settings import WorkerSettings
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.fleets.mixture import CSV
 from tests.support.fleets.oracle import Oracle

@@ -16,7 +16,7 @@ from tasker.api.application import SUBJECTS, Options, application
 from tasker.api.gate import ClosedGate
 from tasker.api.permissions import OPERATES, REQUIRED
 from tasker.api.routes import config
-from tasker.contracts.permissions import Permission
+from tasker.contracts.rules.permissions import Permission
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.settings import ApiKey, AuthSettings
 from tasker.settings.redaction import REDACTED

@@ -7,7 +7,7 @@ import pytest
 
 import tasker
 from tasker.api.shapes.dead_letters import DlqEntry, DlqInvestigationQueueEntry, DlqStats, StalenessMonitoring
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 

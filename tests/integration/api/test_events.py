@@ -20,7 +20,7 @@ from tasker.db.connection import Connection, Statements
 from tasker.db.session import Rows
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.task_history import TaskEvent
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING, order
 from tests.integration.api.test_errors import UNKNOWN, problem

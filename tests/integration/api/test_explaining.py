@@ -7,7 +7,7 @@ import pytest
 
 import tasker
 from tasker.api.shapes.explanation import ExplanationResponse
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING
 

@@ -10,7 +10,7 @@ import httpx
 import tasker
 from tasker.db.connection import Connection
 from tasker.services.server.metrics import CATALOGUE
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING
 

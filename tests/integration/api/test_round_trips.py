@@ -15,7 +15,7 @@ from tasker.process.system import new_task_uuid
 from tasker.services.client_views import ClientViews
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submission import Request, Submitter
+from tasker.services.submitting.submission import Request, Submitter
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS
 

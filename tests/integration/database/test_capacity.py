@@ -13,7 +13,7 @@ import pytest
 
 import tasker
 from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, tell_capacity
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.waiting import until
 

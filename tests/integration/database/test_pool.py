@@ -17,7 +17,7 @@ from tasker.db.connection import Connection
 from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.db.pool import Pool
 from tasker.errors import PoolExhausted
-from tasker.services.submission import Submitted
+from tasker.services.submitting.submission import Submitted
 from tasker.template import compile_text
 
 ONE = PoolSettings(max_connections=1, min_connections=0, acquire_timeout=60.0)

@@ -28,11 +28,11 @@ from tasker.errors import (
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.process.system import new_task_uuid
-from tasker.services import unanswered
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submission import Request, Submitted, Submitter
+from tasker.services.submitting import unanswered
+from tasker.services.submitting.submission import Request, Submitted, Submitter
 from tests.support.waiting import until
 from tests.unit.handlers.support import plan_of, step_plan
 

@@ -18,7 +18,7 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.runtime import Runtime
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tasker.template import compile_text
 
 QUICK = EventSettings(

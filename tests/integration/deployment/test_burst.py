@@ -9,7 +9,7 @@ import psycopg
 
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,

@@ -18,7 +18,7 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tests.integration.deployment.programs import eventually, plan, runs, runtime_of, settings
 
 

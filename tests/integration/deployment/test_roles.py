@@ -25,7 +25,7 @@ from tasker.db.roles import KINDS
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.services.engine.plans import PlanStore
 from tasker.services.pauses import Target
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tests.integration.deployment.programs import plan, registry, settings
 from tests.support.command_line import invoke
 

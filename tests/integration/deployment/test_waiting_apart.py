@@ -14,7 +14,7 @@ import tasker
 from tasker.app.assembly.worker import worker_process
 from tasker.contracts.backoff import Backoff
 from tasker.lifecycle.deployment import DeploymentMode
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tasker.services.waiting import waiters
 from tasker.services.waiting.end_listeners import OwnListener
 from tests.integration.deployment.programs import (

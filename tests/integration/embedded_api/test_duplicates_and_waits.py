@@ -14,7 +14,7 @@ from tasker.app.embedded.app import App
 from tasker.contracts.plan import Plan
 from tasker.errors import DuplicateTask, TaskNotFound, UsageError
 from tasker.handler import HandlerRegistry
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 
 NOBODY = "01900000-0000-7000-8000-000000000000"
 

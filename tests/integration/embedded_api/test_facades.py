@@ -36,7 +36,7 @@ from tasker.errors import (
 from tasker.event_bridge import EventBridge, EventNames
 from tasker.handler import HandlerRegistry
 from tasker.observability import get_health_check, get_metrics, get_worker_config
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tasker.types import BootstrapConfig
 from tasker.worker import Worker
 

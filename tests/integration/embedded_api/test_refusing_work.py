@@ -10,7 +10,7 @@ from tasker.contracts.plan import Plan
 from tasker.errors import Overloaded
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.pressure import DepthLimits
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 
 LIMITS = DepthLimits(critical=3, overflow=6)
 

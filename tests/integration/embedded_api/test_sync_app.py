@@ -24,7 +24,7 @@ from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseError, DuplicateTask, UsageError
 from tasker.handler import HandlerRegistry
 from tasker.process.system import new_task_uuid
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tests.integration.embedded_api.program import TEMPLATE, value

@@ -7,7 +7,7 @@ from tasker.cli.place.http_fleet import HttpFleet
 from tasker.client import HttpClient
 from tasker.errors import TaskerError
 from tasker.services.server.bulk_submission import Order
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 
 
 async def test_each_order_has_an_answer_of_its_own(app: tasker.App, client: HttpClient) -> None:

@@ -9,7 +9,7 @@ from tasker.cli.place.http_replays import HttpReplays
 from tasker.client import HttpClient
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
 from tasker.services.dead_letters.replays import Group
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
 

@@ -16,7 +16,7 @@ from tasker.api.http_server import HttpServer
 from tasker.api.sockets import listen
 from tasker.app.embedded.loop_thread import LoopThread
 from tasker.cli.main import cli
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, registered
 

@@ -16,7 +16,7 @@ from typing import Any
 import tasker
 from tasker.contracts.plan import Plan
 from tasker.services.authoring.templates import load_plans
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tests.acceptance.examples.workflow_case import Case
 from tests.acceptance.examples.workflow_cases import CASES, FOLDERS
 from tests.support.fleets.fleet import ROOT

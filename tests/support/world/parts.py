@@ -18,7 +18,7 @@ from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.starting import Submission
-from tasker.services.submission import Request, Submitter
+from tasker.services.submitting.submission import Request, Submitter
 from tests.support.model.parts import Ending, Key, Step
 from tests.support.world.mail import LOOK_SECONDS, PATIENCE, Mailbox
 

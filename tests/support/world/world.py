@@ -27,7 +27,7 @@ from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.exchange import Caller, Result
 from tasker.services.engine.plans import PlanStore
 from tasker.services.operators.steps import Steps
-from tasker.services.submission import Request, Submitter
+from tasker.services.submitting.submission import Request, Submitter
 from tasker.services.tasks import Tasks
 from tests.support.model.model import Model
 from tests.support.model.parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Key, Pause, Step

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.contracts.permissions import Permission
+from tasker.contracts.rules.permissions import Permission
 from tasker.services.authentication.api_keys import digest
 from tasker.settings.check import check
 from tests.support.command_line import invoke

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.graph import ExistingStep
+from tasker.contracts.expansion.graph import ExistingStep
 from tasker.contracts.plan import Plan
 from tests.support.random_plans import (
     BATCHABLE,

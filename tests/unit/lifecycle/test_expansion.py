@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.graph import ExistingStep, Expansion
+from tasker.contracts.expansion.graph import ExistingStep, Expansion
 from tasker.contracts.plan import BatchSettings
 from tasker.lifecycle.choices import Limits
 from tasker.lifecycle.expansion import expand, expand_resolved

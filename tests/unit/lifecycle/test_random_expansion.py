@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.graph import ExistingStep, NewStep
+from tasker.contracts.expansion.graph import ExistingStep, NewStep
 from tasker.contracts.plan import Plan
 from tasker.contracts.step_types import StepType
 from tasker.lifecycle.choices import Limits

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasker.contracts.graph import ExistingStep
+from tasker.contracts.expansion.graph import ExistingStep
 from tasker.lifecycle.rerun import Rerun, rerun_from
 from tests.support.random_plans import Scenario, scenarios
 from tests.unit.lifecycle.test_random_expansion import UNLIMITED, Run

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tasker.contracts.execution import Failure
 from tasker.contracts.plan import RetryPolicy
-from tasker.contracts.retry_profiles import RETRY_PROFILES
+from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 from tasker.lifecycle.retry import STRATEGIES, Fail, FailReason, Retry, decide_failure, delay_ms, is_eligible
 
 TRANSIENT = Failure("the service is away", "NetworkError", retryable=True)

@@ -15,8 +15,8 @@ import pytest
 from tasker.app import configured as seam
 from tasker.app.configured import UNCONFIGURED, Configured, configured
 from tasker.app.configured.templates import template_environment
-from tasker.contracts.limits import MAX_COUNT
 from tasker.contracts.plan import RetryPolicy
+from tasker.contracts.rules.limits import MAX_COUNT
 from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.choices import Limits

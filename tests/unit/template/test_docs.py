@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.contracts.retry_profiles import RETRY_PROFILES
+from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 from tasker.template.codes import ERRORS, WARNINGS
 from tasker.template.compile import compile_text
 from tasker.template.mapping import Mapping

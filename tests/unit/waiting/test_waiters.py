@@ -15,7 +15,7 @@ from tasker.errors import DatabaseError
 from tasker.process.connections.engines import Engines
 from tasker.process.presence import heartbeat
 from tasker.services.engine.calls import Rules
-from tasker.services.submission import Submitted
+from tasker.services.submitting.submission import Submitted
 from tasker.services.waiting import waiters
 from tasker.services.waiting.waiters import REGISTER, Telling, Waiters
 from tests.support.servers.silent import silent_server

@@ -8,8 +8,8 @@ from tasker.errors import Overloaded
 from tasker.lifecycle.pressure import DepthLimits, Level
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.plans import PlanStore
-from tasker.services.pressure import Admission
-from tasker.services.submission import Request, Submitter
+from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.submission import Request, Submitter
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.random_plans import Spec
 

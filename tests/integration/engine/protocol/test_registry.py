@@ -8,8 +8,8 @@ from typing import Any
 
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.plans import PlanStore
+from tasker.services.fleet.workers import Workers
 from tasker.services.listings import RegisteredProcess
-from tasker.services.workers import Workers
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.support.engine_fixture import Item, Lab, Session, change
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.contracts.permissions import Grant, Permission
+from tasker.contracts.rules.permissions import Grant, Permission
 from tasker.errors import NotAuthenticated, UsageError
 from tasker.services.authentication.api_keys import KeyRing, digest, new_key
 from tasker.services.authentication.authenticator import Authenticator

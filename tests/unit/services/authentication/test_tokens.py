@@ -11,7 +11,7 @@ from typing import Any
 import jwt
 import pytest
 
-from tasker.contracts.permissions import Grant, Permission
+from tasker.contracts.rules.permissions import Grant, Permission
 from tasker.errors import NotAuthenticated, NotPermitted, UsageError
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.rsa_keys import generate, private_key, public_key

@@ -23,8 +23,8 @@ from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import Engine, Rules
 from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore
-from tasker.services.pressure import Admission
-from tasker.services.submission import Draft, Drafts
+from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.submission import Draft, Drafts
 from tests.support.engine_fixture import Lab
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tasker.db.connection import Connection, SyncConnection
 from tasker.services.engine.process_registry import ProcessRegistry, Registration, Renewal, renew_lease
+from tasker.services.fleet.workers import Workers
 from tasker.services.listings import RegisteredProcess
-from tasker.services.workers import Workers
 from tests.support.engine_fixture import Lab
 
 

@@ -15,8 +15,8 @@ from tasker.contracts.messaging import QueueStats
 from tasker.db.queries import query
 from tasker.errors import MessagingError, UsageError
 from tasker.messaging.service import MessagingService
-from tasker.services.brokers import LiveProcess, live_processes, namespaces
 from tasker.services.engine.calls import Engine
+from tasker.services.fleet.brokers import LiveProcess, live_processes, namespaces
 
 SLICE = 500
 """Open tasks per query, hints per call, messages per look."""

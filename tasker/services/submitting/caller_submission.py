@@ -15,7 +15,7 @@ from tasker.messaging.registry import load_backend
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.plans import FIND, not_registered, registration, stored_plan
-from tasker.services.submission import Drafts, Request, Submitted, submitted
+from tasker.services.submitting.submission import Drafts, Request, Submitted, submitted
 
 LOCK_TIMEOUT_SECONDS = 5.0
 

@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tasker.contracts.clock import Clock
-from tasker.contracts.limits import MAX_COUNT
 from tasker.contracts.plan import Plan
+from tasker.contracts.rules.limits import MAX_COUNT
 from tasker.errors import Overloaded
 from tasker.lifecycle.pressure import DepthLimits, DrainRate, Level
 from tasker.services.engine.calls import Engine

@@ -15,7 +15,7 @@ from tasker.db.queries import query
 from tasker.errors import TaskerError
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
-from tasker.services.caller_submission import Hints
+from tasker.services.submitting.caller_submission import Hints
 
 FIRST_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 LATER_SECONDS, LATER_TIMES = 0.5, 60

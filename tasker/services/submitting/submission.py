@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
-from tasker.contracts.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.plan import Plan
+from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.db.queries import query
 from tasker.errors import DuplicateTask, InputInvalid, TaskerError, UsageError
 from tasker.lifecycle.identity import identity_hash
@@ -19,8 +19,8 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.starting import Starter
-from tasker.services.pressure import Admission
-from tasker.services.unanswered import submit_surely
+from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.unanswered import submit_surely
 from tasker.template.schema.check import check_input
 
 E = TypeVar("E", bound=TaskerError)

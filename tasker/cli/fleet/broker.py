@@ -23,8 +23,8 @@ from tasker.errors import DatabaseError, MessagingError, ServerError, UsageError
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
-    from tasker.services.broker_migration import Migration, Waiting
-    from tasker.services.brokers import BrokerReport, QueueReport
+    from tasker.services.fleet.broker_migration import Migration, Waiting
+    from tasker.services.fleet.brokers import BrokerReport, QueueReport
 
 Reports: TypeAlias = "AbstractAsyncContextManager[Callable[[], Awaitable[BrokerReport]]]"
 WATCH_SECONDS = 2.0
@@ -67,7 +67,7 @@ async def _reports(place: Place, no_config: bool) -> AsyncIterator[Callable[[], 
             yield fleet.queues.report
         return
     from tasker.app.brokers import provider
-    from tasker.services.brokers import broker_report
+    from tasker.services.fleet.brokers import broker_report
 
     chosen = _configuration(place.database, no_config)
     async with provider(chosen, chosen.backend, place.database.data_dir) as (resources, connection):

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from tasker.errors import UsageError
-from tasker.services.submission import Request, check_priority
+from tasker.services.submitting.submission import Request, check_priority
 
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
 OPTIONS = {field.name: field.default for field in fields(Request) if field.name != "context"}

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 from tasker.lifecycle.storable import encode
 from tasker.messaging.service import MessagingService
 from tasker.services.authoring.targets import registered_name
-from tasker.services.submission import Request, RequestOptions
-from tasker.services.task_requests import TaskRequest
+from tasker.services.submitting.submission import Request, RequestOptions
+from tasker.services.submitting.task_requests import TaskRequest
 from tasker.services.tasks import checked
 
 

@@ -1,0 +1,1 @@
+"""What people write in configurations and requests: permissions, retry profiles, the bounds of numbers."""
