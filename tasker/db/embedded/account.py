@@ -46,13 +46,17 @@ class Account:
 def choose_account(data: Path, binaries: Path) -> Account:
     """The account for the cluster at `data`: ours, or, when we are root, the owner of the cluster or a service account.
 
-    Raises `DatabaseUnavailable` when root can offer no account that reaches both folders.
+    Raises `DatabaseUnavailable` when root may not run a server under another account, as in a container that took its
+    capabilities away, or can offer none that reaches both folders.
     """
     if os.geteuid() != 0:
         return Account()
     entry = _owner_of(data) or _service_account()
+    held = _effective_capabilities()
+    if held is not None and (missing := become.missing(held, become.TO_HAND_OVER)):
+        raise _powerless(entry, missing)
     hidden = _first_hidden_from(entry, data) or _first_hidden_from(entry, binaries)
-    return Account(entry.pw_uid, entry.pw_gid, _reach_hidden(entry, hidden) if hidden else ())
+    return Account(entry.pw_uid, entry.pw_gid, _reach_hidden(entry, hidden, held) if hidden else ())
 
 
 def _owner_of(data: Path) -> pwd.struct_passwd | None:
@@ -91,22 +95,29 @@ def _may_pass(entry: pwd.struct_passwd, folder: os.stat_result) -> bool:
     return bool(folder.st_mode & stat.S_IXOTH)
 
 
-def _reach_hidden(entry: pwd.struct_passwd, hidden: Path) -> tuple[str, ...]:
+def _reach_hidden(entry: pwd.struct_passwd, hidden: Path, held: int | None) -> tuple[str, ...]:
     """Keep root's right to pass through folders (as under /root) instead of opening them to everybody."""
-    if not _has_capabilities():
+    if held is None or (missing := become.missing(held, become.TO_PASS)):
+        lacks = f", and root lacks {', '.join(missing)} to change that" if held is not None else ""
         raise DatabaseUnavailable(
-            f"PostgreSQL does not run as root, the account '{entry.pw_name}' may not pass through {hidden}, and root "
-            "has not the capabilities that it takes (dac_override, setgid, setuid, setpcap)",
+            f"PostgreSQL does not run as root, and the account '{entry.pw_name}' may not pass through {hidden}{lacks}",
             hint=f"run as another user, `chmod o+x {hidden}`, or name a server with --database-url",
         )
     return (sys.executable, "-I", "-S", become.__file__, str(entry.pw_uid), str(entry.pw_gid))
 
 
-def _has_capabilities() -> bool:
-    """False in a container that took them from root, and on systems other than Linux."""
+def _powerless(entry: pwd.struct_passwd, missing: Sequence[str]) -> DatabaseUnavailable:
+    return DatabaseUnavailable(
+        f"PostgreSQL does not run as root, and this root may not run it as '{entry.pw_name}': it lacks the "
+        f"capabilities {', '.join(missing)}",
+        hint="run as another user, give the container these capabilities, or name a server with --database-url",
+    )
+
+
+def _effective_capabilities() -> int | None:
+    """What root may do here, as bits of Linux; None on other systems."""
     try:
         status = Path("/proc/self/status").read_text()
     except FileNotFoundError:
-        return False
-    (effective,) = [line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")] or ["0"]
-    return int(effective, 16) & become.NEEDED == become.NEEDED
+        return None
+    return next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), None)

@@ -13,13 +13,20 @@ import os
 import sys
 
 CAPABILITIES_VERSION = 0x20080522  # of linux/capability.h: two words per set
-DAC_OVERRIDE, SETGID, SETUID, SETPCAP = 1, 6, 7, 8
-NEEDED = 1 << DAC_OVERRIDE | 1 << SETGID | 1 << SETUID | 1 << SETPCAP
-"""What a process must be able to do to become another account here, as in `CapEff` of /proc/self/status."""
+DAC_OVERRIDE = 1
+TO_HAND_OVER = {"chown": 0, "dac_override": DAC_OVERRIDE, "kill": 5, "setgid": 6, "setuid": 7}
+"""What root needs to run a server as another account: give it a folder, reach its socket, stop it. Numbers of bits."""
+TO_PASS = {"setpcap": 8}
+"""What it needs besides to lend its right to pass through closed folders."""
 
 SET_SECUREBITS = 28
 NO_SETUID_FIXUP = 1 << 2
 AMBIENT, AMBIENT_RAISE = 47, 2
+
+
+def missing(held: int, needed: dict[str, int]) -> list[str]:
+    """The names of the needed capabilities that are not among the held ones, as in `CapEff` of /proc/self/status."""
+    return [name for name, bit in needed.items() if not held & 1 << bit]
 
 
 def become(uid: int, gid: int) -> None:

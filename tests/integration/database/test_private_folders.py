@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tasker.db.embedded import EmbeddedServer, cluster, server
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: others run the server under their own account")
 
 DAC_OVERRIDE = 1 << 1
+Refusal = Callable[[str], str]
 SETPRIV = shutil.which("setpriv")
 
 
@@ -76,20 +77,50 @@ def test_programs_and_data_below_a_private_folder_serve_and_nothing_is_opened(
     assert private.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.skipif(SETPRIV is None, reason="needs setpriv, to take a capability away")
-def test_a_root_without_the_capabilities_is_told_which_folder_is_closed(private: Path) -> None:
+@pytest.fixture
+def refusal(private: Path) -> Refusal:
+    """What a start below the private folder says to a root without these capabilities."""
     code = (
         "import sys; from pathlib import Path; from tasker.db.embedded import EmbeddedServer as E; "
         "from tasker.errors import DatabaseUnavailable as D\n"
         "try: E.start(Path(sys.argv[1]))\nexcept D as error: print(error.message, error.hint, sep='; ')"
     )
-    done = subprocess.run(
-        [str(SETPRIV), "--bounding-set=-setpcap", sys.executable, "-c", code, str(private / "postgres")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    closed = re.search(r"may not pass through ([^,]+),", done.stdout)
-    assert closed, done.stderr
+
+    def of(bounding: str) -> str:
+        command = [str(SETPRIV), f"--bounding-set={bounding}", sys.executable, "-c", code, str(private / "postgres")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        return done.stdout
+
+    return of
+
+
+@pytest.mark.skipif(SETPRIV is None, reason="needs setpriv, to take a capability away")
+def test_a_root_that_cannot_lend_its_right_to_pass_is_told_which_folder_is_closed(
+    private: Path, refusal: Refusal
+) -> None:
+    said = refusal("-setpcap")
+
+    closed = re.search(r"may not pass through ([^,]+), and root lacks setpcap", said)
+    assert closed, said
     assert private.is_relative_to(closed[1])
-    assert f"`chmod o+x {closed[1]}`" in done.stdout
+    assert f"`chmod o+x {closed[1]}`" in said
+
+
+@pytest.mark.skipif(SETPRIV is None, reason="needs setpriv, to take a capability away")
+@pytest.mark.parametrize(
+    ("bounding", "lacks"),
+    [
+        ("-all", "chown, dac_override, kill, setgid, setuid"),
+        ("-chown,-kill", "chown, kill"),
+        ("-dac_override,-setgid", "dac_override, setgid"),
+    ],
+)
+def test_a_root_that_may_not_run_a_server_as_somebody_else_is_told_what_it_lacks(
+    private: Path, refusal: Refusal, bounding: str, lacks: str
+) -> None:
+    said = refusal(bounding)
+
+    assert f"it lacks the capabilities {lacks}; run as another user" in said
+    assert "chmod" not in said  # opening folders would not help
+    assert not (private / "postgres" / "data.new").exists()
