@@ -23,7 +23,7 @@ _log = logging.getLogger("tasker.process")
 def with_database(url: str, seconds: float, call: Callable[[], T]) -> T:
     """What `call` returns, which is repeated while the database is away, or goes away in the middle of it.
 
-    With growing pauses for `seconds`; the log says once what is waited for, and once that it is there. Raises
+    With growing pauses for `seconds`; the log says once what is waited for, and once that it answered. Raises
     `DatabaseUnavailable`: after that time, and at once for what waiting does not mend (a wrong password, a database
     that does not exist).
     """
@@ -101,7 +101,7 @@ def _waiting(where: str, seconds: float, first: TaskerError, hint: str) -> Itera
             f"waited {seconds:g} seconds in vain for {where}: {error.message}",
             hint=f"{hint}; common.database.connect_wait_seconds is how long to wait",
         ) from None
-    _log.warning("%s is there", where)
+    _log.warning("%s answered", where)
 
 
 @contextmanager

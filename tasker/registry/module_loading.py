@@ -101,6 +101,8 @@ def _hint(error: Exception, path: Path | None) -> str | None:
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     if name and path and (path.parent / f"{name}.py").exists():
         return f"{name}.py lies beside it: write `from . import {name}` or `from .{name} import ...`"
+    if name and path and name in path.parent.parts:
+        return f"{name} is a folder here and not installed: `pip install -e .` in its project, or import relatively"
     return f"is the package that holds {name!r} installed in this environment?" if name else None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from tasker.registry.discovery import LEFT_OUT
 from tasker.registry.module_loading import loaded_files
 from tasker.step_handler.base import StepHandler
+from tasker.step_handler.binding import reads_arguments
 
 
 def overlooked(callables: Iterable[str]) -> str | None:
@@ -20,7 +21,7 @@ def overlooked(callables: Iterable[str]) -> str | None:
 
 def _unfinished(name: str) -> Iterator[str]:
     for value in {id(value): value for value in _candidates()}.values():
-        if name in _names(value) and (reason := _reason(value, name)):
+        if _may_be_meant(value, name) and (reason := _reason(value, name)):
             yield f"{_place(value)}: {reason}"
 
 
@@ -35,6 +36,11 @@ def _subclasses(cls: type[Any]) -> Iterator[type[Any]]:
     for below in cls.__subclasses__():
         yield below
         yield from _subclasses(below)
+
+
+def _may_be_meant(value: Any, name: str) -> bool:
+    """What reads inputs or results was written as a handler: the last part of the name is enough."""
+    return name in _names(value) or (reads_arguments(value) and name.rpartition(".")[2] == value.__name__)
 
 
 def _names(value: Any) -> set[str]:

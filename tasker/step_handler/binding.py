@@ -103,6 +103,11 @@ def declare(function: Callable[..., Any], key: str, value: Any) -> None:
     function.__dict__.setdefault("_tasker_arguments", {})[key] = value
 
 
+def reads_arguments(value: Any) -> bool:
+    """True for a function with `@depends_on` or `@inputs`."""
+    return "_tasker_arguments" in getattr(value, "__dict__", ())
+
+
 def _declared(function: Callable[..., Any], key: str, default: Any) -> Any:
     return function.__dict__.get("_tasker_arguments", {}).get(key, default)
 

@@ -11,9 +11,10 @@ A function stays an ordinary function, so a test calls it with plain values. Syn
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from tasker.batch_processing.aggregation import Batches
 from tasker.errors import UsageError
@@ -68,6 +69,26 @@ class HandlerDecorator(Protocol):
         ...
 
 
+def _written(example: str) -> Callable[[F], F]:
+    """A decorator whose arguments do not fit is a `UsageError` that says how it is written."""
+
+    def wrap(decorator: F) -> F:
+        signature = inspect.signature(decorator)
+
+        @functools.wraps(decorator)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise UsageError(f"@{decorator.__name__}: {error}", hint=f"write {example}") from None
+            return decorator(*args, **kwargs)
+
+        return cast(F, checked)
+
+    return wrap
+
+
+@_written('@step_handler("my_handler")')
 def step_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function is the handler `name`. What it returns and raises becomes the step's result.
 
@@ -77,21 +98,25 @@ def step_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
     return _decorator("step_handler", FunctionHandler, name, version)
 
 
+@_written('@decision_handler("my_handler")')
 def decision_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function decides: it returns `Decision.route([...])` or `Decision.skip(reason)`."""
     return _decorator("decision_handler", DecisionFunction, name, version)
 
 
+@_written('@batch_analyzer("my_handler", worker_template="a_batch_worker_step")')
 def batch_analyzer(name: str, worker_template: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function cuts work: it returns a `BatchConfig`; `worker_template` names the template's batch_worker step."""
     return _decorator("batch_analyzer", BatchAnalyzerFunction, name, version, worker_template=worker_template)
 
 
+@_written('@batch_worker("my_handler")')
 def batch_worker(name: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function does one batch, given as `batch_context` (start, end, checkpoint, `checkpoint_yield`)."""
     return _decorator("batch_worker", BatchWorkerFunction, name, version)
 
 
+@_written('@batch_aggregator("my_handler", analyzer="a_batchable_step", worker_template="a_batch_worker_step")')
 def batch_aggregator(
     name: str, analyzer: str, worker_template: str | tuple[str, type], version: str = "1.0.0"
 ) -> HandlerDecorator:
@@ -106,6 +131,7 @@ def batch_aggregator(
     return _decorator("batch_aggregator", BatchAggregatorFunction, name, version, **attributes)
 
 
+@_written('@api_handler("my_handler", base_url="https://example.com")')
 def api_handler(
     name: str,
     base_url: str,
@@ -128,16 +154,17 @@ def api_handler(
     )
 
 
+@_written('@depends_on(parameter="a_step_above")')
 def depends_on(**deps: str | tuple[str, type]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Fill parameters with the results of steps above: `cart="validate_cart"`, or `cart=("validate_cart", Cart)`.
 
     With a model the result is validated; a misfit is a permanent failure. A step without a result gives the
     parameter's default, or None.
     """
-    wanted = {name: (dep, None) if isinstance(dep, str) else tuple(dep) for name, dep in deps.items()}
-    return _declaration("depends_on", wanted)
+    return _declaration("depends_on", {name: _dependency(name, dep) for name, dep in deps.items()})
 
 
+@_written('@inputs("card", "amount")')
 def inputs(*keys_or_model: str | type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Fill parameters with fields of the task's context: `inputs("card", "amount")`.
 
@@ -151,6 +178,16 @@ def inputs(*keys_or_model: str | type) -> Callable[[Callable[..., Any]], Callabl
     if len(models) > 1 or (models and keys):
         raise UsageError("inputs() takes names or one model, not both", hint='inputs("a", "b") or inputs(Model)')
     return _declaration("input_model", models[0]) if models else _declaration("input_keys", keys)
+
+
+def _dependency(parameter: str, given: Any) -> tuple[str, type | None]:
+    step, model = given if isinstance(given, (tuple, list)) and len(given) == 2 else (given, None)
+    if isinstance(step, str):
+        return step, model
+    raise UsageError(
+        f"@depends_on: {parameter} is the name of a step, or that and a model; found {given!r}",
+        hint=f'write @depends_on({parameter}="a_step_above")',
+    )
 
 
 def _decorator(

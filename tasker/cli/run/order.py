@@ -151,8 +151,11 @@ def _input_folder(path: Path | None) -> Path | None:
 
 
 def _tags(folder: Path | None, handlers: Sequence[str]) -> list[str]:
+    from tasker.services.authoring.handlers import located
+
     tags = [f"{PATH_TAG}{folder.resolve()}"] if folder else []
-    return tags + [f"{HANDLERS_TAG}{Path(item).resolve() if Path(item).exists() else item}" for item in handlers]
+    sources = [found.resolve() if isinstance(found := located(item), Path) else found for item in handlers]
+    return tags + [f"{HANDLERS_TAG}{source}" for source in sources]
 
 
 def _text_hint(problems: Sequence[Problem], parsed: Mapping[str, str]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,9 +28,9 @@ class Workflow(NamedTuple):
 def load_handlers(sources: Sequence[str | Path], importable: Sequence[str] = EVERYTHING) -> HandlerRegistry:
     """A new registry with the handlers of `PYTHON_HANDLER_PATH` and of `sources`, which are for every template.
 
-    A source is a file, a folder or a module's name. For one name `sources` win over the environment. Templates may
-    import what `importable` lists as well (`worker.handlers.allow`). Raises
-    `HandlerLoadError` that names file, line and exception.
+    A source is a file, a folder or a module's name (see `located`). For one name `sources` win over the environment.
+    Templates may import what `importable` lists as well (`worker.handlers.allow`). Raises `HandlerLoadError` that names
+    file, line and exception.
     """
     registry = HandlerRegistry()
     registry.allow_imports(importable)
@@ -107,10 +108,38 @@ def _missing(registry: HandlerRegistry, step: StepPlan, template: TemplateId) ->
     return ()
 
 
-def _handlers_of(source: str | Path) -> list[FoundHandler]:
+def located(source: str | Path) -> str | Path:
+    """The file or folder that a source means, else the name of an installed module.
+
+    The name of a module that is not installed is looked for in the current folder: `shop.handlers` is
+    `shop/handlers.py` there.
+    Raises `HandlerLoadError` for what is neither.
+    """
     path = Path(source)
     if path.exists():
-        return handlers_in_path(path)
+        return path
     if isinstance(source, Path) or "/" in source or source.endswith(".py"):
-        raise HandlerLoadError(f"{source} does not exist", hint="give a Python file, a folder, or a module's name")
-    return handlers_in_package(source)
+        raise HandlerLoadError(f"{source} does not exist", hint=_SOURCES)
+    parts = source.split(".")
+    if not all(map(str.isidentifier, parts)):
+        raise HandlerLoadError(f"{source!r} is neither a file, nor a folder, nor a module's name", hint=_SOURCES)
+    return source if find_spec(parts[0]) else _in_current_folder(source, Path(*parts))
+
+
+_SOURCES = "give a Python file, a folder, or a module's name"
+
+
+def _in_current_folder(module: str, path: Path) -> Path:
+    for candidate in (path.with_suffix(".py"), path):
+        if candidate.exists():
+            return candidate
+    raise HandlerLoadError(
+        f"there is no module {module!r}: it is not installed, and neither {path}.py nor a folder {path} is in "
+        f"{Path.cwd()}",
+        hint=_SOURCES,
+    )
+
+
+def _handlers_of(source: str | Path) -> list[FoundHandler]:
+    found = located(source)
+    return handlers_in_path(found) if isinstance(found, Path) else handlers_in_package(found)

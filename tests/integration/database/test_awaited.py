@@ -41,7 +41,7 @@ def test_a_database_that_comes_later_is_waited_for(
     told = [record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG]
     assert len(told) == 2, "one line at the beginning, one at the end"
     assert told[0].startswith("waiting for database 'tasker' on")
-    assert told[1].endswith("is there")
+    assert told[1].endswith("answered")
 
 
 def test_waiting_ends_with_a_clear_error(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,6 +144,7 @@ UNUSABLE = {
     "class Charge(StepHandler):\n    pass\n": "it has no `call`",
     "class Charge:\n    handler_name = 'charge'\n    def call(self): ...\n": "derive it from StepHandler",
     "def charge(card):\n    return {}\n": 'write @step_handler("charge") above it',
+    "@inputs('card')\ndef pay_charge(card):\n    return {}\n": 'write @step_handler("shop.pay_charge") above it',
 }
 
 
@@ -151,6 +152,10 @@ UNUSABLE = {
 def test_what_has_the_name_and_is_no_handler_is_named_with_its_place(shop: Path, handlers: str) -> None:
     file = shop / "handlers.py"
     file.write_text(f"from tasker.step_handler import StepHandler\n{HEAD}{CART}{handlers}")
+    if "pay_charge" in handlers:  # its template calls it with a prefix that is not the file's
+        (shop / "workflow.yaml").write_text(
+            TEMPLATE.replace("handler: charge", "handler: shop.pay_charge").replace("SCHEMA", "")
+        )
     if "handler_name" not in handlers and "class" in handlers:
         (shop / "workflow.yaml").write_text(
             TEMPLATE.replace("handler: charge", "handler: Charge").replace("SCHEMA", "")
@@ -169,6 +174,11 @@ def test_what_has_the_name_and_is_no_handler_is_named_with_its_place(shop: Path,
         ("@decision_handler\ndef charge():", 'write @decision_handler("charge")'),
         ("@step_handler('charge')\n@inputs\ndef charge(card):", 'write @inputs("card", "amount")'),
         ("@step_handler('')\ndef charge():", "needs the name of the handler"),
+        ("@step_handler()\ndef charge():", "argument: 'name' write @step_handler(\"my_handler\")"),
+        ("@step_handler('charge', retries=3)\ndef charge():", "unexpected keyword argument 'retries'"),
+        ("@batch_analyzer('charge')\ndef charge():", '@batch_analyzer("my_handler", worker_template='),
+        ("@depends_on\ndef charge(cart):", 'write @depends_on(parameter="a_step_above")'),
+        ("@depends_on(cart=5)\ndef charge(cart):", 'write @depends_on(cart="a_step_above")'),
         (
             '@step_handler("charge")\nclass Charge: ...\ndef pay():',
             'write class Charge(StepHandler), with handler_name = "charge"',
