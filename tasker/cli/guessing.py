@@ -88,8 +88,8 @@ def _meant(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
     paths = list(_paths(ctx.find_root()))
     yield from (path for path in paths if path.rpartition(" ")[2] == wanted)
     if not get_close_matches(name, names, 1):
-        last = {path.rpartition(" ")[2]: path for path in reversed(paths)}
-        yield from (last[found] for found in get_close_matches(name, last, FEW))
+        like = get_close_matches(name, dict.fromkeys(path.rpartition(" ")[2] for path in paths), FEW)
+        yield from (path for found in like for path in paths if path.rpartition(" ")[2] == found)
 
 
 def _paths(root: click.Context) -> Iterator[str]:

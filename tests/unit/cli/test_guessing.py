@@ -29,6 +29,7 @@ from tests.support.command_line import invoke
         ("task kill 01", "`tasker task cancel`"),
         ("init", "`tasker config init`"),
         ("submti", "`tasker task submit`"),
+        ("shwo 01", "`tasker task show`"),
         ("worker lsit", "`tasker worker list`"),
         ("worker help", "`tasker worker --help`"),
     ],

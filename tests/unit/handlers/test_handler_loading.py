@@ -167,55 +167,6 @@ def test_an_import_of_the_file_beside_it_is_explained(tmp_path: Path) -> None:
     assert "`from . import my_rates`" in caught.value.hint
 
 
-def test_an_import_of_the_project_that_is_not_installed_is_explained(tmp_path: Path) -> None:
-    file = write(tmp_path / "my_project" / "steps" / "handlers.py", "from my_project.rates import RATE\n")
-    with pytest.raises(HandlerLoadError) as caught:
-        load_handlers([file])
-    assert caught.value.hint is not None
-    assert caught.value.hint.startswith(
-        "my_project is a folder here and not installed: `pip install -e .` in its project"
-    )
-
-
-@pytest.mark.parametrize("source", ["no/such/folder", "gone.py", Path("gone")])
-def test_a_source_that_is_not_there_is_named(source: str | Path) -> None:
-    with pytest.raises(HandlerLoadError, match=r"does not exist"):
-        load_handlers([source])
-
-
-@pytest.mark.parametrize("source", ["handlers", "shop.handlers", "shop.deep", "shop"])
-def test_a_module_that_is_not_installed_is_looked_for_in_the_current_folder(
-    folder: Path, source: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder / "deep").mkdir()
-    write(folder / "deep" / "many.py", named("charge_card", "deep"))
-    monkeypatch.chdir(folder if source == "handlers" else folder.parent)
-    expected = {"from": "deep"} if source == "shop.deep" else {"rate": 7}
-    assert run(load_handlers([source]), "charge_card") == expected
-    assert str(folder) not in sys.path
-
-
-def test_an_installed_module_wins_over_a_file_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "lib" / "handlers_of_shop.py", named("one", "installed"))
-    write(tmp_path / "handlers_of_shop.py", named("one", "file"))
-    monkeypatch.syspath_prepend(str(tmp_path / "lib"))
-    monkeypatch.chdir(tmp_path)
-    assert run(load_handlers(["handlers_of_shop"]), "one") == {"from": "installed"}
-
-
-def test_a_module_that_is_not_there_is_named_with_where_it_was_looked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        HandlerLoadError, match=r"no module 'no_such.module': .* neither no_such/module.py nor"
-    ) as error:
-        load_handlers(["no_such.module"])
-    assert str(tmp_path) in error.value.message
-    with pytest.raises(HandlerLoadError, match="'two words' is neither a file, nor a folder, nor a module's name"):
-        load_handlers(["two words"])
-
-
 def test_two_files_that_claim_one_name_are_both_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [write(tmp_path / f"{n}.py", named("work", n)) for n in ("a", "b")]
     with pytest.raises(HandlerLoadError, match="two handlers claim the name 'work'") as caught:
