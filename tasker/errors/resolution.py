@@ -17,10 +17,13 @@ class MissingCallable(NamedTuple):
 
 
 class ResolutionError(TaskerError):
-    """No resolver of the chain knows the callable (D-40)."""
+    """No resolver of the chain knows the callable (D-40). Resolvers of others may raise it without a message."""
 
     retryable: bool = False
     error_type = "handler_not_found"
+
+    def __init__(self, message: str = "", **fields: Any) -> None:
+        super().__init__(message, **fields)
 
 
 class ResolverNotFoundError(ResolutionError):

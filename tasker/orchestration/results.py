@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from tasker.contracts.clock import Random
 from tasker.contracts.execution import Failure, Verdict
@@ -56,7 +55,9 @@ class Processor:
         repairs: str | None = None,
     ) -> AdvanceResult:
         """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as."""
-        return await self._engine.move("advance", _args(changes, caller, slots, wait, repairs), AdvanceResult)
+        counted = {"repairs": repairs} if repairs else {}
+        args = {**caller.args(slots), "wait": wait, "items": [change.item for change in changes], **counted}
+        return await self._engine.move("advance", args, AdvanceResult)
 
     async def bring(
         self,
@@ -67,18 +68,12 @@ class Processor:
         repairs: str | None = None,
     ) -> AdvanceResult:
         """As `apply`; when somebody keeps one of the tasks for too long, the others do not wait for it (`busy`)."""
-        args = _args(changes, caller, slots, wait, repairs)
         try:
-            return await self._engine.move("advance", args, AdvanceResult)
+            return await self.apply(changes, caller, slots=slots, wait=wait, repairs=repairs)
         except LockTimeout:
             if not wait:
                 raise
-            return await self._engine.move("advance", {**args, "wait": False}, AdvanceResult)
-
-
-def _args(changes: Sequence[Change], caller: Caller, slots: int, wait: bool, repairs: str | None) -> dict[str, Any]:
-    counted = {"repairs": repairs} if repairs else {}
-    return {**caller.args(slots), "wait": wait, "items": [change.item for change in changes], **counted}
+            return await self.apply(changes, caller, slots=slots, wait=False, repairs=repairs)
 
 
 class BatchWrite:

@@ -11,12 +11,12 @@ import nats
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import Available, Backend
+from tasker.contracts.messaging import Available
 from tasker.errors import BackendUnavailable, MessagingError
-from tasker.testing.messaging_contract import MessagingContract
 from tasker_nats import create
 from tasker_nats.backend import NatsBackend
 from tasker_nats.held import HeldMessages, Receipt
+from tests.contract.broker_contract import BrokerContract
 from tests.support.servers import brokers
 
 
@@ -94,23 +94,8 @@ async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
     await rig.clean()
 
 
-class TestNats(MessagingContract):
-    @pytest.fixture
-    def backend(self, rig: Rig, request: pytest.FixtureRequest) -> Backend:
-        self.rig, self.request = rig, request
-        return rig.backend
-
-    async def advance(self, backend: Backend, seconds: float) -> None:
-        await self.rig.advance(seconds)
-
-    async def another(self, backend: Backend) -> Backend:
-        rival = self.rig.another()
-        await rival.open()
-        return rival
-
-    async def restart(self, backend: Backend) -> None:
-        server: brokers.PrivateServer = self.request.getfixturevalue("private_broker")
-        await asyncio.to_thread(server.restart)
+class TestNats(BrokerContract):
+    """The suite, and what is common to brokers."""
 
 
 @pytest.fixture
@@ -252,18 +237,6 @@ async def test_a_queue_that_another_process_deleted_is_missed(
         await backend.receive_messages("q", 1, 60.0)
     with pytest.raises(MessagingError, match="'q' does not exist"):
         await backend.send_message("q", b"{}")
-
-
-async def test_prefixes_keep_queues_of_one_name_apart(rig: Rig) -> None:
-    other = Rig(rig.url)
-    await other.backend.open()
-    for one, payload in ((rig.backend, b"mine"), (other.backend, b"theirs")):
-        await one.create_queue("q")
-        await one.send_message("q", payload)
-    (message,) = await other.backend.receive_messages("q", 10, 30)
-    assert message.payload == b"theirs"
-    assert await other.backend.list_queues() == ["q"]
-    await other.clean()
 
 
 async def test_names_that_begin_with_a_hyphen_stay_apart_from_the_dead_letters(backend: NatsBackend) -> None:

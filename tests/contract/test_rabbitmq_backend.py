@@ -9,13 +9,13 @@ import aio_pika
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import Available, Backend
+from tasker.contracts.messaging import Available
 from tasker.errors import BackendUnavailable, MessagingError
-from tasker.testing.messaging_contract import MessagingContract
 from tasker_rabbitmq import create, link
 from tasker_rabbitmq.backend import RabbitmqBackend
 from tasker_rabbitmq.received import FREE_RETURNS, HeldMessages, Receipt
 from tasker_rabbitmq.topology import SILENT_SECONDS, rounded_up
+from tests.contract.broker_contract import BrokerContract
 from tests.contract.rabbitmq_rig import Rig
 from tests.support.servers import brokers
 
@@ -42,23 +42,8 @@ def rabbitmq(rig: Rig) -> RabbitmqBackend:
     return rig.backend
 
 
-class TestRabbitmq(MessagingContract):
-    @pytest.fixture
-    def backend(self, rig: Rig, request: pytest.FixtureRequest) -> Backend:
-        self.rig, self.request = rig, request
-        return rig.backend
-
-    async def advance(self, backend: Backend, seconds: float) -> None:
-        await self.rig.advance(seconds)
-
-    async def another(self, backend: Backend) -> Backend:
-        rival = self.rig.another()
-        await rival.open()
-        return rival
-
-    async def restart(self, backend: Backend) -> None:
-        server: brokers.PrivateServer = self.request.getfixturevalue("private_broker")
-        await asyncio.to_thread(server.restart)
+class TestRabbitmq(BrokerContract):
+    """The suite, and what is common to brokers."""
 
 
 async def test_a_delayed_message_is_pushed_when_it_is_due(rabbitmq: RabbitmqBackend) -> None:
@@ -204,17 +189,6 @@ async def test_a_queue_has_one_consumer_however_many_subscribe_and_receive_at_on
         await asyncio.gather(*asks, *(rabbitmq.receive_messages("q", 1, 30) for _ in range(3)))
         assert (await rabbitmq.queue_stats("q")).consumers == 1
     assert (await rabbitmq.queue_stats("q")).consumers == 0
-
-
-async def test_prefixes_keep_queues_of_one_name_apart(rig: Rig) -> None:
-    other = Rig(rig.url)
-    await other.backend.open()
-    for one, payload in ((rig.backend, b"mine"), (other.backend, b"theirs")):
-        await one.create_queue("q")
-        await one.send_message("q", payload)
-    (message,) = await other.backend.receive_messages("q", 10, 30)
-    assert message.payload == b"theirs"
-    await other.clean()
 
 
 async def test_a_strangers_message_is_received_with_an_id_of_ours(rig: Rig) -> None:

@@ -13,11 +13,11 @@ import redis.asyncio
 
 from tasker.contracts.messaging import Available, Backend, QueueStats
 from tasker.errors import BackendUnavailable, MessagingError
-from tasker.testing.messaging_contract import MessagingContract
 from tasker_redis import create
 from tasker_redis.backend import RedisBackend
 from tasker_redis.held import HeldMessages, Receipt
 from tasker_redis.settings import RedisSettings
+from tests.contract.broker_contract import BrokerContract
 from tests.support.servers import brokers
 
 GROUP = "tasker"
@@ -93,7 +93,7 @@ class Aged(RedisBackend):
         return replace(stats, oldest_seconds=age)
 
 
-class TestRedis(MessagingContract):
+class TestRedis(BrokerContract):
     @pytest.fixture
     def backend(self, rig: Rig, request: pytest.FixtureRequest) -> Backend:
         self.rig, self.request = rig, request
@@ -103,16 +103,7 @@ class TestRedis(MessagingContract):
     async def advance(self, backend: Backend, seconds: float) -> None:
         assert isinstance(backend, Aged)
         backend.seconds += seconds
-        await self.rig.advance(seconds)
-
-    async def another(self, backend: Backend) -> Backend:
-        rival = self.rig.another()
-        await rival.open()
-        return rival
-
-    async def restart(self, backend: Backend) -> None:
-        server: brokers.PrivateServer = self.request.getfixturevalue("private_broker")
-        await asyncio.to_thread(server.restart)
+        await super().advance(backend, seconds)
 
 
 @pytest.fixture
@@ -243,17 +234,6 @@ async def test_stats_count_what_is_delayed(backend: RedisBackend) -> None:
     await backend.send_message_with_delay("q", b"{}", 60)
     stats = await backend.queue_stats("q")
     assert (stats.depth, stats.oldest_seconds, stats.consumers) == (1, None, 0)
-
-
-async def test_prefixes_keep_queues_of_one_name_apart(rig: Rig) -> None:
-    other = Rig(rig.url)
-    await other.backend.open()
-    for one, payload in ((rig.backend, b"mine"), (other.backend, b"theirs")):
-        await one.create_queue("q")
-        await one.send_message("q", payload)
-    (message,) = await other.backend.receive_messages("q", 10, 30)
-    assert message.payload == b"theirs"
-    await other.clean()
 
 
 async def test_a_strangers_message_is_received_with_an_id_of_ours(rig: Rig) -> None:

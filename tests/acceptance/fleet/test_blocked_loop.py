@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import psycopg
 import pytest
 
-import tasker
-from tasker.services.authoring.templates import load_plans
-from tasker.services.submitting.submission import Request
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle
+from tests.support.fleets.submitting import submit_folder
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -41,22 +38,13 @@ HANDLERS = """
 LEASE = 1
 
 
-def submit(url: str, folder: Path) -> str:
-    async def create() -> str:
-        async with tasker.App(url, work=False) as app:
-            (plan,) = load_plans(str(folder), None)
-            return (await app.submit_request(plan, Request())).task_uuid
-
-    return asyncio.run(create())
-
-
 def test_a_handler_that_blocks_the_loop_for_longer_than_the_lease_keeps_its_step_and_is_named(
     database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path
 ) -> None:
     workflow = write_workflow(tmp_path / "stuck", TEMPLATE, HANDLERS)
     fleet.worker("one", str(workflow), lease=LEASE)
     fleet.orchestrator("sweeper")
-    task = submit(database_url, workflow)
+    task = submit_folder(database_url, workflow)
     blocked = f"""select exists (select from tasker.workflow_steps s join tasker.workers w using (worker_uuid)
       where s.task_uuid = %s and w.beat_at > s.started_at + interval '{3 * LEASE} s' and w.lease_until > now())"""
     with psycopg.connect(database_url, autocommit=True) as connection:

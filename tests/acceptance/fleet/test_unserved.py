@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
 import click
 import pytest
 
-import tasker
-from tasker.services.authoring.templates import load_plans
-from tasker.services.submitting.submission import Request
 from tests.support.command_line import invoke, write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle
+from tests.support.fleets.submitting import submit_folder
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -38,17 +35,6 @@ PACK = """
 SEND = PACK.replace("pack", "send")
 
 
-def submit(url: str, folder: Path) -> str:
-    """A task of the workflow, which this process does not serve."""
-
-    async def create() -> str:
-        async with tasker.App(url, work=False) as app:
-            (plan,) = load_plans(str(folder), None)
-            return (await app.submit_request(plan, Request())).task_uuid
-
-    return asyncio.run(create())
-
-
 def shown(url: str, task: str) -> str:
     return click.unstyle(invoke("task", "show", task, database=url).output)
 
@@ -58,7 +44,7 @@ def test_a_step_waits_visibly_until_a_worker_has_its_handler(
 ) -> None:
     workflow = write_workflow(tmp_path / "parcel", TEMPLATE, PACK)
     (tmp_path / "sending.py").write_text("\n".join(line[4:] for line in SEND.splitlines()))
-    task = submit(database_url, workflow)
+    task = submit_folder(database_url, workflow)
 
     assert "pack waits: nobody serves shop.pack (namespace shop)" in shown(database_url, task)
     assert "tasker worker --namespace shop --handlers MODULE" in shown(database_url, task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -119,17 +119,23 @@ async def test_starting_and_stopping_twice_is_starting_and_stopping_once(databas
         assert not events_of(app).is_running
 
 
+def noting(ended: list[str], name: str) -> Callable[[], Coroutine[Any, Any, None]]:
+    """A part that runs until it is cancelled, and says then that it has ended."""
+
+    async def part() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(name)
+
+    return part
+
+
 async def test_parts_end_in_reverse_order_and_a_hanging_one_is_left_behind(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervision, "STOP_SECONDS", 0.05)
     ended, release = list[str](), asyncio.Event()
-
-    async def first() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("first")
 
     async def hangs() -> None:
         while not release.is_set():
@@ -138,14 +144,8 @@ async def test_parts_end_in_reverse_order_and_a_hanging_one_is_left_behind(
             except asyncio.CancelledError:
                 ended.append("hangs on")
 
-    async def last() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("last")
-
     parts = Supervisor()
-    parts.start([first, hangs, last])
+    parts.start([noting(ended, "first"), hangs, noting(ended, "last")])
     hanging = parts._tasks[1]
     await asyncio.sleep(0)
     await parts.stop()
@@ -222,14 +222,8 @@ async def test_a_stop_that_is_cut_off_forgets_no_part() -> None:
             await release.wait()
             ended.append("slow")
 
-    async def first() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("first")
-
     parts = Supervisor()
-    parts.start([first, slow])
+    parts.start([noting(ended, "first"), slow])
     await asyncio.sleep(0)
     stopping = asyncio.create_task(parts.stop())
     await asyncio.sleep(0)

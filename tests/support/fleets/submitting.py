@@ -9,11 +9,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from pathlib import Path
 
 import tasker
+from tasker.services.authoring.templates import load_plans
+from tasker.services.submitting.submission import Request
 from tests.support.fleets.mixture import mixture, slow_tasks, submit
 
 PAUSE_SECONDS = 0.03
+
+
+def submit_folder(url: str, folder: Path) -> str:
+    """A task of the folder's workflow, from a program that does not serve it; its identifier."""
+
+    async def create() -> str:
+        async with tasker.App(url, work=False) as app:
+            (plan,) = load_plans(str(folder), None)
+            return (await app.submit_request(plan, Request())).task_uuid
+
+    return asyncio.run(create())
 
 
 async def main(url: str, backend: str, count: str, seconds: str, seed: str, only: str = "") -> None:
