@@ -1,15 +1,18 @@
 """The hooks of a process: what plugins hear of, and may add (see `docs/writing-plugins.md`).
 
-A plugin is a module or an object in the entry-point group `tasker.plugins`; its functions are marked with `hookimpl`
-and named like those of `Hooks`. They are plain functions, called on the event loop of the process, so they must be
-quick. What one raises is logged once, counted, and changes nothing. Arguments are frozen; answers are ignored but for
-`tasker_commands`. What a hook tells is what this process did: the rows of the database stay the truth.
+A plugin is a module or an object in the entry-point group `tasker.plugins` (on as soon as it is installed) or
+`tasker.optional_plugins` (on where the configuration names it); its functions are marked with `hookimpl` and named like
+those of `Hooks`. They are plain functions. Those that hear of something are called one by one in a thread that the
+plugin has to itself, behind a bounded queue: no step waits for them. Those whose answer counts are called at once, by
+whoever needs the answer. What one raises is logged once, counted, and changes nothing; a plugin that keeps failing, or
+does not return, is switched off in that process. Arguments are frozen. What a hook tells is what this process did: the
+rows of the database stay the truth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -26,7 +29,10 @@ from tasker.contracts.hook_arguments import (
 if TYPE_CHECKING:
     import click
 
+    from tasker.contracts.settings import Table
+
 __all__ = [
+    "ASKED",
     "AttemptEnded",
     "AttemptStarted",
     "BreakerChanged",
@@ -42,6 +48,8 @@ PROJECT = "tasker"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 """Marks a function of a plugin as one that Tasker calls."""
+ASKED = ("tasker_settings", "tasker_configured", "tasker_commands")
+"""The hooks that are called at once by who needs their answer; all others hear, each plugin in a thread of its own."""
 
 
 class Hooks:
@@ -78,6 +86,21 @@ class Hooks:
     @hookspec
     def tasker_process_stopping(self, process: ProcessInfo) -> None:
         """It was told to stop: it claims nothing more, and what runs gets its grace."""
+
+    @hookspec
+    def tasker_process_stopped(self, process: ProcessInfo) -> None:
+        """Nothing runs there any more, and nothing else is told: send what is left. The process waits five seconds."""
+
+    @hookspec
+    def tasker_settings(self) -> type[Table]:  # type: ignore[empty-body]  # the plugin's answer counts
+        """The model of the plugin's own table `[plugins.NAME]`, made of `tasker.contracts.settings`."""
+
+    @hookspec
+    def tasker_configured(self, settings: Any) -> None:
+        """Called at once when the plugin is loaded, with its table (None when it has none), before any other hook.
+
+        What it raises keeps the plugin from being loaded.
+        """
 
     @hookspec
     def tasker_commands(self) -> Sequence[click.Command]:  # type: ignore[empty-body]  # the plugin's answer counts

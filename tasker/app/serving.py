@@ -18,6 +18,7 @@ from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db.awaited import Patient
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
+from tasker.plugins.process import plugins_of
 from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
 from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, PortSettings
@@ -97,6 +98,7 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         context_limit_bytes=limits.context_limit_bytes,
         depth_limits=limits.depth_limits,
         retry=limits.retry,
+        plugins=plugins_of(limits.plugins),
     )
     title = f"orchestrator {orchestrator.identity}"
 
@@ -166,6 +168,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
         sweeps=service.configuration.sweeps,
         breakers=breakers,
         consume=False,
+        plugins=plugins_of(service.configuration.plugins),
     )
     return runtime, observed_worker(runtime, registry, found.plans)
 

@@ -27,9 +27,11 @@ from tasker.errors import (
     TemplateError,
     UsageError,
 )
+from tasker.installed import offered
+from tasker.plugins.found import PLUGINS_GROUP
 
 if TYPE_CHECKING:
-    from tasker.plugins import Plugins
+    from tasker.plugins.process import Plugins
 
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
@@ -60,6 +62,9 @@ WANTS_JSON = "tasker.cli.wants_json"
 
 ARGUMENTS = "tasker.cli.arguments"
 """The key for the command line as it was typed."""
+
+MAY_SWITCH_ON = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT", "TASKER_PLUGINS_ENABLED")
+"""Without any of these variables no plugin is on but by itself, and no configuration has to be read to know that."""
 
 MISTAKES = (UsageError, InputInvalid, TemplateError, ResolutionError, DuplicateTask, StepNotFound)
 
@@ -120,9 +125,23 @@ class TaskerGroup(GuessingGroup):
 
 def plugin_commands() -> dict[str, click.Command]:
     """The commands that plugins bring, by name; one that is no command, or has a name that is taken, is left out."""
-    from tasker.plugins import installed_plugins
+    if not offered(PLUGINS_GROUP) and not any(map(os.environ.get, MAY_SWITCH_ON)):
+        return {}
+    from tasker.app.configured import from_environment
+    from tasker.plugins.process import plugins_of
 
-    return _commands_of(installed_plugins())
+    try:
+        chosen = from_environment().plugins
+    except TaskerError as error:
+        _warn(f"commands of plugins are left out, the configuration has problems: {error.message.splitlines()[0]}")
+        return {}
+    return _commands_of(plugins_of(chosen))
+
+
+@cache
+def _warn(text: str) -> None:
+    """Once, however often the commands are asked for."""
+    click.echo(f"Warning: {text}", err=True)
 
 
 @cache

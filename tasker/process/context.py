@@ -8,7 +8,7 @@ from tasker.execution.settings import WorkerSettings
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.plugins import Plugins
+from tasker.plugins.process import Plugins
 from tasker.process.connections.engines import Engines
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.system import SystemClock

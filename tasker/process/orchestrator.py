@@ -44,13 +44,17 @@ class Orchestrator:
 
     async def stop(self) -> None:
         """End after what is under way: no message stays hidden. May be called twice."""
-        if self.supervisor.running:
+        worked = self.supervisor.running
+        if worked:
             self._context.plugins.tell("tasker_process_stopping", self._info)
         await self.actors.drain()
         await self.supervisor.stop()
         await self._heartbeat.leave()
         await self._context.engines.close()
-        self._context.plugins.tell_failures()
+        if worked:
+            self._context.plugins.tell("tasker_process_stopped", self._info)
+            await self._context.plugins.settle()
+            self._context.plugins.tell_failures()
 
     def health(self) -> Health:
         """How the process does: how it learns of work, its breakers, and what crashed (B-7)."""

@@ -133,6 +133,8 @@ class Runtime:
         await self._membership.leave()
         await self.execution.close()
         await self._context.engines.close()
+        self._context.plugins.tell("tasker_process_stopped", self._info())
+        await self._context.plugins.settle()
         self._context.plugins.tell_failures()
 
     def _look_again(self) -> None:

@@ -1,4 +1,4 @@
-"""The settings with a table for each installed messaging backend that declares one."""
+"""The settings with a table for each installed messaging backend and each plugin that declares one."""
 
 from __future__ import annotations
 
@@ -12,15 +12,23 @@ from pydantic import create_model
 from tasker.contracts.settings import Table, table
 from tasker.errors import BackendUnavailable
 from tasker.installed import backend_modules
+from tasker.plugins.found import load, not_left_out, table_or_none
 from tasker.settings.model import Common, Settings
+from tasker.settings.tables.plugins import Plugins
 from tasker.settings.tables.queues import Queues
 
 T = TypeVar("T", bound=Table)
 
 
 def settings_model() -> type[Settings]:
-    """`Settings` in which `common.queues` has the tables of the backends that are installed here."""
-    return _model(_tables(tuple(sys.path)))
+    """`Settings` in which `common.queues` and `plugins` have the tables of the backends and plugins installed here."""
+    return _model(_tables(tuple(sys.path)), plugin_tables())
+
+
+def plugin_tables() -> tuple[tuple[str, type[Table]], ...]:
+    """(name, table) of the plugins that may be imported and have settings."""
+    found = ((each.name, table_or_none(load(each))) for each in not_left_out())
+    return tuple((name, kind) for name, kind in found if kind is not None)
 
 
 def declared_table(name: str, module: Any) -> type[Table] | None:
@@ -84,9 +92,11 @@ def _usable(name: str, module: Any) -> type[Table] | None:
 
 
 @cache
-def _model(tables: tuple[tuple[str, type[Table]], ...]) -> type[Settings]:
-    queues = _extended(Queues, tables)
-    return _extended(Settings, [("common", _extended(Common, [("queues", queues)]))])
+def _model(
+    backends: tuple[tuple[str, type[Table]], ...], plugins: tuple[tuple[str, type[Table]], ...]
+) -> type[Settings]:
+    common = _extended(Common, [("queues", _extended(Queues, backends))])
+    return _extended(Settings, [("common", common), ("plugins", _extended(Plugins, plugins))])
 
 
 def _extended(kind: type[T], tables: Iterable[tuple[str, type[Table]]]) -> type[T]:

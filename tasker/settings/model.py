@@ -1,4 +1,4 @@
-"""All settings: the three contexts and what is in each (C-146)."""
+"""All settings: the three contexts and what is in each (C-146), and the plugins."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tasker.settings.tables.channels import CommonChannels, WorkerChannels
 from tasker.settings.tables.event_systems import OrchestrationSystems, WorkerSystems
 from tasker.settings.tables.formats import CallablePattern
 from tasker.settings.tables.growing import BatchProcessing, DeadLetters, DecisionPoints
+from tasker.settings.tables.plugins import Plugins
 from tasker.settings.tables.queues import Queues
 from tasker.settings.tables.running import Backoff, Execution, Log, Sweep, TaskTemplates
 from tasker.settings.tables.storage import Cache, Database, Retention
@@ -109,4 +110,5 @@ class Settings(Table):
 
     common: Common = table(Common)
     orchestration: Orchestration = table(Orchestration)
+    plugins: Plugins = table(Plugins)
     worker: Worker = table(Worker)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.hookspecs import Hooks
+from tasker.hookspecs import ASKED, Hooks
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.services.submitting.submission import Request, Submitted
 from tests.support.fleets.fleet import ROOT, Fleet
@@ -33,12 +33,21 @@ def write(hook, value):
     with open(os.environ["HEARD"], "a") as file:
         file.write(json.dumps([hook, os.getpid(), dataclasses.asdict(value)], default=str) + "\\n")
 """
-NOTED = [name for name in vars(Hooks) if name.startswith("tasker_") and name != "tasker_commands"]
+NOTED = [name for name in vars(Hooks) if name.startswith("tasker_") and name not in ASKED]
 ARGUMENTS = {name: vars(Hooks)[name].__code__.co_varnames[1] for name in NOTED}
 HEARS += "".join(f"\n@hookimpl\ndef {hook}({name}): write({hook!r}, {name})\n" for hook, name in ARGUMENTS.items())
 RAISES = "from tasker.hookspecs import hookimpl\n" + "".join(
     f"\n@hookimpl\ndef {hook}(): raise RuntimeError('no')\n" for hook in (*NOTED, "tasker_commands")
 )
+BLOCKS = """
+import time
+from tasker.hookspecs import hookimpl
+
+@hookimpl
+def tasker_process_started(): time.sleep(60)
+@hookimpl
+def tasker_attempt_started(): pass
+"""
 
 
 def submit(url: str) -> list[str]:
@@ -102,10 +111,13 @@ def test_what_a_plugin_hears_in_every_process_is_what_the_rows_say(
     }
 
 
-def test_a_plugin_that_raises_in_every_hook_harms_nothing(
+def test_a_plugin_that_raises_in_every_hook_and_one_that_blocks_for_a_minute_harm_nothing(
     database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path
 ) -> None:
-    fleet.worker("worker", str(DIAMOND), environment=environment_with(tmp_path, RAISES))
+    environment = environment_with(tmp_path, RAISES)
+    blocker = write_distribution(tmp_path, "blocker_dist", "tasker.plugins", "blocker", "blocker_plugin", BLOCKS)
+    environment["PYTHONPATH"] += f"{os.pathsep}{blocker}"
+    fleet.worker("worker", str(DIAMOND), environment=environment)
     tasks = submit(database_url)
     oracle.wait_for_the_end(tasks)
     oracle.check(dict.fromkeys(tasks, "complete"))
@@ -113,9 +125,10 @@ def test_a_plugin_that_raises_in_every_hook_harms_nothing(
     until(lambda: fleet.ended("worker"), "the worker has ended")
     log = fleet.log("worker")
     assert fleet.processes["worker"].returncode == 0, log
-    for hook in ("tasker_attempt_started", "tasker_attempt_ended", "tasker_task_finished", "tasker_process_stopping"):
+    for hook in ("tasker_process_started", "tasker_attempt_started", "tasker_attempt_ended"):
         assert log.count(f"plugin_failed plugin=watcher hook={hook} ") == 1
-    assert f"plugin_failures plugin=watcher hook=tasker_task_finished count={TASKS}" in log
+    assert log.count("plugin_switched_off plugin=watcher reason=tasker_attempt_") == 1
+    assert "plugin_behind plugin=blocker dropped=0 waiting=" in log
 
 
 def test_a_program_tells_its_plugins_too(

@@ -18,6 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HEAVY = {"alembic", "httpx", "jsonschema", "pgmq", "psycopg", "pydantic", "rich", "sqlalchemy", "structlog", "yaml"}
 ALLOWED_IN_BACKENDS = {"tasker.contracts", "tasker.hookspecs", "tasker.errors", "tasker.testing"}
 BACKENDS = sorted(path for path in (ROOT / "backends").glob("tasker_*") if (path / "__init__.py").exists())
+PLUGINS = sorted(path for path in (ROOT / "plugins").glob("tasker_*") if (path / "__init__.py").exists())
 PURE = [ROOT / "tasker" / name for name in ("contracts", "template", "lifecycle", "settings")]
 IMPURE_CALLS = {
     "open",
@@ -137,8 +138,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         tasker.Nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda path: path.name)
-def test_a_backend_sees_only_what_a_stranger_would(backend: Path) -> None:
+@pytest.mark.parametrize("backend", [*BACKENDS, *PLUGINS], ids=lambda path: path.name)
+def test_a_backend_or_plugin_sees_only_what_a_stranger_would(backend: Path) -> None:
     for path in backend.rglob("*.py"):
         ours = {name for name in imports_of(path) if name.split(".")[0] == "tasker"}
         foreign = {name for name in ours if ".".join(name.split(".")[:2]) not in ALLOWED_IN_BACKENDS}
@@ -152,14 +153,27 @@ def test_the_pure_core_reads_no_clock_file_or_environment(package: Path) -> None
         assert not impure, f"{path.relative_to(ROOT)} calls {impure}"
 
 
-def test_every_backend_is_packaged_and_has_an_entry_point() -> None:
-    names = {path.name for path in BACKENDS}
+def test_every_backend_and_plugin_is_packaged_and_has_an_entry_point() -> None:
+    names, plugins = {path.name for path in BACKENDS}, {path.name for path in PLUGINS}
     packages = {Path(name).name for name in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
     entry_points = set(PROJECT["project"]["entry-points"]["tasker.backends"].values())
 
     assert names
-    assert packages == names | {"tasker"}
+    assert packages == names | plugins | {"tasker"}
     assert entry_points == names
+    offered = PROJECT["project"]["entry-points"]["tasker.optional_plugins"]
+    assert {f"tasker_{name}" for name in offered} == {value.partition(":")[0] for value in offered.values()} == plugins
+
+
+def test_every_plugin_has_a_readme_tests_and_contracts_of_its_imports() -> None:
+    contracts = PROJECT["tool"]["importlinter"]["contracts"]
+    (seen,) = [each for each in contracts if each["name"].startswith("plugins see only")]
+    (named,) = [each for each in contracts if each["name"] == "the core names no plugin"]
+    for path in PLUGINS:
+        assert (path / "README.md").is_file()
+        assert (ROOT / "tests" / "unit" / "plugins" / f"test_{path.name}.py").is_file()
+        assert path.name in seen["source_modules"]
+        assert path.name in named["forbidden_modules"]
 
 
 def test_the_published_surface_takes_everything_from_its_home() -> None:

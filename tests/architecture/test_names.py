@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("tasker", "backends", "compat", "tests", "tools", "workflows", "docs")
+FOLDERS = ("tasker", "backends", "plugins", "compat", "tests", "tools", "workflows", "docs")
 SUFFIXES = {".py", ".md", ".sql"}
 ABOUT_OUR_FILES = ["ARCHITECTURE.md", "docs/protocol.md", "docs/processes.md", "docs/decisions/*.md"]
 """Pages that name files below `tasker/` without saying so; other pages name files of their readers."""

@@ -11,7 +11,7 @@ from tasker.version import DISTRIBUTION
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 SAID = re.compile(r"pip install [^\n`]*?['\"]?\b(tasker[\w-]*)(?:\[([\w,]+)\])?(?![\w/.-])")
-FOLDERS = ("tasker", "backends", "compat", "docs", "workflows", "config")
+FOLDERS = ("tasker", "backends", "plugins", "compat", "docs", "workflows", "config")
 
 
 def said() -> list[tuple[Path, str, str]]:

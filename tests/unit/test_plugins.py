@@ -8,6 +8,7 @@ import logging
 import pickle
 import subprocess
 import sys
+import threading
 from dataclasses import FrozenInstanceError, asdict
 from pathlib import Path
 
@@ -30,9 +31,12 @@ from tasker.hookspecs import (
     TaskFinished,
 )
 from tasker.messaging import MessagingService, load_backend
-from tasker.plugins import Plugins, installed_plugins
+from tasker.plugins.choice import PluginChoice
+from tasker.plugins.hearing import Hearing, Limits
+from tasker.plugins.process import Plugins, plugins_of
 from tasker.resilience.registry import Breakers
 from tests.support.strangers import install_plugin
+from tests.support.waiting import until
 
 TASK = TaskFinished("task", "complete")
 HEAD = "from tasker.hookspecs import hookimpl\nheard = []\n"
@@ -46,14 +50,17 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 def test_without_plugins_nobody_listens_and_nothing_is_imported() -> None:
     assert Plugins().listener("tasker_attempt_started") is None
-    code = "import sys; from tasker.plugins import installed_plugins as i; i(); import tasker.app.assembly.worker; "
+    code = "import sys; from tasker.plugins.process import *; plugins_of(PluginChoice()); "
+    code += "import tasker.app.assembly.worker; "
     code += "print([name for name in ('pluggy', 'tasker.hookspecs') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("value", ["counter_plugin", "counter_plugin:Counter", "counter_plugin:counter"])
-def test_a_plugin_is_a_module_a_class_or_an_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+async def test_a_plugin_is_a_module_a_class_or_an_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
     source = (
         f"{HEAD}class Counter:\n    @hookimpl\n    def tasker_task_finished(self, task): heard.append(task)\n"
         "counter = Counter()\n@hookimpl\ndef tasker_task_finished(task): heard.append(task)\n"
@@ -62,27 +69,31 @@ def test_a_plugin_is_a_module_a_class_or_an_object(tmp_path: Path, monkeypatch: 
     (tmp_path / "counter_dist" / "counter_dist-1.0.dist-info" / "entry_points.txt").write_text(
         f"[tasker.plugins]\ncounter = {value}\n"
     )
-    tell = installed_plugins().listener("tasker_task_finished")
-    assert tell is not None
-    tell(TASK)
+    plugins = plugins_of(PluginChoice())
+    plugins.tell("tasker_task_finished", TASK)
+    await plugins.settle()
     assert sys.modules["counter_plugin"].heard == [TASK]
-    assert installed_plugins().listener("tasker_repaired") is None
+    assert plugins_of(PluginChoice()).listener("tasker_repaired") is None
 
 
 @pytest.mark.parametrize("error", ["ValueError('no')", "SystemExit(3)", "asyncio.CancelledError()"])
-def test_what_a_plugin_raises_is_logged_once_and_counted_and_the_others_are_told(
+async def test_what_a_plugin_raises_is_logged_once_and_counted_and_the_others_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture, error: str
 ) -> None:
     bad = f"import asyncio\n{HEAD}@hookimpl\ndef tasker_task_finished(): raise {error}\n"
     good = f"{HEAD}@hookimpl\ndef tasker_task_finished(task): heard.append(task.state)\n"
     for name, source in (("bad", bad), ("good", good)):
         install_plugin(tmp_path, monkeypatch, name, source)
-    plugins = installed_plugins()
+    plugins = plugins_of(PluginChoice())
     for _ in range(3):
         plugins.tell("tasker_task_finished", TASK)
+    await plugins.settle()
     plugins.tell_failures()
     assert sys.modules["good_plugin"].heard == ["complete"] * 3
-    assert plugins.failures == {("bad", "tasker_task_finished"): 3}
+    assert {each.name: each.failures for each in plugins.states()} == {
+        "bad": {"tasker_task_finished": 3},
+        "good": {},
+    }
     failed, told = [record.getMessage() for record in log.records]
     assert failed.startswith("plugin_failed plugin=bad hook=tasker_task_finished error=")
     assert told == "plugin_failures plugin=bad hook=tasker_task_finished count=3"
@@ -104,8 +115,8 @@ def test_a_plugin_that_cannot_work_is_named_and_left_out(
     install_plugin(tmp_path, monkeypatch, "wrong", HEAD + source)
     good = f"{HEAD}@hookimpl\ndef tasker_repaired(): pass\n"
     install_plugin(tmp_path, monkeypatch, "zealous", good)
-    assert installed_plugins().listener("tasker_task_finished") is None
-    assert installed_plugins().listener("tasker_repaired") is not None
+    assert plugins_of(PluginChoice()).listener("tasker_task_finished") is None
+    assert plugins_of(PluginChoice()).listener("tasker_repaired") is not None
     (line,) = [record.getMessage() for record in log.records]
     assert line.startswith("plugin_refused plugin=wrong (wrong_plugin) reason=")
     assert reason in line
@@ -126,13 +137,15 @@ async def test_holds_of_claims_are_told_with_their_end() -> None:
     assert heard == [ClaimsHeld("breaker", 0), ClaimsHeld("breaker", 1), ClaimsHeld("breaker", None)]
 
 
-class Clock:
+class HandClock:
+    now = 0.0
+
     def monotonic(self) -> float:
-        return 0.0
+        return self.now
 
 
 def test_changes_of_every_breaker_are_told() -> None:
-    breakers = Breakers(Clock())  # type: ignore[arg-type]
+    breakers = Breakers(HandClock())  # type: ignore[arg-type]
     early = breakers.messaging
     heard: list[tuple[str, str, str]] = []
     breakers.on_change = lambda change: heard.append((change.name, change.before, change.after))
@@ -165,15 +178,70 @@ def tasker_commands(): return [greet, mine, 7]
     assert "Run a workflow" in CliRunner().invoke(cli, ["run", "--help"]).output
 
 
-def test_a_hook_is_told_on_the_loop_that_works() -> None:
-    loops: list[asyncio.AbstractEventLoop] = []
-    plugins = Plugins([("loop", "tasker_repaired", lambda repaired: loops.append(asyncio.get_running_loop()))])
+async def test_a_plugin_hears_in_a_thread_of_its_own_in_order() -> None:
+    heard: list[tuple[int, int]] = []
+    plugins = Plugins({"one": {"tasker_repaired": lambda value: heard.append((value, threading.get_ident()))}})
+    for number in range(100):
+        plugins.tell("tasker_repaired", number)
+    await plugins.settle()
+    assert [number for number, _ in heard] == list(range(100))
+    (thread,) = {thread for _, thread in heard}
+    assert thread != threading.get_ident()
 
-    async def tell() -> asyncio.AbstractEventLoop:
-        plugins.tell("tasker_repaired", None)
-        return asyncio.get_running_loop()
 
-    assert [asyncio.run(tell())] == loops
+async def test_a_plugin_that_does_not_return_keeps_nobody_waiting_and_what_does_not_fit_is_counted(
+    log: pytest.LogCaptureFixture,
+) -> None:
+    stuck, heard = threading.Event(), list[int]()
+    hooks = {"slow": {"tasker_repaired": lambda value: stuck.wait()}, "good": {"tasker_repaired": heard.append}}
+    plugins = Plugins(hooks, Limits(waiting=3))
+    plugins.tell("tasker_repaired", 0)
+    until(lambda: plugins.states()[0].waiting == 0, "it was told")
+    for number in range(1, 7):
+        plugins.tell("tasker_repaired", number)
+        until(lambda: plugins.states()[1].waiting == 0, "it was told")
+    await plugins.settle(0.01)
+    slow, good = plugins.states()
+    assert (slow.waiting, slow.dropped, slow.off) == (4, 3, "")  # one of those that wait asks whether it is done
+    assert (heard, good.dropped) == (list(range(7)), 0)
+    stuck.set()
+    await plugins.settle()
+    assert plugins.states()[0].told == 4
+    assert [line.partition(" hook")[0] for line in log.messages] == ["plugin_overflow plugin=slow"]
+
+
+async def test_a_plugin_whose_call_takes_too_long_is_switched_off(log: pytest.LogCaptureFixture) -> None:
+    stuck, clock = threading.Event(), HandClock()
+    hearing = Hearing("slow", {"tasker_repaired": lambda value: stuck.wait()}, Limits(hang_seconds=30), clock.monotonic)
+    hearing.tell("tasker_repaired", 1)
+    until(lambda: hearing.waiting == 0, "it was told")
+    clock.now = 30
+    hearing.tell("tasker_repaired", 2)
+    assert (hearing.account.off, hearing.waiting) == ("", 1)
+    clock.now = 31
+    hearing.tell("tasker_repaired", 3)
+    assert (hearing.account.off, hearing.waiting) == ("a call has not returned for 30 seconds", 1)
+    stuck.set()
+    await asyncio.wrap_future(hearing.settled())
+    assert hearing.account.told == 1
+    assert log.messages == [
+        "plugin_switched_off plugin=slow reason=a call has not returned for 30 seconds; "
+        "it hears nothing more until a restart"
+    ]
+
+
+async def test_a_hook_that_keeps_failing_switches_its_plugin_off_and_one_that_recovers_does_not() -> None:
+    def bad(value: int) -> None:
+        if value != 5:
+            raise ValueError("no")
+
+    plugins = Plugins({"bad": {"tasker_repaired": bad, "tasker_task_finished": print}}, Limits(failures=10))
+    for number in range(20):
+        plugins.tell("tasker_repaired", number)
+    await plugins.settle()
+    (state,) = plugins.states()
+    assert (state.failures, state.told) == ({"tasker_repaired": 15}, 1)
+    assert state.off == "tasker_repaired has failed 10 times in a row"
 
 
 def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
@@ -187,7 +255,7 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         Repaired((("hint_lost", 2),)),
         ProcessInfo("worker", "uuid", ("shop",)),
     ]
-    assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {"Hooks", "hookimpl"}
+    assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {"ASKED", "Hooks", "hookimpl"}
     for value in values:
         assert pickle.loads(pickle.dumps(value)) == value
         assert json.dumps(asdict(value))
@@ -204,6 +272,7 @@ def test_a_process_tells_of_its_breakers_and_holds(tmp_path: Path, monkeypatch: 
         runtime = worker_process("postgresql://nobody@127.0.0.1:9/none", messaging, HandlerRegistry(), ["shop"])
         runtime.breakers.task_readiness.force_open()
         runtime.worker.slots.hold("because")
+        await plugins_of(PluginChoice()).settle()
 
     asyncio.run(assemble())
     assert sys.modules["assembled_plugin"].heard == ["task_readiness", "because"]

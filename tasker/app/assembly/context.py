@@ -9,7 +9,8 @@ from tasker.lifecycle.deployment import EventSettings
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.plugins import installed_plugins
+from tasker.plugins.choice import PluginChoice
+from tasker.plugins.process import Plugins, plugins_of
 from tasker.process.connections.engines import Engines
 from tasker.process.context import ProcessContext
 from tasker.process.listening.event_system import EventSystem
@@ -25,13 +26,15 @@ def process_context(
     breakers: Breakers | None,
     events: EventSettings | None = None,
     waiter: str | None = None,
+    plugins: Plugins | None = None,
 ) -> ProcessContext:
     """The context of a process; what is not given is as without a configuration, `events` as for a worker.
 
-    `waiter` is the program in this process that waits for tasks.
+    `waiter` is the program in this process that waits for tasks. Without `plugins` there are those that are on by
+    themselves.
     """
     settings, clock = settings or WorkerSettings(), SystemClock()
-    engines, plugins = Engines(url, messaging, settings.rules, waiter), installed_plugins()
+    engines, plugins = Engines(url, messaging, settings.rules, waiter), plugins or plugins_of(PluginChoice())
     breakers = breakers or Breakers(clock)
     breakers.on_change = plugins.listener("tasker_breaker_changed")
     return ProcessContext(

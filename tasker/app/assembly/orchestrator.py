@@ -21,6 +21,7 @@ from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.requests import TaskRequests
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.plugins.process import Plugins
 from tasker.process.context import ProcessContext
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.presence.heartbeat import Heartbeat
@@ -45,12 +46,14 @@ def orchestrator_process(
     context_limit_bytes: int = VALUE_LIMIT_BYTES,
     depth_limits: DepthLimits | None = None,
     retry: RetryPolicy | None = None,
+    plugins: Plugins | None = None,
 ) -> Orchestrator:
     """An orchestrator that is not started yet. `retry` is what steps inherit whose template names no retries.
 
-    Requests for a namespace with more ready steps than `depth_limits` wait; None: none does.
+    Requests for a namespace with more ready steps than `depth_limits` wait; None: none does. `plugins` as of
+    `process_context`.
     """
-    context = process_context(url, messaging, settings, sweeps, breakers, events)
+    context = process_context(url, messaging, settings, sweeps, breakers, events, plugins=plugins)
     made = OrchestratorAssembly(context, context_limit_bytes, depth_limits, retry)
     return Orchestrator(context, made.identity, made.heartbeat, made.actors, made.upkeep)
 

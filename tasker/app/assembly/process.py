@@ -20,7 +20,7 @@ from tasker.orchestration.schedule import FollowUp
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
-from tasker.plugins import Plugins
+from tasker.plugins.process import Plugins
 from tasker.process.context import ProcessContext
 from tasker.services.engine.calls import OnFinished
 from tasker.services.engine.plans import PlanStore

@@ -25,6 +25,7 @@ from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.schedule import FollowUp
 from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.plugins.process import Plugins
 from tasker.process.context import ProcessContext
 from tasker.process.presence.membership import Membership
 from tasker.process.releasing import Releases
@@ -50,15 +51,16 @@ def worker_process(
     on_finished: Callable[[str, str], None] = lambda task, state: None,
     on_elsewhere: Callable[[Sequence[str]], None] = lambda tasks: None,
     waiter: str | None = None,
+    plugins: Plugins | None = None,
 ) -> Runtime:
     """A worker that is not started yet.
 
     `on_finished(task_uuid, state)` is called for every task that ends by what this process does, and `on_elsewhere` as
     of `Runtime`. With the result path `queued`, `consume` says
     whether this process ends parked results as well. `runner` makes what runs the handlers. `waiter` is the program in
-    this process that waits for tasks: what others end for it is heard of, too.
+    this process that waits for tasks: what others end for it is heard of, too. `plugins` as of `process_context`.
     """
-    context = process_context(url, messaging, settings, sweeps, breakers, waiter=waiter)
+    context = process_context(url, messaging, settings, sweeps, breakers, waiter=waiter, plugins=plugins)
     made = WorkerAssembly(context, registry, namespaces, runner, on_finished, consume=consume)
     return Runtime(context, made.execution, made.actors, made.upkeep, made.membership, on_elsewhere, waiter)
 

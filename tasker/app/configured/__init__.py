@@ -16,6 +16,7 @@ from tasker.app.configured.engine import retry_policy, sweep_settings
 from tasker.app.configured.events import orchestrator_events
 from tasker.app.configured.http import http_settings, worker_port
 from tasker.app.configured.messaging import backend_settings, queue_names
+from tasker.app.configured.plugins import plugin_choice
 from tasker.app.configured.resilience import SINGLE_PROCESS_DEPTH, breaker_policies, depth_limits
 from tasker.app.configured.templates import template_environment
 from tasker.app.configured.worker import worker_settings
@@ -29,6 +30,8 @@ from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.plugins.choice import PluginChoice
+from tasker.plugins.found import installed, leave_out, load
 from tasker.process.http import HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.authoring.template_search import DEFAULT_SEARCH_PATHS
@@ -45,11 +48,16 @@ VALUE_VARIABLES = (
     "TASKER_JWT_PUBLIC_KEY_PATH",
     "TASKER_LOG_FORMAT",
     "TASKER_MESSAGING_BACKEND",
+    "TASKER_PLUGINS_DISABLED",
+    "TASKER_PLUGINS_ENABLED",
     "TASKER_WEB_BIND_ADDRESS",
     "TASKER_WORKER_WEB_BIND_ADDRESS",
     "WORKER_NAMESPACES",
 )
-"""Variables that give a value even where there is no file; messaging backends have more (`value_variables`)."""
+"""Variables that give a value even where there is no file; messaging backends have more (`value_variables`).
+
+Those of plugins count only where the plugin is on.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,8 @@ class Configured:
     """How lines of the log are written: `text` or `json`."""
     shutdown_seconds: float = 30.0
     """How long an orderly stop of a worker or orchestrator may take."""
+    plugins: PluginChoice = field(default_factory=PluginChoice)
+    """Which plugins there are, and their settings."""
     backend_settings: Mapping[str, BackendSettings] = field(default_factory=dict)
     """What each messaging backend is made with, by its name."""
     settings: Settings | None = field(default=None, compare=False, repr=False)
@@ -105,7 +115,7 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
     """
     values = value_variables()
     names = (*FILE_VARIABLES, *values, *(f"{name}_FILE" for name in ("DATABASE_URL", *values)))
-    if context == "complete" and not any(environ.get(name) for name in names):
+    if context == "complete" and not any(environ.get(name) for name in names) and not _plugins_have_settings():
         return UNCONFIGURED
     from tasker.services.configuration.loading import load
 
@@ -113,6 +123,12 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
     made = configured(found.settings, found.backends)
     # without a file nobody has said what the fleet's defaults are: those of registered templates count
     return made if any(environ.get(name) for name in FILE_VARIABLES) else replace(made, retry=None)
+
+
+def _plugins_have_settings() -> bool:
+    """Of those that are on by themselves: a variable may give them values."""
+    leave_out(())
+    return any("tasker_settings" in load(each).hooks for each in installed() if not each.optional)
 
 
 def configured(settings: Settings, backends: Mapping[str, BackendSettings] = MappingProxyType({})) -> Configured:
@@ -141,6 +157,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         retry=retry_policy(settings),
         breakers=breaker_policies(settings),
         depth_limits=depth_limits(settings),
+        plugins=plugin_choice(settings),
         backend_settings=backend_settings(settings, backends),
         settings=settings,
     )

@@ -22,7 +22,7 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.plugins import installed_plugins
+from tasker.plugins.process import plugins_of
 from tasker.process.connections.resources import Resources
 from tasker.process.presence.dead_workers import end_dead_leases
 from tasker.process.repairing import Repairs
@@ -144,7 +144,8 @@ class AppLifecycle:
         self._resources = await self._prepared()
         await self._resources.open()
         limits, breaker = self._depth_limits, self.breakers.database
-        ended = told_of_ends(installed_plugins(), self._ended)
+        self._plugins = plugins_of(self._configuration.plugins)
+        ended = told_of_ends(self._plugins, self._ended)
         made = Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker, ended)
         self._connection, self._engine = made.connection, made.engine
         self.tasks, self.views, self.plans, self.repairs = made.tasks, made.views, made.plans, made.repairs
@@ -174,6 +175,7 @@ class AppLifecycle:
                 on_finished=self._ended,
                 on_elsewhere=lambda tasks: self._waiters.heard(tasks),
                 waiter=waiter,
+                plugins=self._plugins,
             )
         url, events = self._resources.url, self._settings.events
         self._waiters = program_waiters(waiter, self._connection, url, events, self._runtime)
@@ -203,6 +205,7 @@ class AppLifecycle:
         if not is_started(self):
             return
         await self.stop_working(grace_seconds)
+        await self._plugins.settle()
         await self.events.close()
         await self._waiters.close()
         await self._after_commit.close()

@@ -17,6 +17,7 @@ from typing import Any
 
 from tasker.contracts.messaging import BackendSettings
 from tasker.errors import ConfigurationError
+from tasker.plugins.found import leave_out
 from tasker.services.configuration.backend_tables import (
     CHOSEN,
     TABLE,
@@ -24,6 +25,8 @@ from tasker.services.configuration.backend_tables import (
     backend_tables,
     choice_problems,
 )
+from tasker.services.configuration.plugin_tables import TABLE as PLUGINS
+from tasker.services.configuration.plugin_tables import plugin_problems, switched_off, unread_tables
 from tasker.services.configuration.sources import (
     CONTEXTS,
     SOURCE_DIR,
@@ -195,6 +198,7 @@ def from_sources(
 def assemble(context: str, environment: str, files: list[Layer], environ: Mapping[str, str]) -> Configuration:
     """Layers, placeholders, checks: defaults, variables, files, `ABOVE_FILES`. Raises `ConfigurationInvalid`."""
     variables = Variables(environ)
+    leave_out(switched_off(files, variables))
     defaults = [single_process_layer()] if context == "complete" else []
     below, above = (variable_layers(variables, above_files=each) for each in (False, True))
     layers = [*defaults, *below, *files, *above]
@@ -202,7 +206,7 @@ def assemble(context: str, environment: str, files: list[Layer], environ: Mappin
     substitution = Substitution(variables)
     values = substitution.tables(merged(layers))
     backends = backend_tables(values)
-    usable, problems = _checked(values, backends, layers, substitution)
+    usable, problems = _checked(values, backends, layers, substitution, merged(files))
     found = Configuration(context, environment, usable, tuple(layers), variables, backends)
     if problems:
         _log.debug("configuration refused: %d problems", len(problems))
@@ -211,28 +215,34 @@ def assemble(context: str, environment: str, files: list[Layer], environ: Mappin
 
 
 def _checked(
-    values: dict[str, Any], backends: Mapping[str, BackendSettings], layers: list[Layer], substitution: Substitution
+    values: dict[str, Any],
+    backends: Mapping[str, BackendSettings],
+    layers: list[Layer],
+    substitution: Substitution,
+    written: Mapping[str, Any],
 ) -> tuple[Settings, tuple[Problem, ...]]:
     def place_of(path: str) -> str | None:
         return next(filter(None, (layer.place_of(path) for layer in reversed(layers))), None)
 
     broken = frozenset(problem.path.partition("[")[0] for problem in substitution.problems)
     whole = without(values, broken)
-    result = check(without(whole, frozenset(f"{TABLE}.{name}" for name in backends)), place_of)
+    unchecked = frozenset(f"{TABLE}.{name}" for name in backends) | unread_tables(whole)
+    result = check(without(whole, unchecked), place_of)
     unplaced = [Problem(p.path, p.value, p.issue, p.fix, place_of(p.path)) for p in substitution.problems]
     own = [*choice_problems(whole, place_of), *backend_problems(backends, place_of)]
+    own += plugin_problems(result.usable, written, place_of)
     return result.usable, (*(p for layer in layers for p in layer.problems), *unplaced, *result.problems, *own)
 
 
 def generate(context: str, environment: str, source_dir: Path, environ: Mapping[str, str], now: datetime) -> str:
     """The merged file of a context as text: placeholders stay as they are, so that it holds no secret (C-150, C-154).
 
-    What needs a variable that is not set here is left out of the check, and so is the backend's name: its package may
-    be installed only where the file is used. Raises like `from_sources`.
+    What needs a variable that is not set here is left out of the check, and so are the backend's name and the plugins:
+    their packages may be installed only where the file is used. Raises like `from_sources`.
     """
     files = source_layers(context, environment, source_dir)
     known, _ = _known_here(files, environ)
-    unchosen = [replace(each, tables=without(each.tables, frozenset({CHOSEN}))) for each in known]
+    unchosen = [replace(each, tables=without(each.tables, frozenset({CHOSEN, PLUGINS}))) for each in known]
     assemble(context, environment, unchosen, environ)
     return _header(context, environment, source_dir, now) + toml_text(merged(files))
 

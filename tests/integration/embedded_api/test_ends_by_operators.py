@@ -9,7 +9,7 @@ import pytest
 import tasker
 from tasker.app.embedded import lifecycle
 from tasker.contracts.hook_arguments import TaskFinished
-from tasker.plugins import Plugins
+from tasker.plugins.process import Plugins
 
 HELD = """
 name: held
@@ -23,8 +23,8 @@ async def test_plugins_hear_of_tasks_that_a_program_cancels_or_completes(
     module_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[TaskFinished] = []
-    plugins = Plugins([("watcher", "tasker_task_finished", heard.append)])
-    monkeypatch.setattr(lifecycle, "installed_plugins", lambda: plugins)
+    plugins = Plugins({"watcher": {"tasker_task_finished": heard.append}})
+    monkeypatch.setattr(lifecycle, "plugins_of", lambda choice: plugins)
     (tmp_path / "held.yaml").write_text(HELD)
     async with tasker.App(module_database_url, work=False) as app:
         cancelled, completed, resolved = [(await app.submit(tmp_path / "held.yaml", {"n": n})).task_uuid for n in "abc"]

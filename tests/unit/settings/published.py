@@ -194,6 +194,7 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
+    *(f"plugins.{own}" for own in ("enabled", "disabled", "logs.path", "logs.starts")),
     *(
         f"orchestration.web.{own}"
         for own in (

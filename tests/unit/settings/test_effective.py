@@ -200,6 +200,8 @@ LEAVES: dict[str, Leaf] = {
     "breakers.settle_seconds": same("common.circuit_breakers.global_settings.min_state_transition_interval_seconds"),
 }
 BY_TWO = {
+    # [plugins]: they are told as lists, and checked against what is installed
+    *("plugins.enabled", "plugins.disabled"),
     "retry.jitter",
     "environment",
     "worker.name",
@@ -209,7 +211,7 @@ BY_TWO = {
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
-    *("settings", "backend_settings", "worker.batch", "worker.drowse_ms", "sweeps.mend_ms"),
+    *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms", "sweeps.mend_ms"),
     *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
     *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),

@@ -1,0 +1,49 @@
+"""What the journal says of each event: ids first, then what happened, times, errors, the rest (E-109 .. E-113)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from tasker.hookspecs import AttemptEnded, AttemptStarted, Repaired
+
+ORDER = (
+    "correlation_id",
+    "task_uuid",
+    "step_uuid",
+    "namespace",
+    "template",
+    "step",
+    "state",
+    "duration_ms",
+    "error",
+    "error_type",
+)
+"""The keys that come first, in this order; the others follow."""
+LEVELS = {"failed": "WARNING", "lost": "WARNING"}
+
+
+def line(message: str, value: Any, now: datetime | None = None) -> dict[str, Any]:
+    """One line of the journal. `now` is the time that it carries, with a zone; None: the clock's."""
+    moment = (now or datetime.now(UTC)).isoformat(timespec="milliseconds")
+    head = {"timestamp": moment, "level": LEVELS.get(getattr(value, "end", ""), "INFO"), "message": message}
+    found = _fields(value)
+    first = {key: found.pop(key) for key in ORDER if key in found}
+    return {**head, **first, **found}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if isinstance(value, AttemptStarted):
+        return _attempt(value)
+    if isinstance(value, AttemptEnded):
+        told = {"state": value.end, "duration_ms": value.duration_ms, "error": value.error_message}
+        told |= {"error_type": value.error_type, "retryable": value.retryable}
+        return {**_attempt(value.attempt), **{key: each for key, each in told.items() if each is not None}}
+    if isinstance(value, Repaired):
+        return dict(value.counts)
+    return asdict(value)
+
+
+def _attempt(attempt: AttemptStarted) -> dict[str, Any]:
+    return {"retry_count": attempt.attempt - 1, **{k: v for k, v in asdict(attempt).items() if k != "attempt"}}

@@ -1,0 +1,17 @@
+"""What `[plugins.logs]` may hold."""
+
+from __future__ import annotations
+
+from tasker.contracts.settings import Table, flag, text
+
+
+class LogsTable(Table):
+    """The journal of the plugin `logs`: a line of JSON for each event of a process."""
+
+    path: str = text(
+        "tasker-journal.jsonl",
+        "The file that lines are added to; several processes may share it.",
+        variable="TASKER_LOGS_PATH",
+        advice="It may be moved away at any time, as programs that rotate logs do: the next line begins a new one.",
+    )
+    starts: bool = flag(False, "Write a line for each attempt that begins, too.")

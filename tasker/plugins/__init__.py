@@ -1,0 +1,1 @@
+"""Plugins: found by entry points, chosen by the configuration, told in threads of their own."""

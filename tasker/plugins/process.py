@@ -1,0 +1,139 @@
+"""The plugins of one process: loaded by its configuration, asked one by one, each kept from harming anything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.plugins.choice import PluginChoice
+from tasker.plugins.found import Hook, Installed, installed, load, settings_table
+from tasker.plugins.hearing import Hearing, Limits
+
+Listener = Callable[[Any], None]
+STOP_SECONDS = 5.0
+"""How long a process that ends waits for its plugins to hear the rest."""
+_log = logging.getLogger("tasker.plugins")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginState:
+    """How a plugin does in a process. `off` says why it is switched off; `failures` are by hook."""
+
+    name: str
+    told: int
+    waiting: int
+    dropped: int
+    failures: Mapping[str, int]
+    off: str
+
+
+class Plugins:
+    """Plugins that were loaded: functions by hook, by the plugin's name."""
+
+    def __init__(self, hooks: Mapping[str, Mapping[str, Hook]] | None = None, limits: Limits | None = None) -> None:
+        self._hooks, self._limits = dict(hooks or {}), limits or Limits()
+        self._hearings = {name: Hearing(name, functions, self._limits) for name, functions in self._hooks.items()}
+
+    def listener(self, hook: str) -> Listener | None:
+        """What tells the plugins that have this hook; None when none has, so that callers have nothing to do."""
+        tells = [self._hearings[name].tell for name, functions in self._hooks.items() if hook in functions]
+        if not tells:
+            return None
+
+        def tell(value: Any) -> None:
+            for each in tells:
+                each(hook, value)
+
+        return tell
+
+    def tell(self, hook: str, value: Any) -> None:
+        """Tell the plugins that have this hook, if any."""
+        if tell := self.listener(hook):
+            tell(value)
+
+    def answers(self, hook: str, *values: Any) -> list[tuple[str, Any]]:
+        """(plugin, answer) of those that have this hook and did not raise. They are called here and now."""
+        found = ((name, self._answer(name, hook, values)) for name in self._hooks if hook in self._hooks[name])
+        return [(name, answer) for name, answer in found if answer is not None]
+
+    def _answer(self, plugin: str, hook: str, values: Sequence[Any]) -> Any:
+        account = self._hearings[plugin].account
+        try:
+            return self._hooks[plugin][hook](*values)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also sys.exit: what a plugin wants ends nothing of ours
+            account.failed(plugin, hook, error, self._limits.failures)
+            return None
+
+    def states(self) -> tuple[PluginState, ...]:
+        """How each of them does."""
+        return tuple(map(_state, self._hearings.values()))
+
+    async def settle(self, seconds: float = STOP_SECONDS) -> None:
+        """Wait until they have heard everything, at most so long."""
+        marks = [asyncio.wrap_future(each.settled()) for each in self._hearings.values() if not each.account.off]
+        if marks:
+            _, late = await asyncio.wait(marks, timeout=seconds)
+            for each in late:
+                each.cancel()
+
+    def tell_failures(self) -> None:
+        """Say in the log what has gone wrong with them since the start."""
+        for state in self.states():
+            for hook, count in state.failures.items():
+                _log.warning("plugin_failures plugin=%s hook=%s count=%s", state.name, hook, count)
+            if state.dropped or state.waiting:
+                told = "plugin_behind plugin=%s dropped=%s waiting=%s"
+                _log.warning(told, state.name, state.dropped, state.waiting)
+
+
+def _state(hearing: Hearing) -> PluginState:
+    account = hearing.account
+    return PluginState(
+        hearing.plugin, account.told, hearing.waiting, account.dropped, dict(account.failures), account.off
+    )
+
+
+_made: list[tuple[tuple[str, ...], PluginChoice, Plugins]] = []
+
+
+def plugins_of(choice: PluginChoice) -> Plugins:
+    """The plugins that are chosen. They are made once; one that cannot be is named in the log, and left out."""
+    path = tuple(sys.path)
+    for known_path, known_choice, plugins in _made:
+        if (known_path, known_choice) == (path, choice):
+            return plugins
+    made = Plugins(dict(_loaded(choice)))
+    _made.append((path, choice, made))
+    return made
+
+
+def _loaded(choice: PluginChoice) -> Iterator[tuple[str, Mapping[str, Hook]]]:
+    for plugin in installed():
+        if choice.has(plugin):
+            hooks, refusal = ready(plugin, choice)
+            if refusal is None:
+                yield plugin.name, hooks
+            else:
+                _log.error("plugin_refused plugin=%s (%s) reason=%s", plugin.name, plugin.place, refusal)
+
+
+def ready(plugin: Installed, choice: PluginChoice) -> tuple[Mapping[str, Hook], str | None]:
+    """Its hooks after it was given its settings; and why it cannot be used, if so."""
+    loaded = load(plugin)
+    if loaded.refusal is not None:
+        return {}, loaded.refusal
+    try:
+        table = settings_table(loaded)
+        if "tasker_configured" in loaded.hooks:
+            loaded.hooks["tasker_configured"](choice.settings.get(plugin.name) or (table() if table else None))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return {}, str(error) or repr(error)
+    return loaded.hooks, None

@@ -1,0 +1,25 @@
+"""`plugins`: which plugins a process has, and a table for each that declares one."""
+
+from __future__ import annotations
+
+from tasker.contracts.settings import Table, several
+
+
+class Plugins(Table):
+    """Plugins: which are on. Each that has settings has a table of its own name below."""
+
+    enabled: tuple[str, ...] = several(
+        (),
+        "Plugins that must be there, by their names; of those that come with Tasker each that is wanted.",
+        variable="TASKER_PLUGINS_ENABLED",
+        advice="`tasker plugin list` shows the names.",
+    )
+    disabled: tuple[str, ...] = several(
+        (),
+        "Installed plugins that are not even imported; their tables are not looked at.",
+        variable="TASKER_PLUGINS_DISABLED",
+    )
+
+    def tables(self) -> dict[str, Table]:
+        """The tables of plugins, by the plugin's name (see `tasker.settings.installed`)."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in Plugins.model_fields}

@@ -1,0 +1,113 @@
+"""The plugin `logs`: a line of JSON for each event, ids first, in a file that may be moved away."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tasker.hookspecs import (
+    ASKED,
+    AttemptEnded,
+    AttemptStarted,
+    BreakerChanged,
+    ClaimsHeld,
+    Hooks,
+    ProcessInfo,
+    Repaired,
+    TaskFinished,
+)
+from tasker.plugins.choice import PluginChoice
+from tasker.plugins.found import installed
+from tasker.plugins.process import plugins_of, ready
+from tasker_logs import Logs
+from tasker_logs.lines import line
+from tasker_logs.table import LogsTable
+
+STARTED = AttemptStarted("task", "step", "shop", "order", "pay", "shop.pay", 2, 3, 7, "worker", "correlation")
+NOW = datetime(2026, 11, 22, 9, 13, 30, 484_000, UTC)
+
+
+def logs(folder: Path, **settings: object) -> tuple[Logs, Path]:
+    plugin, file = Logs(), folder / "deep" / "journal.jsonl"
+    plugin.tasker_configured(LogsTable.model_validate({"path": str(file), **settings}))
+    return plugin, file
+
+
+def lines(file: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_a_failed_attempt_is_a_line_with_its_ids_first() -> None:
+    ended = AttemptEnded(STARTED, "failed", 12, "timeout", "no answer", True)
+    found = line("Step failed", ended, NOW)
+    assert list(found.items())[:13] == [
+        ("timestamp", "2026-11-22T09:13:30.484+00:00"),
+        ("level", "WARNING"),
+        ("message", "Step failed"),
+        ("correlation_id", "correlation"),
+        ("task_uuid", "task"),
+        ("step_uuid", "step"),
+        ("namespace", "shop"),
+        ("template", "order"),
+        ("step", "pay"),
+        ("state", "failed"),
+        ("duration_ms", 12),
+        ("error", "no answer"),
+        ("error_type", "timeout"),
+    ]
+    assert {key: found[key] for key in ("retry_count", "max_attempts", "token", "retryable")} == {
+        "retry_count": 1,
+        "max_attempts": 3,
+        "token": 7,
+        "retryable": True,
+    }
+
+
+def test_every_event_of_a_process_is_in_the_journal_and_starts_where_they_are_asked_for(tmp_path: Path) -> None:
+    process = ProcessInfo("worker", "uuid", ("shop",))
+    for starts, first in ((False, []), (True, ["Step started"])):
+        plugin, file = logs(tmp_path / str(starts), starts=starts)
+        plugin.tasker_process_started(process)
+        plugin.tasker_attempt_started(STARTED)
+        plugin.tasker_attempt_ended(AttemptEnded(STARTED, "succeeded", 3))
+        plugin.tasker_task_finished(TaskFinished("task", "complete"))
+        plugin.tasker_breaker_changed(BreakerChanged("messaging", "closed", "open", ""))
+        plugin.tasker_claims_held(ClaimsHeld("breaker", 0))
+        plugin.tasker_repaired(Repaired((("hint_lost", 2),)))
+        plugin.tasker_process_stopped(process)
+        told = [each["message"] for each in lines(file)]
+        between = ["Step succeeded", "Task finished", "Circuit breaker changed", "Claims held", "Repaired"]
+        assert told == ["Process started", *first, *between, "Process stopped"]
+    assert lines(file)[-2]["hint_lost"] == 2
+
+
+def test_a_journal_that_was_moved_away_goes_on_in_a_new_file(tmp_path: Path) -> None:
+    plugin, file = logs(tmp_path)
+    plugin.tasker_task_finished(TaskFinished("first", "complete"))
+    file.rename(tmp_path / "older")
+    plugin.tasker_task_finished(TaskFinished("second", "complete"))
+    assert [each["task_uuid"] for each in lines(file)] == ["second"]
+
+
+async def test_it_is_on_where_it_is_named_and_a_file_that_cannot_be_written_refuses_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (plugin,) = [each for each in installed() if each.name == "logs"]
+    assert not PluginChoice().has(plugin)
+    where = LogsTable(path=str(tmp_path / "journal.jsonl"))
+    plugins = plugins_of(PluginChoice(enabled=("logs",), settings={"logs": where}))
+    plugins.tell("tasker_task_finished", TaskFinished("task", "complete"))
+    await plugins.settle()
+    assert lines(tmp_path / "journal.jsonl")[0]["task_uuid"] == "task"
+    nowhere = PluginChoice(enabled=("logs",), settings={"logs": LogsTable(path="/proc/nowhere/journal")})
+    assert "/proc/nowhere" in (ready(plugin, nowhere)[1] or "")
+    assert plugins_of(nowhere).states() == ()
+    assert "plugin_refused plugin=logs (tasker_logs:Logs) reason=" in caplog.text
+
+
+def test_it_hears_of_everything_that_a_plugin_hears_of() -> None:
+    heard = {name for name in vars(Hooks) if name.startswith("tasker_") and name not in ASKED}
+    assert {name for name in heard if not hasattr(Logs, name)} == {"tasker_process_stopping"}
