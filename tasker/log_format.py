@@ -1,6 +1,7 @@
 """The log of a process on standard error: as text for people, as one JSON object per line for programs.
 
-Every line that is written while a handler runs carries its task and step, whichever logger it came by.
+Every line that is written while a handler runs carries its task and step, whichever logger it came by, and holds none
+of the sensitive values that the step knows.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tasker.contracts.running import running
+from tasker.contracts.running import covering, running
 
 LEVEL_VARIABLE, FORMAT_VARIABLE = "TASKER_LOG_LEVEL", "TASKER_LOG_FORMAT"
 LEVELS, FORMATS = ("DEBUG", "INFO", "WARNING", "ERROR"), ("text", "json")
@@ -41,7 +42,16 @@ class StepFilter(logging.Filter):
         return True
 
 
-class TextFormatter(logging.Formatter):
+class BareFormatter(logging.Formatter):
+    """The message, and an exception below."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, and what stands below it."""
+        text: str = _covered(super().format(record))
+        return text
+
+
+class TextFormatter(BareFormatter):
     """Time, level, logger, message; behind it the task and the step that wrote it, and an exception below."""
 
     def __init__(self) -> None:
@@ -71,10 +81,21 @@ class JsonFormatter(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack"] = record.stack_info
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return json.dumps(_covered(line), ensure_ascii=False, default=lambda value: _covered(str(value)))
+
+
+def _covered(told: Any) -> Any:
+    cover = covering.get()
+    return told if cover is None else cover(told)
 
 
 FORMATTERS: Mapping[str, Callable[[], logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}
+
+
+def cover_warnings() -> None:
+    """What Python writes where nobody has set up logging holds nothing sensitive either."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(BareFormatter())
 
 
 def log_to_stderr(level: int, form: str) -> None:

@@ -7,7 +7,9 @@ hidden than too little.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from tasker.contracts.defaults import REDACTED
@@ -39,6 +41,7 @@ HARMLESS = frozenset(("at", "worker", "error_type", "error_code", "step", "name"
 Schema = Mapping[str, Any]
 
 
+@lru_cache(maxsize=256)
 def has_sensitive(plan: Plan) -> bool:
     """Whether any schema of the template marks something."""
     return any(_marks(schema) for schema in (plan.input_schema, *(step.result_schema for step in plan.steps)))
@@ -48,10 +51,12 @@ class Veil:
     """What one task's sensitive values are covered with: `context` and `results`, by step, are what it has.
 
     Texts that hold a sensitive value, such as a failure's message, are covered where the value stands in them; where
-    there are very many values, as a whole.
+    there are more than `most` values, as a whole.
     """
 
-    def __init__(self, plan: Plan, context: Any = None, results: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, plan: Plan, context: Any = None, results: Mapping[str, Any] | None = None, most: int = MOST_SECRETS
+    ) -> None:
         self._input = plan.input_schema if _marks(plan.input_schema) else None
         self._marked = {step.name: step.result_schema for step in plan.steps if _marks(step.result_schema)}
         self._names = frozenset(step.name for step in plan.steps)
@@ -63,18 +68,21 @@ class Veil:
         for name, result in (results or {}).items():
             for schema in self._schemas(name):
                 _covered(schema, result, secrets)
-        self._mute = len(secrets) > MOST_SECRETS
-        self._secrets = None if self._mute else _any_of(each for each in secrets if len(each) >= SHORTEST_TEXT)
+        self._mute = len(secrets) > most
+        self._secrets = () if self._mute else tuple(each for each in secrets if len(each) >= SHORTEST_TEXT)
 
     def over(self, answer: Any) -> Any:
-        """Plain data about the task with everything sensitive covered: its `context`, the `result` or `results` of
-        whatever has the `name` or `step_name` of a step, and texts."""
+        """What is told about the task with everything sensitive covered: its `context`, the `result` or `results` of
+        whatever has the `name` or `step_name` of a step, and texts. Dataclasses stay what they are."""
         if isinstance(answer, Mapping):
             return {key: self._member(answer, key, value) for key, value in answer.items()}
         if isinstance(answer, list | tuple):
-            return [self.over(each) for each in answer]
-        if isinstance(answer, str) and self._secrets is not None:
-            return self._secrets.sub(REDACTED, answer)
+            return type(answer)([self.over(each) for each in answer])
+        if type(answer) is str:  # not the name of a state
+            return _without(self._secrets, answer)
+        if is_dataclass(answer) and not isinstance(answer, type):
+            known = {field.name: getattr(answer, field.name) for field in fields(answer)}
+            return replace(answer, **self.over(known))
         return answer
 
     def context(self, value: Any) -> Any:
@@ -121,14 +129,13 @@ def without_secrets(message: str, schema: Schema, value: Any) -> str:
     """What is said about a value of this schema, with what is sensitive in it replaced."""
     secrets: set[str] = set()
     _covered(schema, value, secrets)
-    found = _any_of(secrets)
-    return message if found is None else found.sub(REDACTED, message)
+    return _without(secrets, message)
 
 
-def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
-    """Finds any of them, the longest first."""
-    longest_first = sorted(filter(None, texts), key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+def _without(secrets: Collection[str], text: str) -> str:
+    """The text with each of them replaced, the longest first."""
+    found = sorted((each for each in secrets if each and each in text), key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, found)), REDACTED, text) if found else text
 
 
 def _marks(schema: Any) -> bool:

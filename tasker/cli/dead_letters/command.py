@@ -16,6 +16,7 @@ from tasker.cli.guessing import GuessingGroup
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
+from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
@@ -68,11 +69,18 @@ def list_(form: str, place: Place, **which: Any) -> None:
 
 @dlq.command()
 @click.argument("uuid", metavar="TASK_UUID|ENTRY")
+@SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def show(uuid: str, form: str, place: Place) -> None:
+def show(uuid: str, show_sensitive: bool, form: str, place: Place) -> None:
     """Show the newest entry of a task, or one entry, with what the task was doing."""
-    print_as(form, reached(place, lambda app: _found(app, uuid)), text.entry_text)
+
+    async def read(app: Fleet) -> DeadLetter:
+        entry = await _found(app, uuid)
+        deleted = entry.current_state is None
+        return entry if deleted else await covered(app, entry.task_uuid, entry, show_sensitive)
+
+    print_as(form, reached(place, read), text.entry_text)
 
 
 def _to_the_screen(render: Callable[..., str]) -> Callable[[Any], str]:

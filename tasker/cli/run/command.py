@@ -18,9 +18,10 @@ from tasker.cli.options import CONCURRENCY, PRIORITY, SECONDS, database_options
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.json_output import error_object, reserved_stdout, write_json
 from tasker.cli.run.order import Prepared, RunOrder, check_order, prepare_order, resume_of
+from tasker.cli.task.covering import SHOW_SENSITIVE
 from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_level, log_to_stderr, tell_of_own_database
 from tasker.errors import TaskerError, UsageError
-from tasker.log_format import FORMAT_VARIABLE
+from tasker.log_format import FORMAT_VARIABLE, cover_warnings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -99,6 +100,7 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
     show_default=True,
     help="json: print one object; progress goes to standard error.",
 )
+@SHOW_SENSITIVE
 @click.option("--timeout", metavar="SECONDS", type=SECONDS, help="Stop then; --resume goes on.")
 @click.option("--concurrency", metavar="N", type=CONCURRENCY, help="Steps at a time.  [default: 100]")
 @click.option("--resume", metavar="TASK_UUID", help="Go on with a task that was interrupted; no PATH is needed.")
@@ -174,6 +176,7 @@ def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None])
         log_to_stderr(default=logging.WARNING)
         log_as_configured(prepared.configuration)
     else:
+        cover_warnings()
         tell_of_own_database()
 
     from tasker.cli.run.session import Hooks, run_session

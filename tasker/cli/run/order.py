@@ -42,6 +42,7 @@ class RunOrder:
     timeout: float | None = None
     concurrency: int | None = None
     resume: str | None = None
+    show_sensitive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +91,9 @@ def prepare_order(order: RunOrder) -> Prepared:
 
 def require_fitting(plan: Plan, given: TaskInput) -> None:
     """Raise `InputInvalid` that names each place where the input does not fit the template's `input_schema`."""
-    from tasker.template.schema.check import check_input
+    from tasker.services.submitting.submission import input_problems
 
-    problems = check_input(plan, given.values)
+    problems = input_problems(plan, given.values)
     if problems:
         lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
         raise InputInvalid(

@@ -14,6 +14,7 @@ from tasker.cli.live.showing import first_of, shown
 from tasker.cli.loading import nothing_is_garbage
 from tasker.cli.run.order import Prepared, RunOrder, kept_sources, require_fitting, resume_of
 from tasker.cli.run.signals import Interruption, interruption
+from tasker.cli.task.covering import covered
 from tasker.cli.task.duplicates import naming_the_existing
 from tasker.cli.task.lookup import find_task
 from tasker.errors import DatabaseError, DatabaseUnavailable, HandlerNotFound, ResolutionError
@@ -75,7 +76,8 @@ async def run_session(order: RunOrder, prepared: Prepared, hooks: Hooks) -> Ende
             found = await (_submit(app, order, prepared) if order.resume is None else _find(app, order, order.resume))
             if isinstance(found, Begun):
                 found = await _watch(app, await _with_others(app, found, prepared), order, interrupted, hooks)
-            hooks.on_end(found)
+            report = await covered(app, found.report.task_uuid, found.report, order.show_sensitive)
+            hooks.on_end(replace(found, report=report))
             return found
 
 

@@ -13,7 +13,7 @@ from tasker.cli.guessing import GuessingGroup
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
-from tasker.cli.task.covering import SHOW_SENSITIVE, covered_report
+from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.explain import explain
 from tasker.cli.task.lookup import find_task
 from tasker.cli.task.request import refused, request
@@ -100,7 +100,7 @@ def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, for
 
     async def read(app: Fleet) -> TaskReport:
         found = await app.tasks.report(await find_task(app.tasks, task_uuid))
-        return await covered_report(app, found, show_sensitive)
+        return await covered(app, found.task_uuid, found, show_sensitive)
 
     report = reached(place, read)
     shown = partial(report_text, report, traceback=traceback, every=every, width=screen_width())
@@ -110,9 +110,10 @@ def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, for
 @task.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--step", "name", metavar="NAME", help="Only the transitions of this step.")
+@SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def history(task_uuid: str, name: str | None, form: str, place: Place) -> None:
+def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: Place) -> None:
     """Show every transition of a task and of its steps, with the time since the one before.
 
     \b
@@ -123,7 +124,8 @@ def history(task_uuid: str, name: str | None, form: str, place: Place) -> None:
     from tasker.cli.render.task import history_text
 
     async def read(app: Fleet) -> Sequence[Transition]:
-        return await app.tasks.history(await find_task(app.tasks, task_uuid))
+        task = await find_task(app.tasks, task_uuid)
+        return await covered(app, task, await app.tasks.history(task), show_sensitive)
 
     found = reached(place, read)
     chosen = [row for row in found if name in (None, row.step)]

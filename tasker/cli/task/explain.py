@@ -10,6 +10,7 @@ from tasker.cli.connection import FORMAT, print_as
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
+from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--step", "name", metavar="NAME", help="Only this step, ended or not; of a batch worker all instances.")
+@SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def explain(task_uuid: str, name: str | None, form: str, place: Place) -> None:
+def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: Place) -> None:
     """Say why each step of a task that has not ended does not run now, and what would change it.
 
     Steps with the same reason are told together, what needs somebody first.
@@ -42,7 +44,8 @@ def explain(task_uuid: str, name: str | None, form: str, place: Place) -> None:
     from tasker.cli.render.explanation import explanation_text
 
     async def read(app: Fleet) -> Explanation:
-        return await app.tasks.explain(await find_task(app.tasks, task_uuid), name)
+        task = await find_task(app.tasks, task_uuid)
+        return await covered(app, task, await app.tasks.explain(task, name), show_sensitive)
 
     found = reached(place, read)
     text = explanation_text(found, screen_width(), place.arguments()) if form == "text" else ""

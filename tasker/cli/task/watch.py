@@ -15,6 +15,7 @@ from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.signals import interruption
+from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
@@ -29,9 +30,10 @@ ADVICE = "Ctrl-C ends the view, the task goes on"
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Watch no longer.")
+@SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def watch(task_uuid: str, timeout: float | None, form: str, place: Place) -> None:
+def watch(task_uuid: str, timeout: float | None, show_sensitive: bool, form: str, place: Place) -> None:
     """Show how a task goes until it ends, whoever runs it; nothing runs in this process.
 
     On a terminal it is the tree of `tasker run`, elsewhere one line for each change; with --format json each line is an
@@ -48,14 +50,14 @@ def watch(task_uuid: str, timeout: float | None, form: str, place: Place) -> Non
       1    failed, cancelled, or not ended within --timeout
       130  interrupted (Ctrl-C); the task goes on
     """
-    raise SystemExit(reached(place, lambda app: _watch(app, task_uuid, timeout, form, place.arguments())))
+    raise SystemExit(reached(place, lambda app: _watch(app, task_uuid, timeout, show_sensitive, form, place)))
 
 
-async def _watch(app: Fleet, named: str, timeout: float | None, form: str, database: str) -> int:
+async def _watch(app: Fleet, named: str, timeout: float | None, show_sensitive: bool, form: str, place: Place) -> int:
     from tasker.cli.live import Feed
     from tasker.cli.live.showing import first_of, shown
 
-    task = await find_task(app.tasks, named)
+    task, database = await find_task(app.tasks, named), place.arguments()
     plan = await app.pinned_plan(task)
     with interruption() as interrupted:
         interrupted.last_words = f"The task goes on. To watch it again: {watch_command(task, database)}"
@@ -64,7 +66,7 @@ async def _watch(app: Fleet, named: str, timeout: float | None, form: str, datab
         async with shown(Feed(app.tasks, task), _view(form, plan)):
             found = await first_of(app.wait(task), interrupted.asked, timeout)
         if not isinstance(found, str):
-            return _ended(found, form, database)
+            return _ended(await covered(app, task, found, show_sensitive), form, database)
     why = "Interrupted" if found == "interrupted" else f"Not ended after {timeout:g} s"
     echo(f"{why}; the task goes on. To watch it again:\n  {watch_command(task, database)}", to=sys.stderr)
     return INTERRUPTED if found == "interrupted" else 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 
-from tasker.contracts.running import running
+from tasker.contracts.running import covering, running
+from tasker.execution.attempt.covering import Cover
 from tasker.execution.attempt.modes.copies import end_copy
 from tasker.execution.attempt.outcome import raised, settle, yielded
 from tasker.execution.attempt.values import Attempt, Ending
@@ -16,7 +17,7 @@ from tasker.types.context import StepContext
 
 async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     """Call an async handler. Only a `CancelledError` gets out: the caller knows who cancelled."""
-    process, outer = os.getpid(), running.set(attempt.claim)
+    process, outer, uncovered = os.getpid(), running.set(attempt.claim), covering.set(Cover(attempt).over)
     try:
         value = await handler.call(_context(attempt))
         return settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
@@ -27,13 +28,14 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     except BaseException as error:  # SystemExit too: a handler must not end the worker (B-146)
         return raised(error, handler.name)
     finally:
+        covering.reset(uncovered)
         running.reset(outer)
         end_copy(process, handler.name)
 
 
 def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     """Call a handler of either kind and wait for it here, in a thread or a process that may block. Never raises."""
-    process, outer = os.getpid(), running.set(attempt.claim)
+    process, outer, uncovered = os.getpid(), running.set(attempt.claim), covering.set(Cover(attempt).over)
     try:
         if handler.kind == "async":
             return asyncio.run(call_async(attempt, handler))
@@ -43,6 +45,7 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     except BaseException as error:
         return raised(error, handler.name)
     finally:
+        covering.reset(uncovered)
         running.reset(outer)
         end_copy(process, handler.name)
 

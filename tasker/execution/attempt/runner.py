@@ -14,6 +14,7 @@ from tasker.contracts.execution import Claim, Failure, Success
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import log
 from tasker.execution.attempt.breakers import behind_breaker
+from tasker.execution.attempt.covering import Cover
 from tasker.execution.attempt.modes.copies import guard_loop
 from tasker.execution.attempt.modes.in_thread import ThreadMode
 from tasker.execution.attempt.modes.on_loop import run_async
@@ -195,7 +196,9 @@ class AttemptRunner:
         milliseconds = round((self._clock.monotonic() - started) * 1000)
         if not isinstance(ending, (Success, Failure)):
             return Lost(attempt.claim, "its checkpoint was refused")
-        if isinstance(ending, Success) and ending.encoded.size > WARN_BYTES:
+        if isinstance(ending, Failure):
+            ending = Cover(attempt).failure(ending)
+        elif ending.encoded.size > WARN_BYTES:
             log.warning("step_result_large", step_uuid=attempt.claim.step_uuid, characters=len(ending.encoded.text))
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
 

@@ -13,6 +13,7 @@ from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.db.queries import query
 from tasker.errors import DuplicateTask, InputInvalid, TaskerError, UsageError
 from tasker.lifecycle.identity import identity_hash
+from tasker.lifecycle.sensitive import without_secrets
 from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.engine.answers import SubmitAnswer
@@ -21,7 +22,7 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.starting import Starter
 from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.unanswered import submit_surely
-from tasker.template.schema.check import check_input
+from tasker.template.schema.check import Problem, check_input
 
 E = TypeVar("E", bound=TaskerError)
 OnDuplicate = Literal["refuse", "return"]
@@ -254,8 +255,14 @@ def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None
     )
 
 
+def input_problems(plan: Plan, context: Any) -> list[Problem]:
+    """As `check_input`, in words that hold nothing sensitive."""
+    schema = plan.input_schema or {}
+    return [Problem(each.path, without_secrets(each.message, schema, context)) for each in check_input(plan, context)]
+
+
 def _check_context(plan: Plan, request: Request) -> None:
-    if problems := check_input(plan, request.context):
+    if problems := input_problems(plan, request.context):
         lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
         raise InputInvalid(
             f"the input does not fit the template {plan.namespace}/{plan.name}:\n{lines}", problems=problems

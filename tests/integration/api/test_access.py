@@ -237,7 +237,8 @@ async def test_what_a_schema_marks_as_sensitive_is_shown_to_nobody_who_may_not_r
     assert "4111-secret" not in listed.text
     assert "4111-secret" in (await guarded.get("/v1/tasks", headers=by("everything"))).text
     assert "4111-secret" in (await guarded.get("/v1/tasks", headers=by(CONFINED))).text
-    for command in (["show", task, "--all"], ["show", task, "--format", "json"], ["steps", task], ["audit", task]):
+    shows = (["show", task, "--all"], ["show", task, "--format", "json"], ["steps", task], ["audit", task])
+    for command in (*shows, ["history", task]):
         printed = await asyncio.to_thread(invoke, "task", *command, database=module_database_url)
         assert printed.exit_code == 0, printed.stderr
         assert not [secret for secret in hidden if secret in printed.output], command

@@ -101,3 +101,45 @@ def test_the_audit_says_who_stored_what(failed: str, module_database_url: str) -
     assert [each["step_name"] for each in one] == ["check"]
     assert one[0]["worker_uuid"]
     assert "failure" in text("audit", failed, database=module_database_url)
+
+
+SECRETIVE = """
+    name: refund
+    namespace: cards
+    version: 1.0.0
+    input_schema: {properties: {card: {type: string, x-sensitive: true}}}
+    steps:
+      - {name: look_up, handler: look_up, result_schema: {properties: {account: {x-sensitive: true}}}}
+      - {name: pay, handler: pay, depends_on: [look_up], retry: {max_attempts: 1}}
+"""
+TELLING = """
+    import logging
+
+    from tasker.step_handler import depends_on, inputs, step_handler
+
+
+    @step_handler("look_up")
+    def look_up(context):
+        return {"account": "account-7777"}
+
+
+    @step_handler("pay")
+    @depends_on(found="look_up")
+    @inputs("card")
+    def pay(card, found):
+        raise ValueError(f"no {card} for {found}")
+"""
+
+
+def test_no_command_shows_what_a_schema_marks_unless_it_is_asked_to(tmp_path: Path, module_database_url: str) -> None:
+    folder = str(write_workflow(tmp_path / "refund", SECRETIVE, TELLING))
+    ran = invoke("run", folder, "--set", "card=card-4111", database=module_database_url)
+    told = invoke("run", folder, "--set", "card=card-4111", "--json", "--show-sensitive", database=module_database_url)
+    task = json.loads(told.stdout)["task_uuid"]
+    commands = [["task", name, task] for name in ("show", "watch", "explain", "history", "steps")]
+    printed = [invoke(*command, database=module_database_url) for command in (*commands, ["dlq", "show", task])]
+
+    assert "no ***REDACTED*** for {'account': '***REDACTED***'}" in ran.output
+    assert not [each.output for each in (ran, *printed) if "card-4111" in each.output or "account-7777" in each.output]
+    assert "account-7777" in told.stdout
+    assert "card-4111" in invoke("task", "show", task, "--show-sensitive", database=module_database_url).output

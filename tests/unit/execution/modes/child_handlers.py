@@ -203,3 +203,11 @@ class Holds(StepHandler):
         if context.step_inputs.get("sleeps"):
             time.sleep(60)
         return self.success({"held": len(held), "pid": os.getpid()})
+
+
+class TellsItsCard(StepHandler):
+    """Raises what it was given."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        pin = context.get_dependency_result("above")["pin"]
+        raise ValueError(f"{context.get_input('card')} was refused, its pin is {pin}")

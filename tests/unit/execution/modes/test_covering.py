@@ -1,0 +1,107 @@
+"""What a handler tells of a sensitive value goes nowhere: not into a failure, wherever it runs, and not into a log."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tasker.contracts.plan import Plan
+from tasker.execution.attempt import Attempt
+from tasker.execution.attempt.covering import MOST_SECRETS, Cover
+from tasker.log_format import JsonFormatter, TextFormatter
+from tasker.settings.redaction import REDACTED
+from tasker.step_handler import StepHandler
+from tasker.types import StepContext, StepHandlerResult
+from tests.unit.execution.bench import Bench, failure_of
+from tests.unit.execution.modes import child_handlers
+
+CARD, PIN = "4111222233334444", 987654
+SENSITIVE = {"x-sensitive": True}
+
+
+class Tells(StepHandler):
+    """Logs and raises what it was given."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        card = context.get_input("card")
+        logging.getLogger("shop").warning("paying with %s", card, extra={"fields": {"card": card}})
+        raise ValueError(f"{card} was refused, its pin is {context.get_dependency_result('above')['pin']}")
+
+
+class Answers(StepHandler):
+    """Fails by a result."""
+
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        card = context.get_input("card")
+        return StepHandlerResult.failure(f"no {card}", "refused", error_code=card, metadata={"tried": [card]})
+
+
+def marked(attempt: Attempt, context: dict[str, Any] | None = None) -> Attempt:
+    """The same attempt of a template that marks the card of its input, and the pin of the step above."""
+    above = replace(attempt.step, name="above", result_schema={"properties": {"pin": SENSITIVE}})
+    schema = {"properties": {"card": SENSITIVE}}
+    plan = Plan("shop", "orders", "1.0.0", (above, attempt.step), input_schema=schema)
+    results = {"above": {"pin": PIN}}
+    return replace(attempt, plan=plan, task_context=context or {"card": CARD}, dependency_results=results)
+
+
+@pytest.mark.parametrize("execution", [None, "process"])
+async def test_a_failure_that_is_raised_says_nothing_sensitive(bench: Bench, execution: str | None) -> None:
+    handler = child_handlers.TellsItsCard if execution else Tells
+    failure = failure_of(await bench.end(marked(bench.attempt(handler, execution=execution))))
+
+    assert failure.message == f"{REDACTED} was refused, its pin is {REDACTED}"
+    assert "raise ValueError" in failure.metadata["traceback"]
+    assert not [secret for secret in (CARD, str(PIN)) if secret in str(failure)]
+
+
+async def test_a_failure_that_is_returned_says_nothing_sensitive(bench: Bench) -> None:
+    failure = failure_of(await bench.end(marked(bench.attempt(Answers))))
+
+    assert (failure.message, failure.error_code) == (f"no {REDACTED}", REDACTED)
+    assert failure.metadata["tried"] == [REDACTED]
+
+
+async def test_what_no_template_marks_is_told_as_it_is(bench: Bench) -> None:
+    attempt = replace(bench.attempt(Answers), task_context={"card": CARD})
+
+    assert failure_of(await bench.end(attempt)).message == f"no {CARD}"
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter, JsonFormatter])
+async def test_a_line_that_a_handler_logs_says_nothing_sensitive(
+    bench: Bench, caplog: pytest.LogCaptureFixture, formatter: type[logging.Formatter]
+) -> None:
+    lines: list[str] = []
+
+    class Sink(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(self.format(record))
+
+    sink = Sink()
+    sink.setFormatter(formatter())
+    logger = logging.getLogger("shop")
+    logger.addHandler(sink)
+    try:
+        await bench.end(marked(bench.attempt(Tells)))
+        logger.warning("after it %s", CARD)
+    finally:
+        logger.removeHandler(sink)
+
+    during, after = lines
+    assert f"paying with {REDACTED}" in during
+    assert CARD not in during
+    assert CARD in after
+    if formatter is JsonFormatter:
+        assert json.loads(during)["fields"] == {"card": REDACTED}
+
+
+def test_where_there_are_too_many_values_to_look_for_nothing_of_a_failure_is_kept(bench: Bench) -> None:
+    many = {"card": [f"card {number}" for number in range(MOST_SECRETS + 1)]}
+    failure = Cover(marked(bench.attempt(Tells), many)).over({"message": "card 7", "metadata": {"a": "card 8"}})
+
+    assert failure == {"message": REDACTED, "metadata": {"a": REDACTED}}
