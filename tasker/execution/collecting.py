@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 
 from tasker.contracts.backoff import Backoff
 from tasker.errors import DatabaseError, LockTimeout
+from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.completion_buffer import Batch, CompletionBuffer
-from tasker.execution.held import GivenBack
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.resilience.guard import SlowCalls

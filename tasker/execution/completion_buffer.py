@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tasker.execution.held import GivenBack
+from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.slots import Slots
 from tasker.lifecycle.pressure import BufferLimits, Fill
 from tasker.services.engine.exchange import Result

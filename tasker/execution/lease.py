@@ -1,6 +1,6 @@
 """Keeping the worker's lease: a thread and a connection of its own, so that a blocked event loop does not lose it.
 
-The beat names the (step, token) pairs held in memory, never "all mine" (rule 4); its answer lists those that are no
+The beat names the (step, token) pairs that are in hand, never "all mine" (rule 4); its answer lists those that are no
 longer ours. A worker that could not renew within its lease fences itself (rule 12); a second thread sees to that, since
 a beat may wait for its answer for longer.
 """
@@ -18,13 +18,13 @@ from tasker.services.engine.process_registry import renew_lease
 
 _log = logging.getLogger("tasker.worker")
 
-Held = Sequence[tuple[str, int]]
+InHand = Sequence[tuple[str, int]]
 
 
 class LeaseKeeper:
     """Renews the lease every third of its length until stopped or lost.
 
-    Parameters: `held` gives the current (step, token) pairs and may be called from the thread; `on_lost` gets those
+    Parameters: `in_hand` gives the current (step, token) pairs and may be called from the thread; `on_lost` gets those
     whose token is no longer valid; `on_fenced` is called once when the lease was lost as a whole. Both may be called
     from the threads.
     """
@@ -36,14 +36,14 @@ class LeaseKeeper:
         *,
         worker: str,
         lease_ms: int,
-        held: Callable[[], Held],
+        in_hand: Callable[[], InHand],
         on_lost: Callable[[list[tuple[str, int]]], None],
         on_fenced: Callable[[], None],
     ) -> None:
         self._connection = connection
         self._clock = clock
         self._worker, self._lease_ms, self._lease = worker, lease_ms, lease_ms / 1000
-        self._held, self._on_lost, self._on_fenced = held, on_lost, on_fenced
+        self._in_hand, self._on_lost, self._on_fenced = in_hand, on_lost, on_fenced
         self._over, self._fencing = threading.Event(), threading.Lock()
         self._threads = [
             threading.Thread(target=self._renew, name="tasker-lease", daemon=True),
@@ -75,9 +75,9 @@ class LeaseKeeper:
 
     def _beat(self) -> None:
         started = self._clock.monotonic()
-        held = self._held()
+        pairs = self._in_hand()
         limit_ms = self._lease_ms // 3
-        renewal = renew_lease(self._connection, self._worker, self._lease_ms, held, limit_ms=limit_ms)
+        renewal = renew_lease(self._connection, self._worker, self._lease_ms, pairs, limit_ms=limit_ms)
         if self._over.is_set():
             return  # the answer came too late
         if not renewal.known:
@@ -85,7 +85,7 @@ class LeaseKeeper:
         self._renewed = started
         if renewal.lost:
             # with their tokens: meanwhile this worker may have the next attempt of the same step
-            self._on_lost([pair for pair in held if pair[0] in renewal.lost])
+            self._on_lost([pair for pair in pairs if pair[0] in renewal.lost])
 
     def _watch(self) -> None:
         """Wait for the end of the lease, which every renewal puts off."""

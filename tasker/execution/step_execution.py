@@ -51,7 +51,7 @@ class StepExecution:
     def fence(self) -> None:
         """The lease was lost: what runs here belongs to others now. Stop it, and claim nothing until `unfence`."""
         self.worker.slots.hold(FENCED, level=logging.DEBUG)  # told where it gives up
-        self.worker.claims.stop_steps([step for step, _ in self.worker.held()])
+        self.worker.claims.stop_steps([step for step, _ in self.worker.in_hand()])
 
     def unfence(self) -> None:
         """There is a lease again."""

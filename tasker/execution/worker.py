@@ -18,10 +18,10 @@ from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.told import AttemptTeller
 from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Released, Unplaced
+from tasker.execution.claims_in_hand import ClaimsInHand, GivenBack, Running
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
-from tasker.execution.held import GivenBack, HeldClaims, Running
 from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
@@ -57,7 +57,7 @@ class Worker:
         teller: AttemptTeller | None = None,
     ) -> None:
         self.identity, self.slots, self.settings = identity, slots, settings
-        self.inputs, self.claims = InputCache(), HeldClaims()
+        self.inputs, self.claims = InputCache(), ClaimsInHand()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.given_back = 0
@@ -88,7 +88,7 @@ class Worker:
             limits.grace_ms,
         )
 
-    def held(self) -> list[tuple[str, int]]:
+    def in_hand(self) -> list[tuple[str, int]]:
         """The (step, token) pairs in hand. May be called from another thread."""
         return self.claims.pairs()
 

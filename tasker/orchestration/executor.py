@@ -16,7 +16,7 @@ class Executor(Protocol):
         """The process as the engine wants to know it."""
         ...
 
-    def held(self) -> list[tuple[str, int]]:
+    def in_hand(self) -> list[tuple[str, int]]:
         """The (step, token) pairs that it runs."""
         ...
 
@@ -35,7 +35,7 @@ class NoExecutor:
         """This process, without a slot."""
         return self._caller
 
-    def held(self) -> list[tuple[str, int]]:
+    def in_hand(self) -> list[tuple[str, int]]:
         """Nothing."""
         return []
 

@@ -166,7 +166,7 @@ class Upkeep:
     async def _reconcile(self) -> None:
         """Release claims that this process does not hold. Only those seen twice: an answer may be on its way."""
         caller = self._executor.caller()
-        found = await self._engine.read("reconcile", {"worker": caller.worker, "held": self._executor.held()})
+        found = await self._engine.read("reconcile", {"worker": caller.worker, "held": self._executor.in_hand()})
         unknown = {(row["s"], row["k"]): row["t"] for row in found["items"]}
         twice = [
             simple_change("release", step, unknown[step, token], token) for step, token in self._unknown & {*unknown}

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from tasker.db.connection import DataRefused
-from tasker.execution.held import GivenBack
+from tasker.execution.claims_in_hand import GivenBack
 from tasker.orchestration.changes import released_change
 from tasker.orchestration.halving import halved
 from tasker.orchestration.results import Processor

@@ -21,7 +21,7 @@ def keep_lease(url: str, clock: Clock, worker: Worker, on_fenced: Callable[[], N
         clock,
         worker=worker.identity,
         lease_ms=worker.settings.lease_ms,
-        held=worker.held,
+        in_hand=worker.in_hand,
         on_lost=lambda pairs: _on_loop(loop, worker.claims.stop_lost, pairs),
         on_fenced=lambda: _on_loop(loop, on_fenced),
     )

@@ -93,12 +93,12 @@ class ProcessRegistry:
 
 
 def renew_lease(
-    connection: SyncConnection, worker: str, lease_ms: int, held: Sequence[tuple[str, int]], *, limit_ms: int
+    connection: SyncConnection, worker: str, lease_ms: int, in_hand: Sequence[tuple[str, int]], *, limit_ms: int
 ) -> Renewal:
     """Renew the lease of a worker that holds these (step, token) pairs, for threads; waits at most `limit_ms`.
 
     Raises `DatabaseUnavailable`, also when the limit is over.
     """
-    args = {"action": "beat", "worker": worker, "lease_ms": lease_ms, "held": [list(pair) for pair in held]}
+    args = {"action": "beat", "worker": worker, "lease_ms": lease_ms, "held": [list(pair) for pair in in_hand]}
     answer = connection.call(FUNCTION, args, limit_ms=limit_ms)
     return Renewal(bool(answer.get("known")), frozenset(answer.get("lost") or ()))

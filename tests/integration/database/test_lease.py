@@ -43,7 +43,7 @@ async def test_a_worker_whose_connection_is_swallowed_fences_itself_though_no_an
                 SystemClock(),
                 worker=worker,
                 lease_ms=1500,
-                held=lambda: [],
+                in_hand=lambda: [],
                 on_lost=lambda steps: None,
                 on_fenced=lambda: fenced.append(worker),
             )
@@ -67,7 +67,7 @@ def test_a_worker_that_the_registry_does_not_know_is_fenced_by_its_first_beat(da
         StandingClock(),
         worker=str(uuid4()),
         lease_ms=300,
-        held=lambda: [],
+        in_hand=lambda: [],
         on_lost=lambda steps: None,
         on_fenced=fenced.set,
     )
@@ -83,7 +83,7 @@ def test_a_beat_that_fails_in_an_unforeseen_way_is_logged_and_followed_by_the_ne
 ) -> None:
     tried_again = threading.Event()
 
-    def held() -> Sequence[tuple[str, int]]:
+    def in_hand() -> Sequence[tuple[str, int]]:
         if "lease_beat_failed" in caplog.text:
             tried_again.set()
         raise RuntimeError("unforeseen")
@@ -93,7 +93,7 @@ def test_a_beat_that_fails_in_an_unforeseen_way_is_logged_and_followed_by_the_ne
         StandingClock(),
         worker="w",
         lease_ms=300,
-        held=held,
+        in_hand=in_hand,
         on_lost=lambda steps: None,
         on_fenced=lambda: None,
     )

@@ -13,9 +13,9 @@ from tasker.contracts.execution import Claim, Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable, LockTimeout
+from tasker.execution.claims_in_hand import GivenBack, Running
 from tasker.execution.collecting import Collector
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.held import GivenBack, Running
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
@@ -158,7 +158,7 @@ async def test_what_was_put_off_is_brought_again_when_the_next_write_fails(rig: 
 async def test_a_claim_is_kept_until_its_result_is_stored(rig: Rig) -> None:
     held = []
     rig.hold("busy")
-    rig.collector._on_advanced = lambda _: held.append(rig.worker.held())
+    rig.collector._on_advanced = lambda _: held.append(rig.worker.in_hand())
     await put_off(rig, "busy")
     await rig.done()
 
@@ -203,7 +203,7 @@ async def test_claims_that_could_not_be_released_are_released_the_next_time(rig:
 
     assert rig.released == ["step"]
     assert rig.worker.given_back == 1
-    assert rig.worker.held() == []
+    assert rig.worker.in_hand() == []
 
 
 async def test_a_locked_task_whose_claim_is_released_does_not_keep_results_waiting(rig: Rig) -> None:

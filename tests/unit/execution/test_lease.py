@@ -35,7 +35,7 @@ class Kept:
             self.clock,
             worker="w",
             lease_ms=round(LEASE * 1000),
-            held=lambda: [("step", 1)],
+            in_hand=lambda: [("step", 1)],
             on_lost=self.lost.extend,
             on_fenced=self.fenced.set,
         )

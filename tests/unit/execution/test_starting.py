@@ -8,8 +8,8 @@ import pytest
 
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseUnavailable, PlanUnreadable
+from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.held import GivenBack
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker

@@ -8,7 +8,7 @@ import pytest
 
 from tasker.contracts.execution import Failure, Success, Verdict
 from tasker.contracts.json_text import JsonText
-from tasker.execution.held import GivenBack
+from tasker.execution.claims_in_hand import GivenBack
 from tasker.process.releasing import give_back
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import ok

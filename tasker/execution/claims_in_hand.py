@@ -24,28 +24,28 @@ class Running:
     ended: bool = False
 
 
-class HeldClaims:
+class ClaimsInHand:
     """The claims in a worker's hands, by their steps."""
 
     def __init__(self) -> None:
-        self._held: dict[str, Running] = {}
+        self._in_hand: dict[str, Running] = {}
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(self._held)
+        return len(self._in_hand)
 
     def take(self, running: Running) -> None:
         """One more."""
-        self._held[running.claim.step_uuid] = running
+        self._in_hand[running.claim.step_uuid] = running
 
     def pairs(self) -> list[tuple[str, int]]:
         """The (step, token) pairs. May be called from another thread."""
-        return [(step, running.claim.token) for step, running in list(self._held.items())]
+        return [(step, running.claim.token) for step, running in list(self._in_hand.items())]
 
     def in_turn(self, loop: asyncio.AbstractEventLoop) -> str | None:
         """The step whose handler the loop runs at this moment. May be called from another thread."""
         task = asyncio.current_task(loop)
-        for running in list(self._held.values()):
+        for running in list(self._in_hand.values()):
             if task is not None and running.task is task:
                 return f"handler {running.handler}, step {running.claim.name} of task {running.claim.task_uuid}"
         return None
@@ -53,34 +53,34 @@ class HeldClaims:
     def let_go(self, claims: Sequence[Claim]) -> None:
         """These claims are over: their results are stored, or they were taken away. The next attempt may run here."""
         for claim in claims:
-            if (running := self._held.get(claim.step_uuid)) and running.claim.token == claim.token:
-                del self._held[claim.step_uuid]
+            if (running := self._in_hand.get(claim.step_uuid)) and running.claim.token == claim.token:
+                del self._in_hand[claim.step_uuid]
 
     def stop_steps(self, steps: Sequence[str], end: type[Lost] | type[Cancelled] | type[Released] = Lost) -> None:
         """Stop the handlers of these steps; their results no longer count."""
         for step in steps:
-            if (running := self._held.get(step)) and not running.ended:
+            if (running := self._in_hand.get(step)) and not running.ended:
                 running.cancel.set(end)
 
     def stop_lost(self, pairs: Sequence[tuple[str, int]]) -> None:
         """Stop the handlers of these (step, token) pairs, not those of other attempts of the same steps."""
         self.stop_steps(
-            [step for step, token in pairs if (running := self._held.get(step)) and running.claim.token == token]
+            [step for step, token in pairs if (running := self._in_hand.get(step)) and running.claim.token == token]
         )
 
     def stop_task(self, task_uuid: str) -> None:
         """Stop every handler that runs for a cancelled task."""
         self.stop_steps(
-            [step for step, running in self._held.items() if running.claim.task_uuid == task_uuid], Cancelled
+            [step for step, running in self._in_hand.items() if running.claim.task_uuid == task_uuid], Cancelled
         )
 
     def stop_all(self) -> None:
         """Stop every handler; their steps are given back without an attempt."""
-        self.stop_steps(list(self._held), Released)
+        self.stop_steps(list(self._in_hand), Released)
 
     async def drain(self) -> None:
         """Return when no handler runs any more."""
-        while tasks := [running.task for running in self._held.values() if running.task and not running.task.done()]:
+        while tasks := [running.task for running in self._in_hand.values() if running.task and not running.task.done()]:
             await asyncio.wait(tasks)
 
 

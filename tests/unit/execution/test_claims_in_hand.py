@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tasker.contracts.execution import Claim
-from tasker.execution.held import HeldClaims, Running
+from tasker.execution.claims_in_hand import ClaimsInHand, Running
 
 
 def claim(token: int) -> Claim:
     return Claim("step", "task", "s", "s", "hash", "space", token, token, 3, "correlation")
 
 
-def holding(running: Running) -> HeldClaims:
-    claims = HeldClaims()
+def holding(running: Running) -> ClaimsInHand:
+    claims = ClaimsInHand()
     claims.take(running)
     return claims
 
