@@ -19,7 +19,7 @@ from tasker.lifecycle.machines.moves import CHANGES, parking_path
 from tasker.lifecycle.machines.step import STEP, StepState
 from tasker.lifecycle.machines.task import TASK, TaskState, task_path
 from tools.moves_sql import REPORTS, kinds, places
-from tools.sql_text import function, grouped, is_one_of, looked_up, path, wrapped
+from tools.sql_text import function, grouped, is_one_of, looked_up, looked_up_once, path, wrapped
 
 FOLDER = Path(__file__).parents[1] / "tasker" / "db" / "sql" / "functions" / "states"
 HEAD = "-- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.\n"
@@ -39,8 +39,8 @@ def text(name: str) -> str:
 def _step_path() -> str:
     ways = {kind: {state: path(states) for state, states in move.by_state.items()} for kind, move in CHANGES.items()}
     return function(
-        "The states a step passes through for one kind of change, beginning with the state it is in; null: not legal. "
-        "A change that makes the step ready ends in `pending`; `placed_path` says where it goes from there.",
+        "The states a step passes through for one kind of change, a letter for each, the one it is in at first; "
+        "null: not legal. A change that makes the step ready ends in `pending`: see `placed_path`.",
         "step_path",
         "p_from text, p_kind text",
         "text",
@@ -52,9 +52,9 @@ def _task_path() -> str:
     found = {target: {state: task_path(state, target) for state in TaskState} for target in TaskState}
     ways = {target: {state: path(way) for state, way in by.items() if way is not None} for target, by in found.items()}
     return function(
-        "The states a task passes through to reach `p_to`, without the state it is in; '' when it is there already, "
-        "null when there is no way. From steps_in_process to itself goes through evaluation: that is what a result "
-        "does that made further steps ready.",
+        "The states a task passes through to reach `p_to`, a letter for each, without the one it is in; '' when it is "
+        "there already, null when there is no way. From steps_in_process to itself goes through evaluation: that is "
+        "what a result does that made further steps ready.",
         "task_path",
         "p_from text, p_to text",
         "text",
@@ -63,13 +63,22 @@ def _task_path() -> str:
 
 
 def _path_code() -> str:
-    letters = [*((name, letter) for name, letter in _by_length()), (">", "")]
     return function(
-        "A path as the history stores it, a letter for each state.",
+        "A path of one state, as the engine passes paths on and the history stores them: a letter for each state.",
         "path_code",
         "p_path text",
         "text",
-        _replaced("p_path", letters),
+        looked_up_once(LETTERS, "p_path"),
+    )
+
+
+def _path_end() -> str:
+    return function(
+        "The last state of a path.",
+        "path_end",
+        "p_path text",
+        "text",
+        looked_up_once({letter: state for state, letter in LETTERS.items()}, "right(p_path, 1)"),
     )
 
 
@@ -77,7 +86,7 @@ def _path_text() -> str:
     names = [(letter, f"{name}>") for name, letter in _by_length()]
     return function(
         "The path of a row of the history with the names of its states: `pending>enqueued>in_progress`. "
-        "Reverses path_code.",
+        "Reverses what path_code does to each.",
         "path_text",
         "p_code text",
         "text",
@@ -155,6 +164,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "kinds.sql": kinds,
     "legal_transitions.sql": _legal_transitions,
     "path_code.sql": _path_code,
+    "path_end.sql": _path_end,
     "path_text.sql": _path_text,
     "places.sql": places,
     "state_groups.sql": _groups,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 
+from tasker.lifecycle.machines.letters import LETTERS
 from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Move, Token, parking_path
 from tools.sql_text import function, grouped, is_one_of, path
 
@@ -111,12 +112,12 @@ def _moves(move: Move) -> bool:
 def _appended(place: str, move: Move) -> str:
     """A path that ends in a later state of the way goes on from there."""
     first, *others = sorted(move.paths, key=len, reverse=True)
-    cases = "".join(f" when p_path like '%{states[0]}' then '{_rest(states)}'" for states in others)
+    cases = "".join(f" when p_path like '%{LETTERS[states[0]]}' then '{_rest(states)}'" for states in others)
     return f"when '{place}' then case{cases} else '{_rest(first)}' end"
 
 
 def _rest(states: tuple[str, ...]) -> str:
-    return "".join(f">{state}" for state in states[1:])
+    return path(states[1:])
 
 
 def _place_state() -> str:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from tasker.lifecycle.machines.letters import LETTERS
+
 WIDTH = 128
 T = TypeVar("T")
 
@@ -33,6 +35,11 @@ def looked_up(table: Mapping[str, Mapping[str, str]], outer: str, inner: str) ->
     return f"'{{\n    {rows}}}'::jsonb->{outer}->>{inner}"
 
 
+def looked_up_once(table: Mapping[str, str], key: str) -> str:
+    """The same of a table of one key."""
+    return f"'{json.dumps(dict(table))}'::jsonb->>{key}"
+
+
 def grouped(items: Iterable[tuple[str, T]]) -> dict[T, list[str]]:
     """The first parts of pairs by the second, in their order."""
     groups: dict[T, list[str]] = {}
@@ -42,8 +49,8 @@ def grouped(items: Iterable[tuple[str, T]]) -> dict[T, list[str]]:
 
 
 def path(states: Iterable[str]) -> str:
-    """States as one text, as the engine passes them on."""
-    return ">".join(states)
+    """States as the engine passes them on and the history stores them: a letter for each."""
+    return "".join(LETTERS[state] for state in states)
 
 
 def wrapped(text: str) -> str:

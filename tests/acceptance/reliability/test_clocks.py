@@ -64,9 +64,9 @@ def test_a_lease_a_delay_and_a_retry_follow_the_database_whatever_the_clocks_of_
 
 EARLY = """select w.workflow_step_uuid, w.created_at, n.created_at from tasker.step_transition_log w
   join tasker.step_transition_log n on n.workflow_step_uuid = w.workflow_step_uuid
-    and n.sort_key - tasker.path_length(n.path) = w.sort_key
+    and n.sort_key - (cardinality(string_to_array(n.path, '>')) - 1) = w.sort_key
   join tasker.workflow_steps s on s.workflow_step_uuid = w.workflow_step_uuid
-  where tasker.path_end(w.path) = 'waiting_for_retry'
+  where split_part(w.path, '>', -1) = 'waiting_for_retry'
     and n.created_at < w.created_at + case s.name when 'flaky' then interval '20 ms' else interval '50 ms' end"""
 """Retries that began before their delay was over."""
 

@@ -14,7 +14,7 @@ FILLED = """insert into tasker.step_results (task_uuid, ordinal, workflow_step_u
   select task_uuid, ordinal, workflow_step_uuid, name, '{"value": 1}', created_at from tasker.workflow_steps"""
 LOGGED = """insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, execution_time_ms,
     created_at)
-  select workflow_step_uuid, tasker.path_code('in_progress>enqueued_for_orchestration>complete'), 5, 1, 1, 5, created_at
+  select workflow_step_uuid, tasker.step_path('in_progress', 'ok'), 5, 1, 1, 5, created_at
   from tasker.workflow_steps"""
 
 

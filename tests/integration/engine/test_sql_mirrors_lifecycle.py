@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tasker.lifecycle.machines.letters import LETTERS
 from tasker.lifecycle.machines.machine import Group, Machine
 from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Token
 from tasker.lifecycle.machines.step import GROUPS as STEP_GROUPS
@@ -22,6 +23,7 @@ from tests.support.engine_fixture import Lab
 from tests.support.evaluation import StepCounts, evaluate_task
 from tools.lifecycle_sql import FILES, text
 from tools.moves_sql import FLAGS
+from tools.sql_text import path
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def test_each_change_of_a_step_takes_the_path_of_the_table_and_no_other(db: psyc
     by_state = CHANGES[kind].by_state if kind in CHANGES else {}
     found = answers(db, "tasker.step_path(c->>0, c->>1)", [(state, kind) for state in StepState])
 
-    assert found == [">".join(by_state[state]) if state in by_state else None for state in StepState]
+    assert found == [path(by_state[state]) if state in by_state else None for state in StepState]
 
 
 def test_a_change_does_to_the_token_and_the_attempts_what_the_table_says(db: psycopg.Connection[Any]) -> None:
@@ -61,18 +63,18 @@ AFTER_FIVE = {Attempts.KEPT: 5, Attempts.COUNTED: 6, Attempts.GIVEN_BACK: 4, Att
 
 
 def test_a_place_does_to_path_state_token_and_attempts_what_the_table_says(db: psycopg.Connection[Any]) -> None:
-    cases = [(place, path) for place, move in PLACES.items() for path in move.paths]
+    cases = [(place, states) for place, move in PLACES.items() for states in move.paths]
     found = answers(
         db,
-        "jsonb_build_array(tasker.placed_path(c->>1, c->>0), tasker.placed_path('error>' || (c->>1), c->>0), "
+        "jsonb_build_array(tasker.placed_path(c->>1, c->>0), tasker.placed_path('F' || (c->>1), c->>0), "
         "tasker.place_state(c->>0), tasker.place_token(c->>0, 7), tasker.place_attempts(c->>0, 5))",
-        [(place, path[0]) for place, path in cases],
+        [(place, LETTERS[states[0]]) for place, states in cases],
     )
 
-    for (place, path), (walked, further, state, token, attempts) in zip(cases, found, strict=True):
-        assert walked == ">".join(path)
-        assert further == "error>" + walked
-        assert state in (path[-1], None)
+    for (place, states), (walked, further, state, token, attempts) in zip(cases, found, strict=True):
+        assert walked == path(states)
+        assert further == "F" + walked
+        assert state in (states[-1], None)
         assert token == 7 + (PLACES[place].token is Token.GROWS)
         assert attempts == AFTER_FIVE[PLACES[place].attempts]
 
@@ -118,6 +120,7 @@ def _counts(limit: int) -> list[StepCounts]:
     return found
 
 
+TASK_STATES = {LETTERS[state]: state for state in TaskState}
 CASES = [(state, counts) for state in TaskState for counts in _counts(4)]
 
 
@@ -137,12 +140,12 @@ def test_a_task_is_evaluated_alike_for_every_state_and_count(db: psycopg.Connect
     ).fetchall()
 
     different = []
-    for (state, counts), (path,) in zip(CASES, rows, strict=True):
+    for (state, counts), (way,) in zip(CASES, rows, strict=True):
         expected = evaluate_task(state, counts, on_blocked)
-        walked = [TaskState(name) for name in path.split(">")] if path else []
-        assert TASK.allows((state, *walked)), (state, path)
+        walked = [TASK_STATES[letter] for letter in way]
+        assert TASK.allows((state, *walked)), (state, way)
         if walked != expected:
-            different.append((state, counts, path, ">".join(expected)))
+            different.append((state, counts, way, path(expected)))
     assert not different, f"{len(different)} of {len(CASES)}: {different[:5]}"
 
 
@@ -152,7 +155,7 @@ def test_a_task_takes_the_same_way_from_every_state_to_every_other(db: psycopg.C
 
     found = answers(db, "tasker.task_path(c->>0, c->>1)", pairs)
 
-    assert found == [None if way is None else ">".join(way) for way in ways]
+    assert found == [None if way is None else path(way) for way in ways]
 
 
 def test_a_submitted_task_and_its_roots_take_the_named_paths(lab: Lab) -> None:

@@ -15,15 +15,18 @@ PAIRS = [
 def test_each_state_has_a_letter_and_every_transition_is_read_as_it_was_written(lab: Lab) -> None:
     states = sorted({*StepState, *TaskState})
     codes = lab.observer.value("select array_agg(tasker.path_code(s)) from unnest(%s::text[]) s", states)
-    read = lab.observer.value(
-        "select array_agg(tasker.path_text(tasker.path_code(p)) order by n) "
-        "from unnest(%s::text[]) with ordinality x (p, n)",
+    read = lab.observer.rows(
+        """select tasker.path_text(p.code), tasker.path_end(p.code), tasker.path_length(p.code)
+           from unnest(%s::text[]) with ordinality x (path, n)
+           cross join lateral (select string_agg(tasker.path_code(y.state), '' order by y.k) as code
+             from unnest(string_to_array(x.path, '>')) with ordinality y (state, k)) p
+           order by x.n""",
         PAIRS,
     )
 
     assert len(set(codes)) == len(states)
     assert {len(code) for code in codes} == {1}
-    assert read == PAIRS
+    assert read == [(pair, pair.partition(">")[2], 1) for pair in PAIRS]
 
 
 def test_a_row_of_the_history_is_stored_in_a_hundred_bytes_and_shown_with_its_words(lab: Lab) -> None:

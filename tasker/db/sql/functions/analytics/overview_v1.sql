@@ -28,7 +28,7 @@ as $$
     from (select x.* from tasker.workflow_steps x where x.due_at > tasker.now() order by x.due_at limit 10000) s
     join lateral (   -- the limit: one look by the step's index for each, never the whole history
       select x.metadata from tasker.step_moves x where x.workflow_step_uuid = s.workflow_step_uuid
-      and x.sort_key = s.sort_key and x.path = tasker.path_code(tasker.step_path('in_progress', 'defer')) limit 1) m on m.metadata ? 'reason'
+      and x.sort_key = s.sort_key and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on m.metadata ? 'reason'
   ), recent as materialized (
     select t.* from tasker.tasks t   -- a bound that is known before: the index is read from there on
     where t.task_uuid >= (select tasker.task_uuid_at(n.at - tasker.ms(n.seconds * 1000)) from moment n)

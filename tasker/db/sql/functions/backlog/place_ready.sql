@@ -13,7 +13,7 @@ if exists (select from tasker.pauses) then
   v_paused := tasker.paused_of(array(select r.step_uuid from unnest(p_ready) r where r.ready));
 end if;
 if cardinality(v_paused) = 0 then   -- most often all that is ready goes to the caller, and no queue is asked for room
-  select case when bool_and(r.path not like '%>enqueued' and (not r.ready or r.namespace_id = any (p_namespaces)
+  select case when bool_and(tasker.path_end(r.path) <> 'enqueued' and (not r.ready or r.namespace_id = any (p_namespaces)
         and (r.template_id || ':' || r.ordinal) <> all (p_unserved))) and count(*) filter (where r.ready) <= p_slots
       then array_agg(row(r.step_uuid, r.task_uuid, r.namespace_id, r.template_id, r.ordinal, r.name, r.priority, r.met,
         w.place, tasker.placed_path(r.path, w.place), r.from_state, r.token, r.attempt, r.sort_key, r.moved,
@@ -46,12 +46,12 @@ select array_agg(q::tasker.placed_step) into v_answer from (
         from unnest(p_ready) r
         cross join lateral (select r.step_uuid = any (v_paused) as paused,
           p_slots > 0 and r.ready and r.namespace_id = any (p_namespaces) and r.step_uuid <> all (v_paused)
-          and r.path not like '%>enqueued' and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (paused, mine)
+          and tasker.path_end(r.path) <> 'enqueued' and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (paused, mine)
       ) y
       join rooms v on v.id = y.namespace_id
     ) z
     cross join lateral (select case when not z.ready then 'wait' when z.claimed then 'claim'
-      when z.path like '%>enqueued' or z.queue_rank <= z.room and not z.paused then 'enqueue' else 'hold' end) as w (place)) q;
+      when tasker.path_end(z.path) = 'enqueued' or z.queue_rank <= z.room and not z.paused then 'enqueue' else 'hold' end) as w (place)) q;
   return v_answer;
 end
 $$;

@@ -66,7 +66,7 @@ begin
   with claimed as (
     update tasker.workflow_steps s set state = tasker.place_state('claim'), claim_token = tasker.place_token('claim', s.claim_token),
       attempts = tasker.place_attempts('claim', s.attempts),
-      sort_key = s.sort_key + tasker.path_length(tasker.placed_path('enqueued', 'claim')),
+      sort_key = s.sort_key + tasker.path_length(tasker.placed_path(tasker.path_code('enqueued'), 'claim')),
       worker_uuid = v_worker, started_at = v_now, updated_at = v_now,
       deadline_at = v_now + (least(coalesce((select ts.timeout_ms from tasker.template_steps ts
           where ts.template_id = s.template_id and ts.ordinal = s.ordinal), (p_args->>'timeout_ms')::bigint, 30000), v_century)
@@ -75,7 +75,7 @@ begin
     returning s.*
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
-    select c.workflow_step_uuid, tasker.path_code(tasker.placed_path('enqueued', 'claim')),
+    select c.workflow_step_uuid, tasker.placed_path(tasker.path_code('enqueued'), 'claim'),
       c.sort_key, c.attempts, c.claim_token, v_worker, v_now
     from claimed c
   ), counted as (

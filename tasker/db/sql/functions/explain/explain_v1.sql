@@ -83,7 +83,7 @@ as $$
       and x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid order by x.failure_id desc limit 1) f on true
     left join lateral (select x.metadata from tasker.step_moves x where s.state = 'waiting_for_retry'
       and x.workflow_step_uuid = s.workflow_step_uuid and x.sort_key = s.sort_key
-      and x.path = tasker.path_code(tasker.step_path('in_progress', 'defer')) limit 1) m on true
+      and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on true
     where case when t.step is not null then s.name = t.step or s.ordinal = t.wanted
       else not tasker.step_is_done(s.state) and s.state <> 'cancelled' end
   ), judged as materialized (

@@ -27,7 +27,7 @@ begin
     return jsonb_build_object('cancelled', false, 'state', v_task.state);
   end if;
 
-  v_path := v_task.state || '>' || tasker.task_path(v_task.state, 'cancelled');
+  v_path := tasker.path_code(v_task.state) || tasker.task_path(v_task.state, 'cancelled');
   delete from tasker.pauses p where p.task_uuid = v_task.task_uuid;
 
   perform from tasker.workflow_steps where task_uuid = v_task.task_uuid order by workflow_step_uuid for no key update;
@@ -49,7 +49,7 @@ begin
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, metadata,
       created_at)
-    select m.workflow_step_uuid, tasker.path_code(m.path), m.sort_key, m.attempts, m.claim_token, m.worker_uuid,
+    select m.workflow_step_uuid, m.path, m.sort_key, m.attempts, m.claim_token, m.worker_uuid,
       p_args - 'task', v_now from moved m
   ), unheld as (
     delete from tasker.ready_backlog b using open o where b.workflow_step_uuid = o.workflow_step_uuid
@@ -61,7 +61,7 @@ begin
     where t.task_uuid = v_task.task_uuid returning t.sort_key
   ), task_logged as (
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
-    select v_task.task_uuid, tasker.path_code(v_path), c.sort_key, (p_args->>'worker')::uuid, p_args - 'task', v_now
+    select v_task.task_uuid, v_path, c.sort_key, (p_args->>'worker')::uuid, p_args - 'task', v_now
     from counted c
   ), explained as (
     update tasker.task_details d set cancel_reason = p_args->>'reason' where d.task_uuid = v_task.task_uuid

@@ -13,7 +13,7 @@ declare
   v_now constant timestamptz := tasker.now();
   v_draft constant jsonb := p_args->'draft';
   v_id constant uuid := (v_draft->>'id')::uuid;
-  v_path constant text := 'pending>' || tasker.task_path('pending', 'waiting_for_dependencies');
+  v_path constant text := tasker.path_code('pending') || tasker.task_path('pending', 'waiting_for_dependencies');
   v_task tasker.tasks;
   v_total int;
   v_reused int;
@@ -53,7 +53,7 @@ begin
     returning workflow_step_uuid, state, unmet
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, metadata, created_at)
-    select s.id, tasker.path_code('pending>' || s.state), 2, 0, 0, jsonb_build_object('reused_from', v_task.task_uuid), v_now
+    select s.id, tasker.path_code('pending') || tasker.path_code(s.state), 2, 0, 0, jsonb_build_object('reused_from', v_task.task_uuid), v_now
     from steps s where not s.again
   ), results as (
     insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
@@ -79,7 +79,7 @@ begin
   values (v_id, v_task.named_task_uuid, v_task.namespace_id, v_task.template_id, tasker.path_end(v_path), v_task.priority,
     1 + tasker.path_length(v_path), v_task.graph_version, v_task.next_seq, v_total, v_reused, v_now, v_now);
   insert into tasker.task_moves (task_uuid, path, sort_key, metadata, created_at)
-  values (v_id, tasker.path_code(v_path), 1 + tasker.path_length(v_path), p_args->'n', v_now);
+  values (v_id, v_path, 1 + tasker.path_length(v_path), p_args->'n', v_now);
 
   return jsonb_build_object('created', v_id, 'steps', v_total, 'reused', v_reused)
     || tasker.advance_v1(p_args - '{task,gv,draft,again,dropped,n}'::text[] || jsonb_build_object('items', v_ready));

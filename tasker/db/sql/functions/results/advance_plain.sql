@@ -11,7 +11,7 @@ declare
   v_worker constant uuid := (p_args->>'worker')::uuid;
   v_slots constant int := coalesce((p_args->>'slots')::int, 0);
   v_path constant text := tasker.step_path('in_progress', 'ok');
-  v_claim constant text := tasker.placed_path('pending', 'claim');
+  v_claim constant text := tasker.placed_path(tasker.path_code('pending'), 'claim');
   v_century constant bigint := 3155760000000;   -- as in advance_v1
   v_steps tasker.workflow_steps[];
   v_children tasker.ready_step[];
@@ -49,7 +49,7 @@ begin
   end if;
 
   select array_agg(row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, t.priority, e.met,
-      c.unmet = e.met, 'pending', c.state, c.claim_token, c.attempts, c.sort_key, false)::tasker.ready_step),
+      c.unmet = e.met, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key, false)::tasker.ready_step),
     count(*) filter (where c.unmet = e.met),
     bool_and(c.state = 'pending' and (c.unmet > e.met or p_args->'namespace_ids' @> to_jsonb(c.namespace_id)
       and not coalesce(p_args->'unserved' ? (c.template_id || ':' || c.ordinal), false)))
@@ -103,7 +103,7 @@ begin
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, execution_time_ms,
       created_at)
-    select m.workflow_step_uuid, tasker.path_code(case when m.ends then v_path else v_claim end), m.sort_key, m.attempts,
+    select m.workflow_step_uuid, case when m.ends then v_path else v_claim end, m.sort_key, m.attempts,
       m.claim_token, m.worker_uuid, case when m.ends then (select tasker.clamped_ms(i.ms)
         from jsonb_to_recordset(v_items) as i (s uuid, ms numeric) where i.s = m.workflow_step_uuid) end, p_now
     from moved m where m.ends or m.claimed
@@ -116,7 +116,7 @@ begin
     returning x.sort_key
   ), told as (
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
-    select t.task_uuid, tasker.path_code(t.state || '>' || v_way), x.sort_key, v_worker, p_args->'note', p_now
+    select t.task_uuid, tasker.path_code(t.state) || v_way, x.sort_key, v_worker, p_args->'note', p_now
     from counted x where v_way <> ''
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', t.task_uuid, 'name', m.name,

@@ -107,7 +107,7 @@ begin
 
   -- children that lose parents (two parents in one batch count twice)
   select array_agg(row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, k.priority, k.met,
-    c.state = 'pending' and c.unmet = k.met, 'pending', c.state, c.claim_token, c.attempts, c.sort_key,
+    c.state = 'pending' and c.unmet = k.met, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key,
     false)::tasker.ready_step) into v_ready
   from tasker.children_of(v_judged) k join tasker.workflow_steps c on c.workflow_step_uuid = k.step_uuid
   where c.workflow_step_uuid <> all (v_own);
@@ -121,7 +121,7 @@ begin
   end if;
   if v_free > 0 then   -- steps that this write created and that wait for nothing
     v_ready := v_ready || array(select row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name,
-      t.priority, 0, true, 'pending', c.state, c.claim_token, c.attempts, c.sort_key, false)::tasker.ready_step
+      t.priority, 0, true, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key, false)::tasker.ready_step
       from tasker.tasks t join tasker.workflow_steps c on c.task_uuid = t.task_uuid
       where t.task_uuid = any (v_grown) and c.state = 'pending' and c.unmet = 0 and c.created_at = v_now
         and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = c.workflow_step_uuid)
@@ -172,9 +172,9 @@ begin
   )
   insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
     execution_time_ms, metadata, created_at)
-  select m.workflow_step_uuid, tasker.path_code(m.path), m.sort_key, m.attempts, m.claim_token, m.worker_uuid, m.duration_ms,
+  select m.workflow_step_uuid, m.path, m.sort_key, m.attempts, m.claim_token, m.worker_uuid, m.duration_ms,
     m.note, v_now
-  from moved m where m.path like '%>%';
+  from moved m where tasker.path_length(m.path) > 0;
 
   if v_placed is not null then
     select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', p.step_uuid, 'task', p.task_uuid)

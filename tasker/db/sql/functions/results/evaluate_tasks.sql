@@ -36,7 +36,7 @@ begin
     returning t.task_uuid, t.state, t.complete, t.waiter, t.sort_key, n.state as from_state, n.path
   ), logged as (
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
-    select m.task_uuid, tasker.path_code(m.from_state || '>' || m.path), m.sort_key, p_worker, p_note, p_now from moved m where m.path <> ''
+    select m.task_uuid, tasker.path_code(m.from_state) || m.path, m.sort_key, p_worker, p_note, p_now from moved m where m.path <> ''
   )
   select jsonb_object_agg(m.task_uuid, m.state) filter (where m.complete and m.path <> ''),
     jsonb_object_agg(m.task_uuid, m.waiter) filter (where m.complete and m.path <> '' and m.waiter is not null),

@@ -46,7 +46,7 @@ begin
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
       execution_time_ms, metadata, created_at)
-    select m.workflow_step_uuid, tasker.path_code(m.path), m.sort_key, m.attempts, m.claim_token, v_worker,
+    select m.workflow_step_uuid, m.path, m.sort_key, m.attempts, m.claim_token, v_worker,
       tasker.clamped_ms(m.ms), jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'delay_ms', m.d)), v_now from moved m
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', m.task_uuid, 'token', m.claim_token)) into v_parked

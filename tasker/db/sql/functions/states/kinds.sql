@@ -22,8 +22,8 @@ $$;
 -- The path of a step whose worker parks its report for an orchestrator; null for what is no report.
 create or replace function tasker.parking_path(p_kind text) returns text
 language sql immutable parallel safe as $$
-  select case when p_kind = 'ok' then 'in_progress>enqueued_for_orchestration'
-    when p_kind in ('fail', 'retry') then 'in_progress>enqueued_as_error_for_orchestration' end
+  select case when p_kind = 'ok' then 'IO'
+    when p_kind in ('fail', 'retry') then 'IX' end
 $$;
 
 -- True for the kinds of change that the table marks as `reports`.

@@ -1,11 +1,9 @@
 -- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.
--- A path as the history stores it, a letter for each state.
+-- A path of one state, as the engine passes paths on and the history stores them: a letter for each state.
 create or replace function tasker.path_code(p_path text) returns text
 language sql immutable parallel safe as $$
-  select replace(replace(replace(replace(replace(replace(replace(replace(
-    replace(replace(replace(replace(replace(replace(replace(replace(replace(p_path, 'enqueued_as_error_for_orchestration',
-      'X'), 'enqueued_for_orchestration', 'O'), 'waiting_for_dependencies', 'D'), 'blocked_by_failures', 'B'),
-      'evaluating_results', 'V'), 'resolved_manually', 'R'), 'waiting_for_retry', 'W'), 'steps_in_process', 'S'),
-      'enqueuing_steps', 'Q'), 'initializing', 'N'), 'in_progress', 'I'), 'cancelled', 'K'), 'complete', 'C'), 'enqueued',
-      'E'), 'pending', 'P'), 'error', 'F'), '>', '')
+  select '{"pending": "P", "enqueued": "E", "in_progress": "I", "enqueued_for_orchestration": "O",
+    "enqueued_as_error_for_orchestration": "X", "waiting_for_retry": "W", "complete": "C", "error": "F", "cancelled": "K",
+    "resolved_manually": "R", "initializing": "N", "enqueuing_steps": "Q", "steps_in_process": "S", "evaluating_results": "V",
+    "waiting_for_dependencies": "D", "blocked_by_failures": "B"}'::jsonb->>p_path
 $$;

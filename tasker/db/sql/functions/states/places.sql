@@ -3,8 +3,8 @@
 create or replace function tasker.placed_path(p_path text, p_place text) returns text
 language sql immutable parallel safe as $$
   select p_path || case p_place
-    when 'claim' then case when p_path like '%enqueued' then '>in_progress' else '>enqueued>in_progress' end
-    when 'enqueue' then case when p_path like '%enqueued' then '' else '>enqueued' end
+    when 'claim' then case when p_path like '%E' then 'I' else 'EI' end
+    when 'enqueue' then case when p_path like '%E' then '' else 'E' end
     else '' end
 $$;
 

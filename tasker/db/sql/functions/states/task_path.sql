@@ -1,48 +1,29 @@
 -- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.
--- The states a task passes through to reach `p_to`, without the state it is in; '' when it is there already, null when there
--- is no way. From steps_in_process to itself goes through evaluation: that is what a result does that made further steps ready.
+-- The states a task passes through to reach `p_to`, a letter for each, without the one it is in; '' when it is there already,
+-- null when there is no way. From steps_in_process to itself goes through evaluation: that is what a result does that made
+-- further steps ready.
 create or replace function tasker.task_path(p_from text, p_to text) returns text
 language sql immutable parallel safe as $$
   select '{
-    "steps_in_process": {"pending": "initializing>enqueuing_steps>steps_in_process", "initializing":
-      "enqueuing_steps>steps_in_process", "enqueuing_steps": "steps_in_process", "steps_in_process":
-      "evaluating_results>enqueuing_steps>steps_in_process", "evaluating_results": "enqueuing_steps>steps_in_process",
-      "waiting_for_dependencies": "evaluating_results>enqueuing_steps>steps_in_process", "waiting_for_retry":
-      "enqueuing_steps>steps_in_process", "blocked_by_failures": "evaluating_results>enqueuing_steps>steps_in_process",
-      "error": "enqueuing_steps>steps_in_process"},
-    "waiting_for_dependencies": {"pending": "initializing>waiting_for_dependencies", "initializing":
-      "waiting_for_dependencies", "enqueuing_steps": "steps_in_process>evaluating_results>waiting_for_dependencies",
-      "steps_in_process": "evaluating_results>waiting_for_dependencies", "evaluating_results": "waiting_for_dependencies",
-      "waiting_for_dependencies": "", "waiting_for_retry":
-      "enqueuing_steps>steps_in_process>evaluating_results>waiting_for_dependencies", "blocked_by_failures":
-      "evaluating_results>waiting_for_dependencies", "error":
-      "enqueuing_steps>steps_in_process>evaluating_results>waiting_for_dependencies"},
-    "waiting_for_retry": {"pending": "initializing>enqueuing_steps>steps_in_process>waiting_for_retry", "initializing":
-      "enqueuing_steps>steps_in_process>waiting_for_retry", "enqueuing_steps": "steps_in_process>waiting_for_retry",
-      "steps_in_process": "waiting_for_retry", "evaluating_results": "enqueuing_steps>steps_in_process>waiting_for_retry",
-      "waiting_for_dependencies": "evaluating_results>enqueuing_steps>steps_in_process>waiting_for_retry", "waiting_for_retry":
-      "", "blocked_by_failures": "evaluating_results>enqueuing_steps>steps_in_process>waiting_for_retry", "error":
-      "enqueuing_steps>steps_in_process>waiting_for_retry"},
-    "blocked_by_failures": {"pending": "initializing>waiting_for_dependencies>evaluating_results>blocked_by_failures",
-      "initializing": "waiting_for_dependencies>evaluating_results>blocked_by_failures", "enqueuing_steps":
-      "steps_in_process>evaluating_results>blocked_by_failures", "steps_in_process": "evaluating_results>blocked_by_failures",
-      "evaluating_results": "blocked_by_failures", "waiting_for_dependencies": "evaluating_results>blocked_by_failures",
-      "waiting_for_retry": "enqueuing_steps>steps_in_process>evaluating_results>blocked_by_failures", "blocked_by_failures":
-      "", "error": "enqueuing_steps>steps_in_process>evaluating_results>blocked_by_failures"},
-    "complete": {"pending": "initializing>complete", "initializing": "complete", "enqueuing_steps":
-      "steps_in_process>evaluating_results>complete", "steps_in_process": "evaluating_results>complete", "evaluating_results":
-      "complete", "waiting_for_dependencies": "evaluating_results>complete", "waiting_for_retry":
-      "enqueuing_steps>steps_in_process>evaluating_results>complete", "blocked_by_failures": "evaluating_results>complete",
-      "complete": "", "error": "enqueuing_steps>steps_in_process>evaluating_results>complete"},
-    "error": {"pending": "initializing>waiting_for_dependencies>evaluating_results>blocked_by_failures>error", "initializing":
-      "waiting_for_dependencies>evaluating_results>blocked_by_failures>error", "enqueuing_steps":
-      "steps_in_process>evaluating_results>blocked_by_failures>error", "steps_in_process":
-      "evaluating_results>blocked_by_failures>error", "evaluating_results": "blocked_by_failures>error",
-      "waiting_for_dependencies": "evaluating_results>blocked_by_failures>error", "waiting_for_retry":
-      "enqueuing_steps>steps_in_process>evaluating_results>blocked_by_failures>error", "blocked_by_failures": "error", "error":
-      ""},
-    "cancelled": {"pending": "cancelled", "initializing": "cancelled", "enqueuing_steps": "cancelled", "steps_in_process":
-      "cancelled", "evaluating_results": "cancelled", "waiting_for_dependencies": "cancelled", "waiting_for_retry":
-      "cancelled", "blocked_by_failures": "cancelled", "cancelled": ""},
-    "resolved_manually": {"blocked_by_failures": "resolved_manually", "resolved_manually": ""}}'::jsonb->p_to->>p_from
+    "steps_in_process": {"pending": "NQS", "initializing": "QS", "enqueuing_steps": "S", "steps_in_process": "VQS",
+      "evaluating_results": "QS", "waiting_for_dependencies": "VQS", "waiting_for_retry": "QS", "blocked_by_failures": "VQS",
+      "error": "QS"},
+    "waiting_for_dependencies": {"pending": "ND", "initializing": "D", "enqueuing_steps": "SVD", "steps_in_process": "VD",
+      "evaluating_results": "D", "waiting_for_dependencies": "", "waiting_for_retry": "QSVD", "blocked_by_failures": "VD",
+      "error": "QSVD"},
+    "waiting_for_retry": {"pending": "NQSW", "initializing": "QSW", "enqueuing_steps": "SW", "steps_in_process": "W",
+      "evaluating_results": "QSW", "waiting_for_dependencies": "VQSW", "waiting_for_retry": "", "blocked_by_failures": "VQSW",
+      "error": "QSW"},
+    "blocked_by_failures": {"pending": "NDVB", "initializing": "DVB", "enqueuing_steps": "SVB", "steps_in_process": "VB",
+      "evaluating_results": "B", "waiting_for_dependencies": "VB", "waiting_for_retry": "QSVB", "blocked_by_failures": "",
+      "error": "QSVB"},
+    "complete": {"pending": "NC", "initializing": "C", "enqueuing_steps": "SVC", "steps_in_process": "VC",
+      "evaluating_results": "C", "waiting_for_dependencies": "VC", "waiting_for_retry": "QSVC", "blocked_by_failures": "VC",
+      "complete": "", "error": "QSVC"},
+    "error": {"pending": "NDVBF", "initializing": "DVBF", "enqueuing_steps": "SVBF", "steps_in_process": "VBF",
+      "evaluating_results": "BF", "waiting_for_dependencies": "VBF", "waiting_for_retry": "QSVBF", "blocked_by_failures": "F",
+      "error": ""},
+    "cancelled": {"pending": "K", "initializing": "K", "enqueuing_steps": "K", "steps_in_process": "K", "evaluating_results":
+      "K", "waiting_for_dependencies": "K", "waiting_for_retry": "K", "blocked_by_failures": "K", "cancelled": ""},
+    "resolved_manually": {"blocked_by_failures": "R", "resolved_manually": ""}}'::jsonb->p_to->>p_from
 $$;

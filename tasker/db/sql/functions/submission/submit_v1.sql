@@ -77,7 +77,7 @@ begin
         where u = any (array(select v_template || ':' || r from unnest(v_roots) r)));
   end if;
   v_place := case when v_claimed then 'claim' else 'enqueue' end;
-  v_path := tasker.placed_path('pending', v_place);
+  v_path := tasker.placed_path(tasker.path_code('pending'), v_place);
 
   insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority, sort_key, next_seq,
     total, active, held, created_at, updated_at, waiter)
@@ -86,13 +86,13 @@ begin
     p.enqueued, cardinality(v_roots) - p.enqueued, v_now, v_now, (p_args->>'waiter')::uuid
   from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
   cross join lateral (select greatest(0, least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots)))) as e (enqueued)
-  cross join lateral (select e.enqueued, case when e.enqueued > 0 then 'pending>' || tasker.task_path('pending', 'steps_in_process')
-    else 'pending>' || tasker.task_path('pending', 'waiting_for_dependencies') end) as p (enqueued, path);
+  cross join lateral (select e.enqueued, case when e.enqueued > 0 then tasker.path_code('pending') || tasker.task_path('pending', 'steps_in_process')
+    else tasker.path_code('pending') || tasker.task_path('pending', 'waiting_for_dependencies') end) as p (enqueued, path);
 
   insert into tasker.task_moves (task_uuid, path, sort_key, created_at)
-  select t.task_uuid, case t.state when 'steps_in_process'   -- of constants, so that each is coded once, by the planner
-    then tasker.path_code('pending>' || tasker.task_path('pending', 'steps_in_process'))
-    else tasker.path_code('pending>' || tasker.task_path('pending', 'waiting_for_dependencies')) end, t.sort_key, v_now
+  select t.task_uuid, case t.state when 'steps_in_process'
+    then tasker.path_code('pending') || tasker.task_path('pending', 'steps_in_process')
+    else tasker.path_code('pending') || tasker.task_path('pending', 'waiting_for_dependencies') end, t.sort_key, v_now
   from unnest(v_created) c join tasker.tasks t on t.task_uuid = c;
 
   insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state, unmet,
@@ -127,7 +127,7 @@ begin
     from roots r where r.nth > v_room
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
-    select r.step, tasker.path_code(v_path), 1 + tasker.path_length(v_path), tasker.place_attempts(v_place, 0),
+    select r.step, v_path, 1 + tasker.path_length(v_path), tasker.place_attempts(v_place, 0),
       tasker.place_token(v_place, 0), case when v_claimed then (p_args->>'worker')::uuid end, v_now
     from roots r where r.nth <= v_room
   )

@@ -74,20 +74,20 @@ as $$
   from steps s join (select distinct on (l.workflow_step_uuid) l.workflow_step_uuid, l.path, l.sort_key
     from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid order by l.workflow_step_uuid, l.sort_key desc) l
     on l.workflow_step_uuid = s.workflow_step_uuid
-  where tasker.path_end(l.path) <> s.state or l.sort_key <> s.sort_key
+  where split_part(l.path, '>', -1) <> s.state or l.sort_key <> s.sort_key
   union all
   select 'history of the task does not end in its state', t.task_uuid, format('%s, history %s', t.state, l.path)
   from tasks t join (select distinct on (l.task_uuid) l.task_uuid, l.path, l.sort_key
     from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid order by l.task_uuid, l.sort_key desc) l
     on l.task_uuid = t.task_uuid
-  where tasker.path_end(l.path) <> t.state or l.sort_key <> t.sort_key
+  where split_part(l.path, '>', -1) <> t.state or l.sort_key <> t.sort_key
   union all
   select 'gap in the history', l.workflow_step_uuid, format('%s then %s', l.before, l.path) from (
     select l.workflow_step_uuid, l.path, l.sort_key, lag(l.path) over w as before, lag(l.sort_key) over w as key_before
     from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid
     window w as (partition by l.workflow_step_uuid order by l.sort_key)) l
-  where tasker.path_end(coalesce(l.before, 'pending')) <> split_part(l.path, '>', 1)
-    or l.sort_key <> coalesce(l.key_before, 1) + tasker.path_length(l.path)
+  where split_part(coalesce(l.before, 'pending'), '>', -1) <> split_part(l.path, '>', 1)
+    or l.sort_key <> coalesce(l.key_before, 1) + cardinality(string_to_array(l.path, '>')) - 1
   union all
   select 'illegal transition of the ' || h.kind, h.subject, h.path
   from (select p.kind, p.path from (select distinct h.kind, h.path from history h) p
@@ -96,7 +96,7 @@ as $$
   union all
   select 'complete without exactly one accepted result', s.workflow_step_uuid, s.name
   from steps s left join (select l.workflow_step_uuid, count(*) as accepted
-    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid where tasker.path_end(l.path) = 'complete'
+    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid where split_part(l.path, '>', -1) = 'complete'
     group by l.workflow_step_uuid) l on l.workflow_step_uuid = s.workflow_step_uuid
   where s.state = 'complete' and l.accepted is distinct from 1
   union all
