@@ -66,15 +66,17 @@ def known_configuration(database: Database) -> Configured:
     return configured_for(database, environ={**os.environ, ROOT_VARIABLE: ""})
 
 
-def connected(database: Database, use: Callable[[App], Awaitable[T]], *, create: bool = False) -> T:
-    """What `use` returns for an app that submits and reads, and runs no steps.
+def connected(
+    database: Database, use: Callable[[App], Awaitable[T]], *, create: bool = False, operates: bool = False
+) -> T:
+    """What `use` returns for an app that submits and reads, and runs no steps. `operates`: as `reached`.
 
     Raises `UsageError` where no embedded database has been made yet, unless `create` is set.
     """
     chosen = known_configuration(database)
     if not create:
         require_database(chosen.database_url, database.data_dir)
-    return asyncio.run(_use(chosen, database.data_dir, use))
+    return asyncio.run(_use(chosen, database.data_dir, use, operates))
 
 
 @contextmanager
@@ -103,9 +105,11 @@ def require_database(url: str | None, data_dir: Path | None) -> None:
         )
 
 
-async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], Awaitable[T]]) -> T:
+async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], Awaitable[T]], operates: bool) -> T:
+    from tasker.cli.place.operating import recorded
+
     async with opened(chosen, data_dir) as app:
-        return await use(app)
+        return await (recorded(app, use) if operates else use(app))
 
 
 @asynccontextmanager

@@ -44,6 +44,7 @@ COMMANDS = {
     "top": ("tasker.cli.fleet.top:top", "Show how the fleet does, live: queues, workers, breakers, templates."),
     "analytics": ("tasker.cli.fleet.analytics:analytics", "How tasks have gone lately, and what was slow."),
     "doctor": ("tasker.cli.fleet.doctor:doctor", "Look for what is wrong with the fleet and its database."),
+    "actions": ("tasker.cli.fleet.actions:actions", "Show who did what by hand, and how it ended."),
     "worker": ("tasker.cli.worker.command:worker", "Run steps until stopped; list who is at work."),
     "orchestrator": ("tasker.cli.worker.orchestrator:orchestrator", "Move tasks on until stopped; runs no steps."),
     "server": ("tasker.cli.server:server", "Answer HTTP until stopped: create, watch and steer tasks."),

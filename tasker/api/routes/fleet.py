@@ -8,12 +8,14 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
+from pydantic import AwareDatetime
 
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, needs, require_namespace
 from tasker.api.routes.route import program_of, require_task, router
 from tasker.api.shapes.fleet import (
     HandlerListResponse,
+    OperatorActionListResponse,
     PauseListResponse,
     PauseRequest,
     PauseResponse,
@@ -90,6 +92,23 @@ async def list_queues(request: Request) -> Json:
 async def list_pauses(request: Request, log: Annotated[int, Query(ge=0, le=1000)] = 20) -> Json:
     """What is paused, with what each pause holds; and who paused and resumed what, the newest first."""
     return Json(asdict(await program_of(request).pauses.list(log=log)))
+
+
+@routes.get(
+    "/v1/operator_actions",
+    response_model=OperatorActionListResponse,
+    responses=refusals(),
+    **needs(Permission.SYSTEM_ACTIONS_READ),
+)
+async def list_operator_actions(
+    request: Request,
+    actor: Name = None,
+    since: Annotated[AwareDatetime | None, Query(description="Asked for at that time or later.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> Json:
+    """Who did what by hand, over HTTP and by commands on the database, the newest first."""
+    found = await program_of(request).operator_log.list(actor=actor, since=since, limit=limit)
+    return Json({"actions": [asdict(each) for each in found]})
 
 
 @routes.post(

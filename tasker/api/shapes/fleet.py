@@ -30,6 +30,26 @@ class WorkerInfo(BaseModel):
     beat_age_ms: int
 
 
+class OperatorActionInfo(BaseModel):
+    """What somebody did by hand. `status` is that of the answer, of a command its exit code; null: not known."""
+
+    action_uuid: str
+    requested_at: datetime
+    actor: str
+    proof: str
+    endpoint: str
+    path: str
+    request_id: str
+    address: str | None
+    status: int | None
+
+
+class OperatorActionListResponse(BaseModel):
+    """The actions, the newest first."""
+
+    actions: list[OperatorActionInfo]
+
+
 class WorkerListResponse(BaseModel):
     """The processes, those that live first."""
 

@@ -42,7 +42,7 @@ def prune(database: Database, form: str, dry_run: bool, **limits: float | str | 
     async def act(app: App) -> Sequence[Pruned]:
         return await (app.retention.prunable(rules) if dry_run else app.retention.prune(rules))
 
-    print_as(form, connected(database, act), lambda found: _text(found, dry_run))
+    print_as(form, connected(database, act, operates=not dry_run), lambda found: _text(found, dry_run))
 
 
 def _rules(database: Database, limits: Mapping[str, float | str | None]) -> Sequence[RetentionRule]:

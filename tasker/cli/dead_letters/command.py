@@ -150,7 +150,7 @@ def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, 
         more = {"notes": notes, "reason": reason, "metadata": _object(metadata)}
         return await app.dead_letters.open(task, actor=actor(), **more)
 
-    print_as(form, reached(place, act), text.entry_text)
+    print_as(form, reached(place, act, operates=True), text.entry_text)
 
 
 @dlq.command()
@@ -179,7 +179,8 @@ def update(
     """
     who = by or (actor() if status not in (None, "pending") else None)
     more = {"status": status, "notes": notes, "by": who, "metadata": _object(metadata)}
-    print_as(form, reached(place, lambda app: app.dead_letters.update(entry, **more)), text.entry_text)
+    done = reached(place, lambda app: app.dead_letters.update(entry, **more), operates=True)
+    print_as(form, done, text.entry_text)
 
 
 def _object(metadata: str | None) -> Any:

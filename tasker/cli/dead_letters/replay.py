@@ -91,7 +91,7 @@ def replay(
         _say(form, f"replay {begun.replay_uuid}")
         return await (app.replays.get if detach else _follower(app, form))(begun.replay_uuid)
 
-    print_as(form, reached(place, act), _end_text)
+    print_as(form, reached(place, act, operates=not dry_run), _end_text)
 
 
 def _say(form: str, text: str) -> None:
@@ -167,7 +167,7 @@ def _steering(name: str, state: Literal["running", "paused", "cancelled"], help_
     @FORMAT
     @fleet_options
     def steer(replay_uuid: str, form: str, place: Place) -> None:
-        print_as(form, reached(place, lambda app: app.replays.steer(replay_uuid, state)), _end_text)
+        print_as(form, reached(place, lambda app: app.replays.steer(replay_uuid, state), operates=True), _end_text)
 
 
 _steering("pause", "paused", "Let nothing more of it run for now.")

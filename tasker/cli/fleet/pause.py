@@ -62,7 +62,7 @@ def pause(namespace: str | None, reason: str, form: str, place: Place, **target:
         named = await _target(app, namespace, **target)
         return {"target": str(named), "began": await app.pauses.pause(named, actor=actor(), reason=reason)}
 
-    print_as(form, reached(place, act), _paused_text)
+    print_as(form, reached(place, act, operates=True), _paused_text)
 
 
 def _paused_text(done: dict[str, Any]) -> str:
@@ -88,7 +88,7 @@ def resume(namespace: str | None, reason: str, form: str, place: Place, **target
         held = await app.pauses.resume(named, actor=actor(), reason=reason)
         return {"target": str(named), "ended": held is not None, "messages" if named.queue else "steps": held or 0}
 
-    print_as(form, reached(place, act), _resumed_text)
+    print_as(form, reached(place, act, operates=True), _resumed_text)
 
 
 def _resumed_text(done: dict[str, Any]) -> str:

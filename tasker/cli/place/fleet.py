@@ -30,6 +30,7 @@ from tasker.services.pauses import Target
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
+from tasker.services.server.operator_log import KeptAction, OperatorAction
 from tasker.services.submitting.submission import OnDuplicate, Submitted
 
 View = dict[str, Any]
@@ -196,6 +197,16 @@ class DoctorService(Protocol):
     async def findings(self) -> Sequence[Diagnosis]: ...
 
 
+class OperatorLogService(Protocol):
+    """As `tasker.services.server.operator_log.OperatorLog`."""
+
+    async def asked(self, action: OperatorAction) -> str: ...
+    async def answered(self, action: str, status: int) -> None: ...
+    async def list(
+        self, *, actor: str | None = None, since: datetime | None = None, limit: int = 50
+    ) -> Sequence[KeptAction]: ...
+
+
 class SensitiveService(Protocol):
     """As `tasker.services.server.sensitive_values.SensitiveValues`."""
 
@@ -235,6 +246,8 @@ class Fleet(Protocol):
     def template_texts(self) -> TemplateTextService: ...
     @property
     def sensitive_values(self) -> SensitiveService: ...
+    @property
+    def operator_log(self) -> OperatorLogService: ...
     async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted: ...
     async def submit_orders(
         self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"

@@ -23,6 +23,7 @@ from tasker.services.listings import PauseList, RegisteredProcess
 from tasker.services.pauses import Target
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
+from tasker.services.server.operator_log import KeptAction, OperatorAction
 from tasker.services.submitting.submission import OnDuplicate, Submitted
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
@@ -39,7 +40,7 @@ class HttpFleet:
         self.template_texts = HttpTemplateTexts(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
-        self.sensitive_values = CoveredByTheServer()
+        self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
 
     async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted:
         """Create a task of a registered template."""
@@ -80,6 +81,29 @@ class CoveredByTheServer:
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:
         """Nothing is left to cover."""
+
+
+class HttpOperatorLog:
+    """As `tasker.services.server.operator_log.OperatorLog`. What is asked of a server that keeps by itself."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def asked(self, action: OperatorAction) -> str:
+        """Nothing: the request that follows says who sends it."""
+        return action.request_id
+
+    async def answered(self, action: str, status: int) -> None:
+        """Nothing: the server knows its answer."""
+
+    async def list(
+        self, *, actor: str | None = None, since: datetime | None = None, limit: int = 50
+    ) -> Sequence[KeptAction]:
+        """Actions, the newest first."""
+        moment = since.isoformat() if since else None
+        return decoded_list(
+            KeptAction, await self._client.list_operator_actions(actor=actor, since=moment, limit=limit)
+        )
 
 
 class HttpPauses:

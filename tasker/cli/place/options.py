@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from tasker.cli.options import Database, database_options
+from tasker.cli.place.operating import recorded
 from tasker.cli.place.places import DatabasePlace, Place, ServerPlace
 from tasker.errors import UsageError
 
@@ -41,12 +42,12 @@ def fleet_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _URL(_PROFILE(database_options(with_place)))
 
 
-def reached(place: Place, use: Callable[[Fleet], Awaitable[T]]) -> T:
-    """What `use` returns for the fleet of that place."""
+def reached(place: Place, use: Callable[[Fleet], Awaitable[T]], *, operates: bool = False) -> T:
+    """What `use` returns for the fleet of that place. With `operates` it is kept who gave the command."""
 
     async def using() -> T:
         async with place.fleet() as fleet:
-            return await use(fleet)
+            return await (recorded(fleet, use) if operates else use(fleet))
 
     return asyncio.run(using())
 

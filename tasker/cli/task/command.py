@@ -148,5 +148,5 @@ def cancel(task_uuid: str, reason: str, form: str, place: Place) -> None:
         before = await app.tasks.cancel(found, reason=reason, actor=actor())
         return {"task_uuid": found, "status": "cancelled", "previous_status": before}
 
-    done = reached(place, act)
+    done = reached(place, act, operates=True)
     print_as(form, done, lambda done: f"cancelled {done['task_uuid']}, which was {done['previous_status']}")

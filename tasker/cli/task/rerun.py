@@ -55,7 +55,7 @@ def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, for
         begun = await app.reruns.start(found, step, actor=actor(), reason=reason, context=context)
         return {"task_uuid": begun.task_uuid, "rerun_of": found, "steps": begun.steps, "reused": begun.reused}
 
-    done = reached(place, act)
+    done = reached(place, act, operates=True)
     print_as(form, done, lambda done: _told(done, place))
 
 

@@ -44,7 +44,7 @@ def retry(task_uuid: str, reason: str, form: str, place: Place) -> None:
         state, final = await app.tasks.state(found)
         return {"task_uuid": found, "status": state, "finished": final, "reset": retried.reset, "left": retried.left}
 
-    done = reached(place, act)
+    done = reached(place, act, operates=True)
     print_as(form, done, lambda done: "\n".join(_told(done, place)))
     raise SystemExit(1 if done["left"] and not done["reset"] else 0)
 

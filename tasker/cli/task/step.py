@@ -81,7 +81,7 @@ def _mend(name: str, act: Callable[[Fleet, str], Awaitable[None]], *, task_uuid:
         state, final = await app.tasks.state(found)
         return {"task_uuid": found, "status": state, "finished": final, "step": name}
 
-    print_as(form, reached(place, find_and_act), lambda done: _told(done, place))
+    print_as(form, reached(place, find_and_act, operates=True), lambda done: _told(done, place))
 
 
 def _told(done: dict[str, Any], place: Place) -> str:

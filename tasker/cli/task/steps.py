@@ -147,7 +147,11 @@ def _mend(
     title, reason, by, who = said
     lines = ("New state: {current_state}", *([f"Reason: {reason}"] if reason else []), f"{by}: {who}")
     text = "\n".join((f"✓ {title}", *(f"  {line}" for line in lines)))
-    print_as(form, reached(place, find_and_act), lambda done: text.replace("{current_state}", done["current_state"]))
+    print_as(
+        form,
+        reached(place, find_and_act, operates=True),
+        lambda done: text.replace("{current_state}", done["current_state"]),
+    )
 
 
 async def _step(app: Fleet, task: str, step: str) -> View:

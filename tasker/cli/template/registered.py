@@ -47,7 +47,7 @@ def register(path: Path, environment: str | None, force: bool, place: Place) -> 
 
     plans = load_plans(path, environment, named=True)
     if isinstance(place, DatabasePlace):
-        connected(place.database, partial(_store, plans=plans, force=force), create=True)
+        connected(place.database, partial(_store, plans=plans, force=force), create=True, operates=True)
     else:
         reached(place, partial(_send, path=path, environment=environment, force=force))
     for plan in plans:

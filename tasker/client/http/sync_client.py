@@ -93,6 +93,7 @@ class SyncHttpClient(Twin[HttpClient]):
     staleness = waiting(HttpClient.staleness)
     list_tasks_briefly = waiting(HttpClient.list_tasks_briefly)
     list_refused_messages = waiting(HttpClient.list_refused_messages)
+    list_operator_actions = waiting(HttpClient.list_operator_actions)
     list_identifiers = waiting(HttpClient.list_identifiers)
     get_task_report = waiting(HttpClient.get_task_report)
     get_task_history = waiting(HttpClient.get_task_history)

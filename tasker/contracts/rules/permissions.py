@@ -36,6 +36,7 @@ class Permission(StrEnum):
     SYSTEM_ANALYTICS_READ = "system:analytics_read"
     SYSTEM_PAUSES_READ = "system:pauses_read"
     SYSTEM_PAUSES_CHANGE = "system:pauses_change"
+    SYSTEM_ACTIONS_READ = "system:actions_read"
     DATA_READ_SENSITIVE = "data:read_sensitive"
     WORKER_CONFIG_READ = "worker:config_read"
     WORKER_TEMPLATES_READ = "worker:templates_read"
@@ -60,6 +61,7 @@ MEANINGS = {
     Permission.SYSTEM_ANALYTICS_READ: "read rates, bottlenecks and queues",
     Permission.SYSTEM_PAUSES_READ: "list pauses",
     Permission.SYSTEM_PAUSES_CHANGE: "pause and resume",
+    Permission.SYSTEM_ACTIONS_READ: "read who did what by hand",
     Permission.DATA_READ_SENSITIVE: "read what a schema marks as x-sensitive, and messages that nobody could use",
     Permission.WORKER_CONFIG_READ: "read the configuration of a worker",
     Permission.WORKER_TEMPLATES_READ: "read the templates of a worker",

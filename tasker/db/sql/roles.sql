@@ -37,8 +37,10 @@ grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges
 
 -- Operators' actions, replays.
 grant update on tasker.task_details, tasker.workers to {api};
-grant insert on tasker.dlq_replays, tasker.dlq_replay_items, tasker.operator_actions to {api};
-grant update (status) on tasker.operator_actions to {api};
+grant insert on tasker.dlq_replays, tasker.dlq_replay_items to {api};
+
+-- Who did what by hand, whichever role a person's command comes with: added, never taken away.
+grant insert, update (status) on tasker.operator_actions to {worker}, {orchestrator}, {api};
 
 -- Retention, for which orchestrators are: a process that may not delete leaves it to the others.
 grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker.dynamic_edges, tasker.step_inputs,

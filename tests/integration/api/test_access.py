@@ -197,6 +197,13 @@ async def test_what_is_done_by_hand_is_kept_with_who_asked_for_it(
     assert ("most", "api_key", "POST /v1/pauses", "/v1/pauses", 415) in {(*row[:4], row[5]) for row in rows}
     assert "nobody" not in {row[0] for row in rows}
 
+    told = await guarded.get("/v1/operator_actions?actor=shopkeeper&limit=1000", headers=by("everything"))
+    actions = told.json()["actions"]
+    assert {each["actor"] for each in actions} == {"shopkeeper"}
+    assert one in {
+        tuple(each[name] for name in KEPT.removeprefix("select ").split(" from ")[0].split(", ")) for each in actions
+    }
+
 
 def test_every_route_that_changes_something_by_hand_is_kept() -> None:
     by_programs = {"/v1/tasks", "/v1/tasks/batch", "/v1/templates/{namespace}/{name}/{version}/validate"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,24 @@ def test_no_command_shows_what_a_schema_marks_unless_it_is_asked_to(tmp_path: Pa
     assert not [each.output for each in (ran, *printed) if "card-4111" in each.output or "account-7777" in each.output]
     assert "account-7777" in told.stdout
     assert "card-4111" in invoke("task", "show", task, "--show-sensitive", database=module_database_url).output
+
+
+def test_who_did_what_on_the_database_is_kept_with_how_it_ended(failed: str, module_database_url: str) -> None:
+    database = module_database_url
+    invoke("task", "step", "complete", failed, "charge", "--result", '{"pin": "pin-7777"}', database=database)
+    invoke("task", "retry", "0199c1f4-0000-7000-8000-000000000000", database=database)
+    invoke("pause", "--template", "payments/pay", "--reason", "look", database=database)
+    invoke("resume", "--template", "payments/pay", database=database)
+    invoke("task", "show", failed, database=database)
+
+    shown = invoke("actions", "--limit", "4", "--format", "json", database=database)
+    found = [(each["endpoint"], each["path"], each["status"]) for each in json.loads(shown.stdout)]
+
+    assert found == [
+        ("tasker resume", "--template payments/pay", 0),
+        ("tasker pause", "--template payments/pay", 0),
+        ("tasker task retry", "0199c1f4-0000-7000-8000-000000000000", 1),
+        ("tasker task step complete", f"{failed} charge", 0),
+    ]
+    assert {(each["actor"], each["proof"]) for each in json.loads(shown.stdout)} == {(getpass.getuser(), "os_user")}
+    assert "pin-7777" not in shown.output

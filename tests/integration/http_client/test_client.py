@@ -155,6 +155,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.list_tasks_briefly(tags=["a"]),
         client.list_identifiers("0199"),
         client.list_refused_messages(),
+        client.list_operator_actions(actor="ada", since="2026-01-31T10:00:00Z", limit=3),
         client.get_task_report(task.task_uuid),
         client.get_task_history(task.task_uuid),
         client.get_task_progress(task.task_uuid),

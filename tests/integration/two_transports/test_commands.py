@@ -68,6 +68,8 @@ EXACT = [
     "dlq replays",
     "dlq replays --format json",
     "dlq replay --all --dry-run",
+    "actions",
+    "actions --actor nobody --since 1h --limit 3 --format json",
     "task refused",
     "task refused --queue worker_shop_queue --limit 1 --format json",
     "doctor",

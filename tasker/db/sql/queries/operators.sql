@@ -1,4 +1,4 @@
--- What operators do over HTTP. Each query is named and takes its parameters as %(name)s.
+-- What operators do. Each query is named and takes its parameters as %(name)s.
 
 -- name: asked
 -- Keep that somebody asks for something.
@@ -9,3 +9,11 @@ returning action_uuid::text
 -- name: answered
 -- Keep how it was answered.
 update tasker.operator_actions set status = %(status)s where action_uuid = %(action)s::uuid
+
+-- name: actions
+-- What was asked for, the newest first; `actor` and `since` may be null.
+select a.action_uuid::text, a.requested_at, a.actor, a.proof, a.endpoint, a.path, a.request_id, a.address, a.status
+from tasker.operator_actions a
+where (%(actor)s::text is null or a.actor = %(actor)s) and (%(since)s::timestamptz is null or a.requested_at >= %(since)s)
+order by a.action_uuid desc
+limit %(limit)s
