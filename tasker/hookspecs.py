@@ -24,11 +24,13 @@ from tasker.contracts.hook_arguments import (
     ProcessInfo,
     Repaired,
     TaskFinished,
+    Transition,
 )
 
 if TYPE_CHECKING:
     import click
 
+    from tasker.contracts.metrics import Metric
     from tasker.contracts.settings import Table
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "ProcessInfo",
     "Repaired",
     "TaskFinished",
+    "Transition",
     "hookimpl",
 ]
 
@@ -48,7 +51,7 @@ PROJECT = "tasker"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 """Marks a function of a plugin as one that Tasker calls."""
-ASKED = ("tasker_settings", "tasker_configured", "tasker_commands")
+ASKED = ("tasker_settings", "tasker_configured", "tasker_metrics", "tasker_commands")
 """The hooks that are called at once by who needs their answer; all others hear, each plugin in a thread of its own."""
 
 
@@ -62,6 +65,10 @@ class Hooks:
     @hookspec
     def tasker_attempt_ended(self, ended: AttemptEnded) -> None:
         """An attempt is over in this process; what came of it is stored next."""
+
+    @hookspec
+    def tasker_transitions(self, transitions: Sequence[Transition]) -> None:
+        """What one write of this process has changed, after its commit. Not called where its answer was lost."""
 
     @hookspec
     def tasker_task_finished(self, task: TaskFinished) -> None:
@@ -100,6 +107,13 @@ class Hooks:
         """Called at once when the plugin is loaded, with its table (None when it has none), before any other hook.
 
         What it raises keeps the plugin from being loaded.
+        """
+
+    @hookspec
+    def tasker_metrics(self) -> Sequence[Metric]:  # type: ignore[empty-body]  # the plugin's answer counts
+        """Metrics that the plugin keeps, of `tasker.contracts.metrics`: asked when a process begins to answer HTTP.
+
+        `/metrics` of that process tells their values of each moment. A name that is taken is left out.
         """
 
     @hookspec

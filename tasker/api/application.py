@@ -34,6 +34,7 @@ from tasker.api.routes import (
     templates,
 )
 from tasker.api.streams import Streams
+from tasker.contracts.metrics import Metric
 from tasker.services.authentication.settings import KEY_HEADER
 from tasker.version import __version__
 
@@ -78,6 +79,8 @@ class Options:
     requests_per_second: int = 0
     """Of each client on average; 0: any number. `request_burst` at once."""
     request_burst: int = 100
+    metrics: Sequence[Metric] = ()
+    """Of plugins, told with those of the server."""
     configuration: Mapping[str, Any] | None = None
     """What `/config` answers; None: there is no such path."""
 

@@ -24,12 +24,15 @@ from tasker.app.embedded.app import App
 from tasker.app.serving import Service
 from tasker.db.awaited import with_servers
 from tasker.errors import TaskerError, UsageError
+from tasker.plugins.offers import metrics_of
+from tasker.plugins.process import plugins_of
 from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, host_and_port
 from tasker.process.supervision.stopping import Stop, grace_of
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.settings import AuthSettings
 from tasker.services.authentication.tokens import ALGORITHM
+from tasker.services.server.metrics import CATALOGUE
 
 _log = logging.getLogger("tasker.process")
 
@@ -141,6 +144,7 @@ def options_of(configuration: Configured) -> Options:
         cors_origins=http.cors_origins,
         key_header=http.auth.api_key_header,
         environment=configuration.environment or "development",
+        metrics=metrics_of(plugins_of(configuration.plugins), CATALOGUE),
         configuration=_shown(configuration) if http.config_endpoint else None,
     )
 

@@ -12,11 +12,13 @@ from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
 from tasker.api.permissions import open_gate
 from tasker.api.process.application import PortOptions, port_application
+from tasker.api.process.metrics import CATALOGUE
 from tasker.api.process.observed import Observed
 from tasker.api.sockets import listen, require_loopback, url_of
 from tasker.app.configured import Configured
 from tasker.app.http_serving import auth_shown, authenticator_of
 from tasker.errors import UsageError
+from tasker.plugins.offers import metrics_of
 from tasker.process.connections.capacity import PROCESSES_VARIABLE
 from tasker.process.http import PortSettings, host_and_port
 from tasker.process.serving import Server
@@ -57,6 +59,7 @@ def with_port(
         limits=Limits(body_bytes=BODY_BYTES, seconds=port.request_seconds),
         environment=configuration.environment or "development",
         connections=len(connections),
+        metrics=metrics_of(observed.process.plugins, CATALOGUE),
         configuration=_shown(port, configuration) if port.config_endpoint else None,
     )
     authenticator = authenticator_of(port.auth)

@@ -51,6 +51,7 @@ COMMANDS = {
     "auth": ("tasker.cli.auth.command:auth", "Make keys and tokens for the HTTP interface, and check them."),
     "profile": ("tasker.cli.profile.command:profile", "Name servers, and choose the one that commands ask."),
     "broker": ("tasker.cli.fleet.broker:broker", "Look at the messaging provider, and move to another one."),
+    "plugin": ("tasker.cli.plugin:plugin", "Show which plugins are installed, on, or refused."),
     "config": ("tasker.cli.config.command:config", "Make, check, show and explain the configuration."),
     "db": ("tasker.cli.database.command:db", "Create, upgrade, check and prune the database."),
     "new": ("tasker.cli.template.new:new", "Start a workflow: template, handlers and a test."),

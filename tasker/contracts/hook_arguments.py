@@ -45,6 +45,23 @@ class AttemptEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Transition:
+    """A step, or where `step_uuid` is None a task, that a write of this process brought to `to_state`.
+
+    `token` is that of the claim that it is about, as in `AttemptStarted`; `worker` the incarnation that has or had it.
+    Both are None where the write knew of none. The error is that of the failure that led there.
+    """
+
+    task_uuid: str
+    step_uuid: str | None
+    to_state: str
+    worker: str | None = None
+    token: int | None = None
+    error_type: str | None = None
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TaskFinished:
     """A task that a write of this process brought to `state`: `complete`, `error` or `cancelled`."""
 

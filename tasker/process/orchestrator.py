@@ -23,7 +23,7 @@ class Orchestrator:
     ) -> None:
         self.identity = identity
         self.breakers, self.events, self.actors, self.upkeep = context.breakers, context.events, actors, upkeep
-        self.supervisor = Supervisor()
+        self.supervisor, self.plugins = Supervisor(), context.plugins
         self._context, self._heartbeat = context, heartbeat
         self._info = ProcessInfo("orchestrator", identity, ())
 

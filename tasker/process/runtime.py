@@ -50,7 +50,7 @@ class Runtime:
     ) -> None:
         self.settings, self.breakers, self.events = context.settings, context.breakers, context.events
         self.execution, self.actors, self.upkeep, self.worker = execution, actors, upkeep, execution.worker
-        self.namespaces = membership.namespaces
+        self.namespaces, self.plugins = membership.namespaces, context.plugins
         self.supervisor = Supervisor(context.schedule.suspect)  # perhaps in the middle of a claim
         self._context, self._membership, self._on_elsewhere = context, membership, on_elsewhere
         self._channels = (*WORKER_CHANNELS, f"{CHANNEL}{waiter}") if waiter else WORKER_CHANNELS

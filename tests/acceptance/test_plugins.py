@@ -31,7 +31,8 @@ from tasker.hookspecs import hookimpl
 
 def write(hook, value):
     with open(os.environ["HEARD"], "a") as file:
-        file.write(json.dumps([hook, os.getpid(), dataclasses.asdict(value)], default=str) + "\\n")
+        for each in value if isinstance(value, tuple) else [value]:
+            file.write(json.dumps([hook, os.getpid(), dataclasses.asdict(each)], default=str) + "\\n")
 """
 NOTED = [name for name in vars(Hooks) if name.startswith("tasker_") and name not in ASKED]
 ARGUMENTS = {name: vars(Hooks)[name].__code__.co_varnames[1] for name in NOTED}
@@ -86,6 +87,19 @@ def assert_as_in_the_rows(told: dict[str, list[dict[str, Any]]], oracle: Oracle)
     assert {*begun} == {(each["step_uuid"], each["token"]) for each in over}
     rows = oracle.rows("select task_uuid::text, state from tasker.tasks")
     assert sorted((each["task_uuid"], each["state"]) for each in told["tasker_task_finished"]) == sorted(rows)
+    moved = told["tasker_transitions"]
+    ended = [(each["task_uuid"], each["to_state"]) for each in moved if each["step_uuid"] is None]
+    assert sorted(each for each in ended if each[1] != "pending") == sorted(rows)
+    states = ("in_progress", "waiting_for_retry", "complete", "error")
+    steps = Counter((each["step_uuid"], each["to_state"]) for each in moved if each["step_uuid"])
+    rows = oracle.rows(
+        "select workflow_step_uuid::text, to_state, count(*) from tasker.workflow_step_transitions group by 1, 2"
+    )
+    assert {each: count for each, count in steps.items() if each[1] in states} == {
+        (step, state): count for step, state, count in rows if state in states
+    }
+    failed = ("waiting_for_retry", "enqueued_as_error_for_orchestration")
+    assert any(each["error_message"] for each in moved if each["to_state"] in failed)
 
 
 @pytest.mark.parametrize("path", ["inline", "queued"])

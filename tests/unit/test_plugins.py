@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from tasker import hookspecs
 from tasker.app.assembly.worker import worker_process
 from tasker.cli.main import cli
+from tasker.contracts.metrics import Counter
 from tasker.contracts.plan import BreakerPolicy
 from tasker.execution.slots import Slots
 from tasker.handler import HandlerRegistry
@@ -29,10 +30,12 @@ from tasker.hookspecs import (
     ProcessInfo,
     Repaired,
     TaskFinished,
+    Transition,
 )
 from tasker.messaging import MessagingService, load_backend
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.hearing import Hearing, Limits
+from tasker.plugins.offers import metrics_of
 from tasker.plugins.process import Plugins, plugins_of
 from tasker.resilience.registry import Breakers
 from tests.support.strangers import install_plugin
@@ -244,12 +247,29 @@ async def test_a_hook_that_keeps_failing_switches_its_plugin_off_and_one_that_re
     assert state.off == "tasker_repaired has failed 10 times in a row"
 
 
+def test_a_metric_of_a_plugin_takes_no_name_of_ours(log: pytest.LogCaptureFixture) -> None:
+    rings = Counter("bell_rings_total", "Rings.")
+    plugins = Plugins(
+        {
+            "bell": {"tasker_metrics": lambda: [rings, Counter("tasker_info", "Mine."), 7]},
+            "copy": {"tasker_metrics": lambda: [Counter("bell_rings_total", "Rings.")]},
+        }
+    )
+    assert metrics_of(plugins, ["tasker_info"]) == [rings]
+    assert log.messages == [
+        "plugin_metric_refused plugin=bell metric=tasker_info reason=its name is taken",
+        "plugin_metric_refused plugin=bell metric=7 reason=it is no Metric",
+        "plugin_metric_refused plugin=copy metric=bell_rings_total reason=its name is taken",
+    ]
+
+
 def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
     started = AttemptStarted("task", "step", "shop", "order", "pay", "pay", 1, 3, 7, "worker", "")
     values = [
         started,
         AttemptEnded(started, "succeeded", 12),
         TASK,
+        Transition("task", "step", "error", "worker", 7, "timeout", "no answer"),
         BreakerChanged("messaging", "closed", "open", ""),
         ClaimsHeld("fenced", None),
         Repaired((("hint_lost", 2),)),

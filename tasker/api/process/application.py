@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.observed import Observed
 from tasker.api.process.routes import configuration_routes, routes
+from tasker.contracts.metrics import Metric
 from tasker.services.server.metrics import AccessCounts
 from tasker.version import __version__
 
@@ -24,6 +25,8 @@ class PortOptions:
     limits: Limits = field(default_factory=Limits)
     environment: str = "development"
     connections: int = 0
+    metrics: Sequence[Metric] = ()
+    """Of plugins, told with those of the process."""
     configuration: Mapping[str, Any] | None = None
     """What `/config` answers; None: there is no such path."""
 
@@ -38,5 +41,5 @@ def port_application(observed: Observed, options: PortOptions, gate: Gate = open
     state = app.state
     state.observed, state.gate, state.rate_limit = observed, gate, None
     state.environment, state.connections = options.environment, options.connections
-    state.configuration, state.access = options.configuration, AccessCounts()
+    state.configuration, state.access, state.metrics = options.configuration, AccessCounts(), options.metrics
     return Envelope(app, options.limits, lambda: None)

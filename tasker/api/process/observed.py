@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from tasker.contracts.plan import Plan
 from tasker.lifecycle.breaker import Health as BreakersHealth
 from tasker.lifecycle.deployment import Health, HealthStatus
+from tasker.plugins.process import Plugins
 from tasker.process.health import OF_BREAKERS
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.supervision.supervisor import Supervisor
@@ -22,6 +23,7 @@ class Observable(Protocol):
     supervisor: Supervisor
     events: EventSystem
     breakers: Breakers
+    plugins: Plugins
 
     def health(self) -> Health:
         """How it does."""
@@ -61,10 +63,12 @@ class Observed:
     def areas(self) -> Mapping[str, Health]:
         """How each part of it does."""
         held, crashes = sorted(self.load().held_by), self.process.supervisor.recent_crashes()
+        off = [state.name for state in self.process.plugins.states() if state.off]
         return {
             "events": self.process.events.health(),
             "breakers": _of_breakers(self.process.breakers.health()),
             "services": _degraded(f"crashed in the last minute: {', '.join(sorted(crashes))}" if crashes else ""),
+            "plugins": _degraded(f"switched off: {', '.join(off)}" if off else ""),
             "steps": _degraded(f"nothing is claimed: {', '.join(held)}" if held else ""),
         }
 

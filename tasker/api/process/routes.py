@@ -22,7 +22,7 @@ from tasker.contracts.plan import Plan
 from tasker.contracts.rules.permissions import Permission
 from tasker.errors import TemplateNotFound
 from tasker.lifecycle.deployment import Health, HealthStatus
-from tasker.services.server.exposition import CONTENT_TYPE, exposition
+from tasker.services.server.exposition import CONTENT_TYPE, exposition, families
 from tasker.version import __version__
 
 routes = router("process")
@@ -84,7 +84,8 @@ async def detailed(request: Request) -> Json:
 async def metrics(request: Request) -> PlainTextResponse:
     """How this process does, in the text format of Prometheus."""
     found = [*samples(observed(request)), *request.app.state.access.samples()]
-    return PlainTextResponse(exposition(CATALOGUE, found), media_type=CONTENT_TYPE)
+    text = exposition(CATALOGUE, found) + families(request.app.state.metrics)
+    return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
 
 @routes.get("/v1/templates", response_model=shapes.TemplateListResponse, responses=refusals(), **TEMPLATES)

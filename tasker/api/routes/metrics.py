@@ -6,7 +6,7 @@ from fastapi import Request
 from starlette.responses import PlainTextResponse
 
 from tasker.api.routes.route import program_of, router
-from tasker.services.server.exposition import CONTENT_TYPE
+from tasker.services.server.exposition import CONTENT_TYPE, families
 
 routes = router("health")
 
@@ -14,4 +14,5 @@ routes = router("health")
 @routes.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> PlainTextResponse:
     """How the fleet and this process do, in the text format of Prometheus (E-35)."""
-    return PlainTextResponse(await program_of(request).metrics.text(), media_type=CONTENT_TYPE)
+    text = await program_of(request).metrics.text() + families(request.app.state.options.metrics)
+    return PlainTextResponse(text, media_type=CONTENT_TYPE)

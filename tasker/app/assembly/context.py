@@ -34,7 +34,8 @@ def process_context(
     themselves.
     """
     settings, clock = settings or WorkerSettings(), SystemClock()
-    engines, plugins = Engines(url, messaging, settings.rules, waiter), plugins or plugins_of(PluginChoice())
+    plugins = plugins or plugins_of(PluginChoice())
+    engines = Engines(url, messaging, settings.rules, waiter, plugins.listener("tasker_transitions"))
     breakers = breakers or Breakers(clock)
     breakers.on_change = plugins.listener("tasker_breaker_changed")
     return ProcessContext(

@@ -148,6 +148,7 @@ class AppLifecycle:
         ended = told_of_ends(self._plugins, self._ended)
         made = Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker, ended)
         self._connection, self._engine = made.connection, made.engine
+        made.engine.on_moved = self._plugins.listener("tasker_transitions")
         self.tasks, self.views, self.plans, self.repairs = made.tasks, made.views, made.plans, made.repairs
         self.steps, self.pauses, self.workers, self.checks = made.steps, made.pauses, made.workers, made.checks
         self.fleet, self.doctor, self.analytics = made.fleet, made.doctor, made.analytics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasker.db.connection import Connection
 from tasker.messaging.service import MessagingService
 from tasker.process.presence.heartbeat import briefly
-from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.calls import Engine, OnMoved, Rules
 from tasker.services.engine.end_notices import EndNotices
 
 
@@ -13,19 +13,31 @@ class Engines:
     """Makes engines, each for one purpose and over a connection of its own, and closes them.
 
     `upkeep` is the one for what is neither a claim nor a result. Somebody must run `notices`, which tell who waits for
-    a task that any of them has ended; `waiter` is the program in this process.
+    a task that any of them has ended; `waiter` is the program in this process, `on_moved` as of `Engine`.
     """
 
-    def __init__(self, url: str, messaging: MessagingService, rules: Rules, waiter: str | None = None) -> None:
-        self._url, self._messaging, self._rules = url, messaging, rules
+    def __init__(
+        self,
+        url: str,
+        messaging: MessagingService,
+        rules: Rules,
+        waiter: str | None = None,
+        on_moved: OnMoved | None = None,
+    ) -> None:
+        self._url, self._messaging, self._rules, self._on_moved = url, messaging, rules, on_moved
         self._connections: list[Connection] = []
         shared = self._connection("upkeep")
         self.notices = EndNotices(shared, waiter)
-        self.upkeep = Engine(shared, messaging, rules, self.notices)
+        self.upkeep = self._engine(shared)
 
     def make(self, purpose: str) -> Engine:
         """An engine whose connection names this purpose to the server; it connects when it is used."""
-        return Engine(self._connection(purpose), self._messaging, self._rules, self.notices)
+        return self._engine(self._connection(purpose))
+
+    def _engine(self, connection: Connection) -> Engine:
+        engine = Engine(connection, self._messaging, self._rules, self.notices)
+        engine.on_moved = self._on_moved
+        return engine
 
     def _connection(self, purpose: str) -> Connection:
         connection = Connection(self._url, name=f"tasker {purpose}")

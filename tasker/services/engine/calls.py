@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
+from tasker.contracts.hook_arguments import Transition
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import Statements
 from tasker.errors import DatabaseError, MessagingError
@@ -23,10 +24,12 @@ from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.end_notices import EndNotices
+from tasker.services.engine.transitions import transitions_of
 
 Answer = dict[str, Any]
 Args = Mapping[str, Any]
 OnFinished: TypeAlias = Callable[[str, str], None]
+OnMoved: TypeAlias = Callable[[Sequence[Transition]], None]
 
 
 class Parsed(Protocol):
@@ -78,7 +81,8 @@ class Engine:
     """Calls the engine. One instance serves one purpose (claims, results, the rest) over one connection.
 
     Who waits for a task that a call has ended is told: by whoever runs `notices`, without them before the call returns.
-    `on_finished(task_uuid, state)` is called for each, where nobody else follows the answers.
+    `on_finished(task_uuid, state)` is called for each, where nobody else follows the answers, `on_moved` with what each
+    call has changed.
     All methods raise `DatabaseUnavailable` when the connection is lost: whether the call was committed is then unknown,
     and every call may be repeated.
     """
@@ -93,11 +97,9 @@ class Engine:
     ) -> None:
         self.connection, self._on_finished = connection, on_finished
         self._notices, self._tells = notices or EndNotices(connection), notices is None
-        self.messaging = messaging
-        self.rules = rules
-        self._rules = _beyond_defaults(rules)
-        backend = messaging.backend
-        self._turn = 0
+        self.messaging, self.rules, self._rules = messaging, rules, _beyond_defaults(rules)
+        self.on_moved: OnMoved | None = None
+        self._turn, backend = 0, messaging.backend
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
 
     @property
@@ -125,6 +127,11 @@ class Engine:
         if self._on_finished is not None:
             for task_uuid, state in (answer.get("finished") or {}).items():
                 self._on_finished(task_uuid, state)
+        return self._told(function, args, answer)
+
+    def _told(self, function: str, args: Args, answer: Answer) -> Answer:
+        if self.on_moved is not None and (moved := transitions_of(function, args, answer)):
+            self.on_moved(moved)
         return answer
 
     async def submit(self, args: Args) -> SubmitAnswer:
@@ -151,7 +158,7 @@ class Engine:
         """Submit and wake in one statement; `joined` is the backend's function that sends in the transaction."""
         statement = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)"
         ((answer,),) = await self.connection.execute(statement, (joined, to_json(args)))
-        return dict(answer)
+        return self._told("submit", args, dict(answer))
 
     async def _send_committed(self, hints: Sequence[dict[str, Any]]) -> dict[str, int]:
         """Send the hints of a committed change. A failure must not hide that it is committed: the sweep sends again."""
@@ -178,7 +185,7 @@ class Engine:
 
     async def pop_and_claim(self, joined: str, args: Args) -> Answer:
         """Take hints and claim in one transaction; `joined` is the backend's function for that."""
-        return await self.connection.call(f"{joined}(%s::jsonb)", to_json(args))
+        return self._told("claim", args, await self.connection.call(f"{joined}(%s::jsonb)", to_json(args)))
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
         """Those of the steps that have no message. Where messages cannot be searched: as many as are too few."""

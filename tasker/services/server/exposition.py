@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
+from tasker.contracts.metrics import Metric
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Catalogue = Mapping[str, tuple[str, str]]
 """By name the kind (`gauge` or `counter`) and the meaning."""
@@ -25,12 +27,27 @@ def exposition(catalogue: Catalogue, samples: Iterable[Sample]) -> str:
     return "".join(line + "\n" for name, group in by_name for line in _family(name, *catalogue[name], group))
 
 
+def families(metrics: Iterable[Metric]) -> str:
+    """The metrics that plugins keep, as text."""
+    return "".join(line + "\n" for metric in metrics for line in _kept(metric))
+
+
+def _kept(metric: Metric) -> Iterator[str]:
+    yield f"# HELP {metric.name} {metric.meaning}".replace("\n", " ")
+    yield f"# TYPE {metric.name} {metric.kind}"
+    yield from (_line(metric.name + ending, labels, value) for ending, labels, value in metric.samples())
+
+
 def _family(name: str, kind: str, meaning: str, samples: Iterable[Sample]) -> Iterator[str]:
     yield f"# HELP {name} {meaning}"
     yield f"# TYPE {name} {kind}"
     for sample in samples:
-        labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in sample.labels.items())
-        yield f"{name}{{{labels}}} {sample.value:.17g}" if labels else f"{name} {sample.value:.17g}"
+        yield _line(name, sample.labels, sample.value)
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    told = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+    return f"{name}{{{told}}} {value:.17g}" if told else f"{name} {value:.17g}"
 
 
 def _escaped(value: str) -> str:

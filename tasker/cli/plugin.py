@@ -1,0 +1,98 @@
+"""`tasker plugin`: which plugins are installed here, and what a process would make of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.render.values import echo
+
+if TYPE_CHECKING:
+    from tasker.plugins.choice import PluginChoice
+    from tasker.services.configuration.plugins import PluginReport
+
+FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text or json.")
+
+
+@click.group(cls=GuessingGroup)
+def plugin() -> None:
+    """Look at the plugins that are installed here.
+
+    Both commands look at this environment and the configuration that a process reads here, and ask no server: each
+    machine of a fleet has what is installed there. How the plugins of a running process do is in its log, and in
+    /health/detailed of a worker or orchestrator with a port.
+    """
+
+
+@plugin.command("list")
+@FORMAT
+def list_plugins(form: str) -> None:
+    """List the plugins: whether they are on, where they are from, and what is wrong with those that cannot be loaded.
+
+    \b
+    Examples:
+      tasker plugin list
+      TASKER_PLUGINS_ENABLED=logs tasker plugin list --format json
+    """
+    from tasker.services.configuration.plugins import plugin_reports
+
+    reports = plugin_reports(_choice())
+    if form == "json":
+        echo(json.dumps([each.to_dict() for each in reports], indent=2))
+        return
+    from tasker.cli.render.table import table
+
+    rows = [[each.name, each.status, f"{each.distribution} {each.version}", each.problem or "-"] for each in reports]
+    echo(table(["PLUGIN", "STATUS", "FROM", "PROBLEM"], rows) if rows else "No plugins are installed.")
+
+
+@plugin.command()
+@click.argument("name")
+@FORMAT
+def show(name: str, form: str) -> None:
+    """Show one plugin: its hooks and settings, too. Exit code 1 when it is on and cannot be loaded.
+
+    \b
+    Examples:
+      tasker plugin show logs
+    """
+    from tasker.services.configuration.plugins import plugin_report
+
+    found = plugin_report(name, _choice())
+    if form == "json":
+        echo(json.dumps([each.to_dict() for each in found], indent=2) if len(found) > 1 else _json(found[0]))
+    else:
+        echo("\n\n".join(map(_text, found)))
+    if any(each.status == "refused" for each in found):
+        click.get_current_context().exit(1)
+
+
+def _json(report: PluginReport) -> str:
+    return json.dumps(report.to_dict(), indent=2)
+
+
+def _text(report: PluginReport) -> str:
+    lines = [
+        ("status", {"off": "off; name it in plugins.enabled"}.get(report.status, report.status)),
+        ("from", f"{report.distribution} {report.version} ({report.place})"),
+        ("problem", report.problem),
+        ("hooks", ", ".join(report.hooks)),
+        ("settings", ", ".join(f"plugins.{report.name}.{each}" for each in report.settings)),
+    ]
+    return "\n".join([report.name, *(f"  {label + ':':<10}{value}" for label, value in lines if value)])
+
+
+def _choice() -> PluginChoice:
+    """That of the configuration; of one with problems what is usable, with a warning: they may be about a plugin."""
+    from tasker.app.configured import from_environment
+    from tasker.app.configured.plugins import plugin_choice
+    from tasker.services.configuration.loading import ConfigurationInvalid
+
+    try:
+        return from_environment().plugins
+    except ConfigurationInvalid as error:
+        click.echo(f"Warning: the configuration has problems:\n{error.message}", err=True)
+        return plugin_choice(error.usable.settings)

@@ -1,0 +1,64 @@
+"""What there is to say of each installed plugin: where it is from, whether it is on, its hooks, its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+from tasker.errors import UsageError
+from tasker.plugins.choice import PluginChoice
+from tasker.plugins.found import Installed, installed, load, table_or_none
+from tasker.plugins.process import ready
+
+Status: TypeAlias = Literal["on", "off", "disabled", "refused"]
+"""`off`: it must be named in `plugins.enabled`; `disabled`: it is not imported; `refused`: it cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginReport:
+    """One plugin. `problem` says why it cannot be loaded; `settings` are the names in its table, `hooks` its hooks."""
+
+    name: str
+    status: Status
+    distribution: str
+    version: str
+    place: str
+    hooks: Sequence[str] = ()
+    settings: Sequence[str] = ()
+    problem: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+def plugin_reports(choice: PluginChoice) -> list[PluginReport]:
+    """All of them, as a process with this choice would have them. Those that are on are made ready as there."""
+    return [_report(each, choice) for each in installed()]
+
+
+def plugin_report(name: str, choice: PluginChoice) -> list[PluginReport]:
+    """Those of that name, of which there should be one. Raises `UsageError` when there is none."""
+    found = [_report(each, choice) for each in installed() if each.name == name]
+    if not found:
+        names = ", ".join(sorted({each.name for each in installed()})) or "none"
+        raise UsageError(f"no plugin is called {name!r}; installed: {names}", hint="see: tasker plugin list")
+    return found
+
+
+def _report(plugin: Installed, choice: PluginChoice) -> PluginReport:
+    if plugin.name in choice.disabled:
+        return _described(plugin, "disabled")
+    problem = ready(plugin, choice)[1] if choice.has(plugin) else load(plugin).refusal
+    status: Status = "off" if not choice.has(plugin) else "refused" if problem else "on"
+    return _described(plugin, status, problem)
+
+
+def _described(plugin: Installed, status: Status, problem: str | None = None) -> PluginReport:
+    known = (plugin.name, status, plugin.distribution, plugin.version, plugin.place)
+    if status == "disabled":
+        return PluginReport(*known)
+    loaded = load(plugin)
+    table = table_or_none(loaded)
+    return PluginReport(*known, sorted(loaded.hooks), list(table.model_fields) if table else [], problem)

@@ -1,0 +1,57 @@
+"""What a write of this process has changed, as plugins hear it: read off what was asked and what was answered.
+
+Nothing is asked of the database for it. So what a write does beside what it was asked is told as far as its answer
+says it: which steps were claimed and which tasks ended, and not which steps went to the queue for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from tasker.contracts.hook_arguments import Transition
+from tasker.contracts.json_text import JsonText
+from tasker.lifecycle.machines.moves import CHANGES
+
+TARGETS = {kind: str(path[-1]) for kind, move in CHANGES.items() for path in move.paths[:1]}
+"""The state to which a change of each kind leads, whichever it comes from. One that is ready goes on from `pending`."""
+PARKED = {"ok": "enqueued_for_orchestration"} | dict.fromkeys(("retry", "fail"), "enqueued_as_error_for_orchestration")
+"""The same where a worker leaves its results to an orchestrator."""
+
+
+def transitions_of(function: str, args: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[Transition, ...]:
+    """What `tasker.FUNCTION_v1` did, in the order of its doing. Empty where it answered nothing of the kind."""
+    targets = {"advance": TARGETS, "park": PARKED}.get(function, {})
+    created = answer.get("created") if function == "submit" else ()
+    return (*_created(created), *_changed(targets, args, answer), *_claimed(args, answer), *_ended(answer))
+
+
+def _created(tasks: Sequence[str] | None) -> Iterator[Transition]:
+    yield from (Transition(task, None, "pending") for task in tasks or ())
+
+
+def _changed(targets: Mapping[str, str], args: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[Transition]:
+    refused = answer.get("verdicts") or {}
+    for item in args.get("items", ()) if targets else ():
+        if item["s"] not in refused and item["kind"] in targets:
+            told = _failure(item.get("e"))
+            state = targets[item["kind"]]
+            yield Transition(item["t"], item["s"], state, worker=item.get("w"), token=item.get("k"), **told)
+
+
+def _failure(error: Any) -> dict[str, str | None]:
+    if error is None:
+        return {}
+    found = orjson.loads(error.text) if isinstance(error, JsonText) else error
+    return {"error_type": found.get("error_type"), "error_message": found.get("message")}
+
+
+def _claimed(args: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[Transition]:
+    for row in answer.get("claims") or ():
+        yield Transition(row["task"], row["step"], "in_progress", worker=args.get("worker"), token=row["token"])
+
+
+def _ended(answer: Mapping[str, Any]) -> Iterator[Transition]:
+    yield from (Transition(task, None, state) for task, state in (answer.get("finished") or {}).items())
