@@ -13,7 +13,7 @@ from tasker.app.assembly.worker import worker_process
 from tasker.app.bootstrap import prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
-from tasker.app.embedded.started import Started, forget, is_started
+from tasker.app.embedded.started import Offered, Started, forget, is_started
 from tasker.app.services import Services
 from tasker.contracts.messaging import BackendSettings
 from tasker.execution.attempt.runner import AttemptRunner
@@ -67,25 +67,25 @@ class AppLifecycle:
 
     opened_by = "async with tasker.App() as app:"
 
-    tasks = Started[Tasks]()
-    steps = Started[Steps]()
-    pauses = Started[Pauses]()
-    dead_letters = Started[DeadLetters]()
-    replays = Started[Replays]()
-    reruns = Started[Reruns]()
-    plans = Started[PlanStore]()
-    workers = Started[Workers]()
-    views = Started[ClientViews]()
-    checks = Started[Checks]()
-    fleet = Started[Fleet]()
-    analytics = Started[Analytics]()
-    retention = Started[Retention]()
-    sizes = Started[DatabaseSizes]()
-    doctor = Started[Doctor]()
-    repairs = Started[Repairs]()
-    admission = Started[Admission]()
-    health = Started[ServerHealth]()
-    metrics = Started[ServerMetrics]()
+    tasks = Offered[Tasks]()
+    steps = Offered[Steps]()
+    pauses = Offered[Pauses]()
+    dead_letters = Offered[DeadLetters]()
+    replays = Offered[Replays]()
+    reruns = Offered[Reruns]()
+    plans = Offered[PlanStore]()
+    workers = Offered[Workers]()
+    views = Offered[ClientViews]()
+    checks = Offered[Checks]()
+    fleet = Offered[Fleet]()
+    analytics = Offered[Analytics]()
+    retention = Offered[Retention]()
+    sizes = Offered[DatabaseSizes]()
+    doctor = Offered[Doctor]()
+    repairs = Offered[Repairs]()
+    admission = Offered[Admission]()
+    health = Offered[ServerHealth]()
+    metrics = Offered[ServerMetrics]()
     events = Started[TaskEvents]()
     template_texts = Started[TemplateTexts]()
     queues = Started[Queues]()
@@ -93,6 +93,7 @@ class AppLifecycle:
     sensitive_values = Started[SensitiveValues]()
     registry = Started[HandlerRegistry]()
     _resources = Started[Resources]()
+    _services = Started[Services]()
     _connection = Started[GuardedConnection]()
     _engine = Started[Engine]()
     _submitter = Started[Submitter]()
@@ -143,48 +144,46 @@ class AppLifecycle:
         """Connect, bring the schema up to date and start working."""
         self._resources = await self._prepared()
         await self._resources.open()
-        limits, breaker = self._depth_limits, self.breakers.database
         self._plugins = plugins_of(self._configuration.plugins)
-        ended = told_of_ends(self._plugins, self._ended)
-        made = Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker, ended)
+        self._services = made = self._joined()
         self._connection, self._engine = made.connection, made.engine
         made.engine.on_moved = self._plugins.listener("tasker_transitions")
-        self.tasks, self.views, self.plans, self.repairs = made.tasks, made.views, made.plans, made.repairs
-        self.steps, self.pauses, self.workers, self.checks = made.steps, made.pauses, made.workers, made.checks
-        self.fleet, self.doctor, self.analytics = made.fleet, made.doctor, made.analytics
-        self.retention, self.sizes = made.retention, made.sizes
         self._submitter, self._bulk = made.submitter, made.bulk
-        self.admission, self.health, self.dead_letters = made.admission, made.health, made.dead_letters
-        self.replays, self.metrics, self.reruns = made.replays, made.metrics, made.reruns
+        self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
+        self._targets = TargetPlans(self.registry, made.plans)
         self.template_texts, self.queues = TemplateTexts(made.plans), Queues(made.engine)
         self.operator_log = OperatorLog(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
-        self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
-        self._targets = TargetPlans(self.registry, self.plans)
-        self._after_commit = AfterCommit(self._connection, self._resources.messaging, self._wake)
+        self._after_commit = AfterCommit(made.connection, self._resources.messaging, self._wake)
         waiter = new_uuid()
-        if self._work:
-            self._runtime = worker_process(
-                self._resources.url,
-                self._resources.messaging,
-                self.registry,
-                [],
-                settings=self._settings,
-                sweeps=self._sweeps,
-                breakers=self.breakers,
-                runner=self._runner,
-                on_finished=self._ended,
-                on_elsewhere=lambda tasks: self._waiters.heard(tasks),
-                waiter=waiter,
-                plugins=self._plugins,
-            )
+        self._runtime = self._worker(waiter) if self._work else None
         url, events = self._resources.url, self._settings.events
-        self._waiters = program_waiters(waiter, self._connection, url, events, self._runtime)
-        self.events = TaskEvents(self._connection, self._waiters.wait)
+        self._waiters = program_waiters(waiter, made.connection, url, events, self._runtime)
+        self.events = TaskEvents(made.connection, self._waiters.wait)
         if self._runtime is not None:
             if self._resources.server is not None:
-                await end_dead_leases(self._engine)
+                await end_dead_leases(made.engine)
             await self._runtime.start()
+
+    def _joined(self) -> Services:
+        limits, breaker, ended = self._depth_limits, self.breakers.database, told_of_ends(self._plugins, self._ended)
+        return Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker, ended)
+
+    def _worker(self, waiter: str) -> Runtime:
+        return worker_process(
+            self._resources.url,
+            self._resources.messaging,
+            self.registry,
+            [],
+            settings=self._settings,
+            sweeps=self._sweeps,
+            breakers=self.breakers,
+            runner=self._runner,
+            on_finished=self._ended,
+            on_elsewhere=lambda tasks: self._waiters.heard(tasks),
+            waiter=waiter,
+            plugins=self._plugins,
+        )
 
     def prepare(self) -> Resources:
         """The database with its schema, and the provider; blocks for as long as it takes."""

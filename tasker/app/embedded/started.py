@@ -29,6 +29,14 @@ class Started(Generic[T]):
         app.__dict__[self._name] = value
 
 
+class Offered(Started[T]):
+    """One of the services of an app, which has them in `_services` while it is started, under its name there."""
+
+    def __get__(self, app: Any, owner: type) -> T:
+        service: T = getattr(app._services, self._name)
+        return service
+
+
 def _names(app: object) -> list[str]:
     return [name for kind in type(app).__mro__ for name, value in vars(kind).items() if isinstance(value, Started)]
 

@@ -107,7 +107,7 @@ async def test_claims_of_an_incarnation_that_was_given_up_meanwhile_are_not_star
     while not given_up.is_set():
         submitted = await app.submit(plan, {"name": "Ada"}, idempotency_key=new_uuid())
 
-    assert submitted.task_uuid not in [running.claim.task_uuid for running in worker.claims._held.values()]
+    assert submitted.task_uuid not in [running.claim.task_uuid for running in worker.claims._in_hand.values()]
     worker.begin_as(before)
 
 

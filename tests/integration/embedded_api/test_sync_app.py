@@ -100,7 +100,17 @@ def test_a_plain_handler_may_submit_through_it(app: tasker.SyncApp, registry: Ha
     assert app.run(outer, {"name": "x"}).results["greet"] == {"text": "Hello, from a handler!"}
 
 
-INSIDE = {"admission", "breakers", "health", "metrics", "messaging", "operator_log", "runtime", "sensitive_values"}
+INSIDE = {
+    "admission",
+    "breakers",
+    "health",
+    "metrics",
+    "messaging",
+    "operator_log",
+    "prepare",
+    "runtime",
+    "sensitive_values",
+}
 """What an app's own process, or a server, is made of: reached through `original`."""
 
 
