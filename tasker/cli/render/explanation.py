@@ -19,7 +19,7 @@ MARKS = {True: ("!", "yellow"), False: ("·", "cyan")}
 def explanation_text(found: Explanation, width: int | None, database: str = "") -> str:
     """What is to say about the task and, below the names of its steps, why they do not run and what would change it."""
     status = click.style(found.status, fg=COLOURS.get(found.status), bold=True)
-    lines = [f"{found.namespace}/{found.template}  {found.task_uuid}", f"{status} at {date_time(found.at)}"]
+    lines = [f"{found.namespace}/{found.template}  {found.task_uuid}", f"{status}, as of {date_time(found.at)}"]
     for each in found.reasons:
         lines += ["", *_paragraph(each, width, database)]
     if found.more:

@@ -44,6 +44,7 @@ class Membership:
         self._worker, self._registry, self._handlers, self._backend = worker, registry, handlers, backend
         self._url, self._clock = url, clock
         self._told_revision = -1
+        self._away = False
         self._lease: LeaseKeeper | None = None
 
     async def join(self, on_fenced: Callable[[], None]) -> None:
@@ -74,16 +75,21 @@ class Membership:
 
         Raises `DatabaseUnavailable`; it may be called again.
         """
-        worker = self._worker
-        level = logging.WARNING if worker.busy else logging.DEBUG
-        _log.log(level, "worker_fenced worker=%s steps=%s: others take them over", worker.identity, worker.busy)
+        worker, steps = self._worker, self._worker.busy
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GIVE_UP_SECONDS):
                 await worker.claims.drain()
         if not await supervisor.stop():
             raise DatabaseUnavailable(f"worker {worker.identity} cannot begin anew while one of its services hangs")
         await self._end_lease()
-        await self._registry.stop(worker.identity)
+        try:
+            await self._registry.stop(worker.identity)
+        except DatabaseUnavailable:
+            self._away = True  # what ended the lease is an outage, which has lines of its own
+            raise
+        level = logging.WARNING if steps and not self._away else logging.DEBUG
+        _log.log(level, "worker_fenced worker=%s steps=%s: others take them over", worker.identity, steps)
+        self._away = False
         worker.begin_as(new_uuid())
 
     async def _end_lease(self) -> None:
