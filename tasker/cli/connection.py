@@ -16,7 +16,7 @@ import click
 
 from tasker.cli.loading import nothing_is_garbage
 from tasker.cli.main import WANTS_JSON
-from tasker.cli.options import Database
+from tasker.cli.options import URL_VARIABLE, Database
 from tasker.cli.render.values import echo
 from tasker.errors import UsageError
 
@@ -50,7 +50,8 @@ def configured_for(
     """
     from tasker.app.configured import UNCONFIGURED, from_environment
 
-    found = UNCONFIGURED if no_config else from_environment(context, environ)
+    given = {URL_VARIABLE: database.url} if database.url else {}  # a file that asks for the variable has it
+    found = UNCONFIGURED if no_config else from_environment(context, {**environ, **given})
     backend = database.backend if database.backend_given else found.backend
     url = None if database.data_dir else database.url or found.database_url
     return replace(found, backend=backend, database_url=url)

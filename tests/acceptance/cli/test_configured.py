@@ -109,6 +109,23 @@ def test_a_root_without_any_file_is_left_aside_by_who_only_looks_and_has_a_url(
     assert "does not exist (TASKER_CONFIG_ROOT)" in invoke("task", "list", database=database_url).output
 
 
+@pytest.mark.parametrize("command", ["task list", "db status", "worker list"])
+def test_a_url_that_is_given_is_what_the_files_of_a_fleet_ask_for(
+    command: str, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DATABASE_URL", "TASKER_CONFIG_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TASKER_CONFIG_ROOT", str(tmp_path))
+    monkeypatch.setenv("TASKER_ENV", "test")
+    (tmp_path / "tasker").mkdir()
+    for context in ("worker", "orchestration"):  # and none for the complete configuration
+        (tmp_path / "tasker" / f"{context}-test.toml").write_text('[common.database]\nurl = "${DATABASE_URL}"\n')
+
+    assert "DATABASE_URL is not set" in invoke(*command.split()).output
+    looked = invoke(*command.split(), database=database_url)
+    assert (looked.exit_code, looked.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("command", ["db status", "task list", "pause list", "worker list", "template list"])
 @pytest.mark.parametrize("folder", ["nothing", ".tasker/postgres"])
 def test_where_nothing_has_run_no_database_is_made(
