@@ -14,7 +14,7 @@ from tasker.errors import UsageError
 
 def configured_program(
     database_url: str | None,
-    data_dir: Path | None,
+    data_dir: str | Path | None,
     given: Configured | None,
     environ: Mapping[str, str] = os.environ,
 ) -> Configured:

@@ -107,10 +107,10 @@ class AppLifecycle:
         self,
         database_url: str | None = None,
         *,
-        handlers: Sequence[str | Path] = (),
+        handlers: Sequence[str | Path] | str | Path = (),
         environment: str | None = None,
         backend: str | None = None,
-        data_dir: Path | None = None,
+        data_dir: str | Path | None = None,
         work: bool = True,
         registry: HandlerRegistry | None = None,
         settings: WorkerSettings | None = None,
@@ -121,10 +121,11 @@ class AppLifecycle:
         runner: Callable[..., AttemptRunner] = AttemptRunner,
     ) -> None:
         self._configuration = configuration = configured_program(database_url, data_dir, configuration)
-        self._data_dir, self._registry, self._runner, self._work = data_dir, registry, runner, work
+        self._data_dir = Path(data_dir) if data_dir else None
+        self._registry, self._runner, self._work = registry, runner, work
         self._backend = backend or configuration.backend
         self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
-        self._environment, self._sources = environment or configuration.environment, [str(each) for each in handlers]
+        self._environment, self._sources = environment or configuration.environment, _listed(handlers)
         self._settings, self._sweeps = settings or configuration.worker, sweeps or configuration.sweeps
         self._depth_limits = depth_limits or configuration.depth_limits
         self.breakers = Breakers(SystemClock(), configuration.breakers)
@@ -242,3 +243,8 @@ class AppLifecycle:
     def _wake(self) -> None:
         if self._runtime is not None:
             self._runtime.wake()
+
+
+def _listed(handlers: Sequence[str | Path] | str | Path) -> Sequence[str | Path]:
+    """The sources, of which one may be given alone."""
+    return [handlers] if isinstance(handlers, (str, Path)) else list(handlers)

@@ -56,6 +56,13 @@ def test_a_program_without_arguments_takes_the_database_and_the_settings_of_its_
         assert app.run(plan, {"name": "Ada"}, timeout=60).succeeded
 
 
+def test_a_folder_and_a_file_of_handlers_may_be_given_as_text(embedded_folder: Path, tmp_path: Path) -> None:
+    folder = write_workflow(tmp_path / "edited", WORKFLOW, HANDLER)
+    (folder / "handlers.py").rename(tmp_path / "given.py")
+    with tasker.SyncApp(data_dir=str(embedded_folder), handlers=str(tmp_path / "given.py")) as app:
+        assert app.run(folder, {}, timeout=60).results == {"only": {"ran": "first"}}
+
+
 def test_what_is_given_counts_above_the_environment_and_a_variable_above_the_file(file: Path, tmp_path: Path) -> None:
     environ = {"DATABASE_URL": "postgresql://variable/x", "TASKER_CONFIG_PATH": str(file)}
 
