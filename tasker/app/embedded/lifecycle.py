@@ -121,8 +121,7 @@ class AppLifecycle:
         runner: Callable[..., AttemptRunner] = AttemptRunner,
     ) -> None:
         self._configuration = configuration = configured_program(database_url, data_dir, configuration)
-        self._data_dir = Path(data_dir) if data_dir else None
-        self._registry, self._runner, self._work = registry, runner, work
+        self._data_dir, self._registry, self._runner, self._work = data_dir, registry, runner, work
         self._backend = backend or configuration.backend
         self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
         self._environment, self._sources = environment or configuration.environment, _listed(handlers)
@@ -191,7 +190,7 @@ class AppLifecycle:
         return prepare(
             self._configuration.database_url,
             backend=self._backend,
-            data_dir=self._data_dir,
+            data_dir=Path(self._data_dir) if self._data_dir else None,
             names=self._configuration.queue_names,
             backend_settings=self._backend_settings,
             breakers=self.breakers,
