@@ -60,6 +60,15 @@ def test_files_that_are_named_are_there() -> None:
     assert not missing, "\n".join(missing)
 
 
+def test_the_map_shows_everything_that_lies_in_tasker() -> None:
+    table = "".join(line for line in (ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines() if line[:3] == "| `")
+    shown = set(re.findall(r"`(?:tasker/)?([\w.]+)`", table))
+    packages = {path.parent.name for path in (ROOT / "tasker").glob("*/__init__.py")}
+    there = packages | {path.name for path in (ROOT / "tasker").glob("[!_]*.py")}
+
+    assert there - shown == set()
+
+
 @pytest.mark.parametrize("pattern", ABOUT_OUR_FILES)
 def test_files_that_a_page_about_the_code_names_are_there(pattern: str) -> None:
     named = list(places(SHORT_FILE, iter(sorted(ROOT.glob(pattern)))))
