@@ -14,6 +14,10 @@ class ClosedGate:
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator, self._header = authenticator, authenticator.settings.api_key_header
 
+    def change(self, authenticator: Authenticator) -> None:
+        """From now on those whom this one knows; the header of keys stays."""
+        self._authenticator = authenticator
+
     async def __call__(self, request: Request) -> Caller:
         """Who calls. Raises `NotAuthenticated`."""
         headers = request.headers

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from tasker.api.sockets import BACKLOG, url_of
-from tasker.api.tls import TlsFiles
+from tasker.api.tls import TlsFiles, tls_files
 
 START_SECONDS = 0.002
 KEEP_ALIVE_SECONDS = 75
@@ -47,7 +47,7 @@ class HttpServer:
     def __init__(
         self, app: Interface, listening: socket.socket, *, grace_seconds: float = 10.0, tls: TlsFiles | None = None
     ) -> None:
-        self.socket, self._app, self._scheme = listening, app, "https" if tls else "http"
+        self.socket, self._app, self._tls = listening, app, tls
         config = uvicorn.Config(
             app,
             lifespan="off",
@@ -70,7 +70,7 @@ class HttpServer:
     @property
     def address(self) -> str:
         """Where it listens, as a URL."""
-        return url_of(self.socket, self._scheme)
+        return url_of(self.socket, "https" if self._tls else "http")
 
     async def start(self) -> None:
         """Answer requests from now on."""
@@ -79,6 +79,13 @@ class HttpServer:
             if self._serving.done():
                 await self._serving
             await asyncio.sleep(START_SECONDS)
+
+    def renew(self) -> None:
+        """Read certificate and key again, for the connections from now on. Raises `UsageError` as `tls_files`."""
+        if self._tls is not None:
+            tls_files(self._tls.certificate, self._tls.key)
+            if self._server.config.ssl is not None:
+                self._server.config.ssl.load_cert_chain(self._tls.certificate, self._tls.key)
 
     async def stop(self) -> None:
         """Take no new connection, and return when the requests under way are answered or their time is over."""

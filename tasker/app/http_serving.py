@@ -15,7 +15,7 @@ from tasker.api.application import Options, application
 from tasker.api.envelope import Limits
 from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
-from tasker.api.permissions import open_gate
+from tasker.api.permissions import Gate, open_gate
 from tasker.api.sockets import listen, require_loopback
 from tasker.api.starting import Starting
 from tasker.api.tls import TlsFiles, tls_files
@@ -27,7 +27,8 @@ from tasker.errors import TaskerError, UsageError
 from tasker.plugins.offers import metrics_of
 from tasker.plugins.process import plugins_of
 from tasker.process.connections.resources import Resources
-from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, host_and_port
+from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, PortSettings, host_and_port
+from tasker.process.supervision.reloading import Reloading
 from tasker.process.supervision.stopping import Stop, grace_of
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.settings import AuthSettings
@@ -35,6 +36,8 @@ from tasker.services.authentication.tokens import ALGORITHM
 from tasker.services.server.metrics import CATALOGUE
 
 _log = logging.getLogger("tasker.process")
+LIVE = ("common.circuit_breakers", "orchestration.web.auth")
+"""What a running server takes over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,12 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
             return
         gate = ClosedGate(given.authenticator) if given.authenticator else open_gate
         interface.become(application(app, options, gate))
+
+        def change(found: Configured) -> None:
+            change_access(gate, server, found.http.auth)
+            app.breakers.change(found.breakers)
+
+        service.hangups.answer(Reloading(service.configuration, service.reread, change, LIVE))
         ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}")
         await stop.asked()
         _log.info("stopping the server on %s", server.address)
@@ -89,13 +98,24 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         await app.stop()
 
 
+def change_access(gate: Gate, server: HttpServer, auth: AuthSettings) -> None:
+    """Let those in whom the settings name, and use a renewed certificate. Whether anybody is asked stays as it was.
+
+    Raises `UsageError` for what cannot work, and then nothing has changed.
+    """
+    authenticator = Authenticator(auth) if isinstance(gate, ClosedGate) else None
+    server.renew()
+    if authenticator is not None and isinstance(gate, ClosedGate):
+        gate.change(authenticator)
+
+
 def authenticator_of(auth: AuthSettings) -> Authenticator | None:
     """Who tells callers apart; None where nobody is asked. Raises `UsageError` for what cannot work."""
     return Authenticator(auth) if auth.enabled else None
 
 
-def tls_of(http: HttpSettings) -> TlsFiles | None:
-    """What the server encrypts with; None where it does not. Raises `UsageError` for files that do not fit."""
+def tls_of(http: HttpSettings | PortSettings) -> TlsFiles | None:
+    """What a process encrypts with; None where it does not. Raises `UsageError` for files that do not fit."""
     return tls_files(http.tls_certificate_path, http.tls_key_path)
 
 

@@ -10,18 +10,19 @@ from typing import Any
 from tasker.api.envelope import Limits
 from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
-from tasker.api.permissions import open_gate
+from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.application import PortOptions, port_application
 from tasker.api.process.metrics import CATALOGUE
 from tasker.api.process.observed import Observed
-from tasker.api.sockets import listen, require_loopback, url_of
+from tasker.api.sockets import listen, require_loopback
 from tasker.app.configured import Configured
-from tasker.app.http_serving import auth_shown, authenticator_of
+from tasker.app.http_serving import auth_shown, authenticator_of, change_access, tls_of
 from tasker.errors import UsageError
 from tasker.plugins.offers import metrics_of
 from tasker.process.connections.capacity import PROCESSES_VARIABLE
 from tasker.process.http import PortSettings, host_and_port
 from tasker.process.serving import Server
+from tasker.services.authentication.settings import AuthSettings
 
 BODY_BYTES = 65_536
 STOP_SECONDS = 1.0
@@ -31,9 +32,13 @@ STOP_SECONDS = 1.0
 class WithPort:
     """A server that answers on a port, too, from before its start to after its stop."""
 
-    def __init__(self, server: Server, port: HttpServer) -> None:
-        self._server, self._port = server, port
+    def __init__(self, server: Server, port: HttpServer, gate: Gate) -> None:
+        self._server, self._port, self._gate = server, port, gate
         self._open = False
+
+    def change(self, auth: AuthSettings) -> None:
+        """As `change_access`."""
+        change_access(self._gate, self._port, auth)
 
     async def start(self) -> None:
         """Answer, and start; may be called again when the start failed."""
@@ -52,8 +57,12 @@ class WithPort:
 
 def with_port(
     server: Server, observed: Observed, port: PortSettings, configuration: Configured, connections: Sequence[str]
-) -> tuple[Server, str]:
-    """The server with its port, and where that is. Raises `UsageError` for an address that cannot be had."""
+) -> tuple[WithPort, str]:
+    """The server with its port, and where that is.
+
+    Raises `UsageError` for an address that cannot be had, and for files of a certificate that do not fit.
+    """
+    tls = tls_of(port)
     listening = _listening(port, observed.kind)
     options = PortOptions(
         limits=Limits(body_bytes=BODY_BYTES, seconds=port.request_seconds),
@@ -64,8 +73,9 @@ def with_port(
     )
     authenticator = authenticator_of(port.auth)
     gate = ClosedGate(authenticator) if authenticator else open_gate
-    answering = HttpServer(port_application(observed, options, gate), listening, grace_seconds=STOP_SECONDS)
-    return WithPort(server, answering), url_of(listening)
+    application = port_application(observed, options, gate)
+    answering = HttpServer(application, listening, grace_seconds=STOP_SECONDS, tls=tls)
+    return WithPort(server, answering, gate), answering.address
 
 
 def _listening(port: PortSettings, kind: str) -> socket.socket:

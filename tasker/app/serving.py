@@ -28,6 +28,7 @@ from tasker.process.supervision.reloading import Hangups, Reloading
 from tasker.process.supervision.stopping import interrupted_at_once, tell_short_grace
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
+from tasker.services.authentication.settings import AuthSettings
 from tasker.services.authoring.handlers import load_handlers
 from tasker.services.authoring.served import register_served
 from tasker.services.engine.plans import PlanStore
@@ -73,12 +74,14 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     runtime, observed = await _worker(service, resources, breakers)
     title = f"worker {runtime.worker.identity} serves {', '.join(runtime.namespaces)}"
 
+    worker, port = GracefulWorker(runtime, service.stop_limit), service.configuration.worker_port
+    server, title, change_port = _with_port(worker, title, service, observed, port, WORKER)
+
     def change(found: Configured) -> None:
+        change_port(found.worker_port.auth)
         runtime.events.change(found.worker.events)
         breakers.change(found.breakers)
 
-    port = service.configuration.worker_port
-    server, title = _with_port(GracefulWorker(runtime, service.stop_limit), title, service, observed, port, WORKER)
     await _serve(server, service, resources, title, ready, change, WORKER)
 
 
@@ -103,28 +106,39 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
     title = f"orchestrator {orchestrator.identity}"
 
     def change(found: Configured) -> None:
+        change_port(found.http.auth)
         orchestrator.events.change(found.orchestrator_events)
         breakers.change(found.breakers)
 
     observed = Observed("orchestrator", orchestrator, lambda: orchestrator.identity)
-    port = PortSettings(True, None, limits.http.request_seconds, limits.http.config_endpoint, limits.http.auth)
-    server, title = _with_port(orchestrator, title, service, observed, port, ORCHESTRATOR)
+    http = limits.http
+    port = PortSettings(
+        request_seconds=http.request_seconds,
+        config_endpoint=http.config_endpoint,
+        tls_certificate_path=http.tls_certificate_path,
+        tls_key_path=http.tls_key_path,
+        auth=http.auth,
+    )
+    server, title, change_port = _with_port(orchestrator, title, service, observed, port, ORCHESTRATOR)
     await _serve(server, service, resources, title, ready, change, ORCHESTRATOR)
 
 
 def _with_port(
     server: Server, title: str, service: Service, observed: Observed, port: PortSettings, connections: Sequence[str]
-) -> tuple[Server, str]:
-    """The server, and what it is called; with a port of its own where one is asked for or configured."""
+) -> tuple[Server, str, Callable[[AuthSettings], None]]:
+    """The server, and what it is called; with a port of its own where one is asked for or configured.
+
+    What takes over who is let in there is the third.
+    """
     if service.port is not None:
         host = (port.bind_address or DEFAULT_ADDRESS).rpartition(":")[0]
         port = replace(port, enabled=True, bind_address=f"{host}:{service.port}")
     if not port.enabled or port.bind_address is None:
-        return server, title
+        return server, title, lambda auth: None
     from tasker.app.process_port import with_port  # FastAPI: nothing for a process without a port
 
     ported, where = with_port(server, observed, port, service.configuration, connections)
-    return ported, f"{title}, and answers on {where}"
+    return ported, f"{title}, and answers on {where}", ported.change
 
 
 def _resources(service: Service, breakers: Breakers) -> Resources:

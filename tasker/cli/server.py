@@ -74,7 +74,8 @@ def server(
     It runs no steps: start workers beside it. Without authentication it listens on this machine only;
     docs/security.md has how to turn it on.
 
-    Stops gracefully on SIGTERM or Ctrl-C: takes no new connection, and answers what is under way.
+    SIGHUP makes it read its keys, and its certificate, again. It stops gracefully on SIGTERM or Ctrl-C: takes no new
+    connection, and answers what is under way.
 
     \b
     Example:
@@ -90,7 +91,9 @@ def server(
         database = replace(database, url=url, url_given=True)
     log_to_stderr()
     log_as_configured(chosen := configured_for(database, no_config=no_config))
-    service = Service(configuration=chosen, data_dir=database.data_dir, shutdown_seconds=shutdown_timeout)
+    read = partial(configured_for, database, no_config=no_config)
+    service = Service(configuration=chosen, data_dir=database.data_dir, shutdown_seconds=shutdown_timeout, reread=read)
+    service.hangups.listen()
     authenticator, tls = authenticator_of(chosen.http.auth), tls_of(chosen.http)
     socket = listening_socket(chosen.http, host, port, inherited)
     if workers > 1:

@@ -51,6 +51,8 @@ class PortSettings:
     bind_address: str | None = None
     request_seconds: float = 30.0
     config_endpoint: bool = False
+    tls_certificate_path: str = ""
+    tls_key_path: str = ""
     auth: AuthSettings = field(default_factory=lambda: AuthSettings(audience="worker-api", issuer="tasker-worker"))
 
 

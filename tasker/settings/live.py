@@ -9,12 +9,17 @@ LIVE = (
     "common.database.listen_url",
     "common.queues.poll_interval_ms",
     "orchestration.event_systems.orchestration",
+    "orchestration.web.auth",
     "worker.circuit_breakers",
     "worker.event_systems.worker",
+    "worker.web.auth",
 )
 """The beginnings of their paths."""
-NOT_LIVE = ("worker.event_systems.worker.metadata.fallback_poller.supported_namespaces",)
-"""Exceptions: what is served is decided at the start."""
+NOT_LIVE = (
+    "worker.event_systems.worker.metadata.fallback_poller.supported_namespaces",
+    *(f"{process}.web.auth.{key}" for process in ("orchestration", "worker") for key in ("enabled", "api_key_header")),
+)
+"""Exceptions: what is served, and whether callers are asked who they are, is decided at the start."""
 
 
 def is_live(path: str) -> bool:

@@ -16,7 +16,7 @@ Made by `tasker config docs`; do not edit. How configuration works: [configurati
 
 A default in brackets is that of `tasker run`, `tasker dev` and `App`. A variable gives the value while no file does;
 `DATABASE_URL` counts above every file.
-*Live* settings are taken over by running workers and orchestrators at SIGHUP, the others at their next start.
+*Live* settings are taken over by running processes at SIGHUP, the others at their next start.
 *Reserved* marks names and forms of settings for a part that this version does not have: setting one is an error.
 """
 

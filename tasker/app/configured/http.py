@@ -48,6 +48,8 @@ def worker_port(settings: Settings) -> PortSettings:
         bind_address=web.bind_address if is_set(web, "bind_address") else None,
         request_seconds=web.request_timeout_ms / 1000,
         config_endpoint=web.config_endpoint_enabled,
+        tls_certificate_path=web.tls_certificate_path,
+        tls_key_path=web.tls_key_path,
         auth=_auth(web.auth),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from tasker.errors import ConfigurationError
+from tasker.errors import ConfigurationError, UsageError
 from tasker.process.supervision.stopping import stopping_signals
 
 if TYPE_CHECKING:
@@ -39,13 +39,16 @@ C = TypeVar("C", bound=FromSettings)
 class Reloading(Generic[C]):
     """Reads the configuration again when it is called, has `apply` take it over, and says what has come of it.
 
-    A configuration that cannot be read or has problems changes nothing. What is not live is named: it counts after a
-    restart.
+    A configuration that cannot be read, has problems, or that `apply` refuses with a `UsageError`, changes nothing.
+    What is not live is named: it counts after a restart. `live` are the beginnings of what this process takes over;
+    None: of all that any does.
     """
 
-    def __init__(self, configuration: C, read: Callable[[], C], apply: Callable[[C], None]) -> None:
+    def __init__(
+        self, configuration: C, read: Callable[[], C], apply: Callable[[C], None], live: tuple[str, ...] | None = None
+    ) -> None:
         self._started, self._current = configuration, configuration
-        self._read, self._apply = read, apply
+        self._read, self._apply, self._live = read, apply, live
 
     def __call__(self) -> None:
         """Read, apply, tell."""
@@ -59,13 +62,20 @@ class Reloading(Generic[C]):
             return
         from tasker.settings.live import is_live  # with the models of all settings, which no process needs at its start
 
-        taken_over = [path for path in _changes(self._current, found) if is_live(path)]
+        taken_over = [path for path in _changes(self._current, found) if self._concerns(path) and is_live(path)]
         waiting = [path for path in _changes(self._started, found) if not is_live(path)]
-        self._apply(found)
+        try:
+            self._apply(found)
+        except UsageError as error:
+            _log.error("configuration_not_reloaded what was in force stays in force: %s", error)
+            return
         self._current = found
         _log.info("configuration_reloaded changed=%s", ",".join(taken_over) or "nothing")
         if waiting:
             _log.warning("configuration_needs_restart changed=%s", ",".join(waiting))
+
+    def _concerns(self, path: str) -> bool:
+        return self._live is None or path.startswith(self._live)
 
 
 def _changes(before: FromSettings, after: FromSettings) -> Iterator[str]:

@@ -98,6 +98,12 @@ class Web(Table):
     enabled: bool = flag(True, "Off: `tasker server` refuses to start.")
     request_timeout_ms: int = whole(30_000, 100, 300_000, "Limit of one request; then 408.")
     config_endpoint_enabled: bool = flag(False, "Answer GET /config, with secrets left out.")
+    tls_certificate_path: str = text(
+        "",
+        "File with the certificate of the process and those between, PEM; with it the process speaks https.",
+        shortest=0,
+    )
+    tls_key_path: str = text("", "File with its private key, PEM, without a password.", shortest=0)
 
 
 class OrchestrationWeb(Web):
@@ -120,12 +126,6 @@ class OrchestrationWeb(Web):
         0, 0, 100_000, "Requests of one client on average, in each process; beyond it 429. 0: any number."
     )
     request_burst: int = whole(100, 1, 1_000_000, "Requests of one client at once, where they are limited.")
-    tls_certificate_path: str = text(
-        "",
-        "File with the certificate of the server and those between, PEM; with it the server speaks https.",
-        shortest=0,
-    )
-    tls_key_path: str = text("", "File with its private key, PEM, without a password.", shortest=0)
     max_streams: int = whole(HTTP_STREAMS, 0, 100_000, "Clients that follow tasks at the same time; beyond it 503.")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -28,6 +30,7 @@ from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING
 from tests.integration.api.published import lacks, misfits, operations
 from tests.integration.api.test_metrics import PAGE, documented
+from tests.integration.api.test_options import self_signed
 
 (ORDER,) = compile_text(ORDERS).plans
 (NOBODYS,) = compile_text(WAITING).plans
@@ -132,6 +135,38 @@ async def test_with_authentication_only_health_and_numbers_are_open(observed: Ob
         assert {(await port.get(path)).status_code for path in OPEN} == {200}
         let_in = await port.get("/handlers", headers={"X-API-Key": "k" * 32})
         assert let_in.status_code == 200
+
+
+async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(observed: Observed, tmp_path: Path) -> None:
+    def auth(key: str) -> AuthSettings:
+        return AuthSettings(enabled=True, api_key=key * 32)
+
+    certificate, key = self_signed(tmp_path)
+    settings = PortSettings(
+        bind_address="127.0.0.1:0", tls_certificate_path=certificate, tls_key_path=key, auth=auth("a")
+    )
+    port, where = with_port(Served(), observed, settings, UNCONFIGURED, ())
+
+    async def status(shown: str) -> int:
+        trusted = ssl.create_default_context(cafile=certificate)
+        async with httpx.AsyncClient(verify=trusted) as client:
+            return (await client.get(f"{where}/handlers", headers={"X-API-Key": shown * 32})).status_code
+
+    await port.start()
+    try:
+        assert where.startswith("https://")
+        assert [await status(each) for each in "ab"] == [200, 401]
+        self_signed(tmp_path)  # one that the client does not trust, were the former still shown
+        port.change(auth("b"))
+        assert [await status(each) for each in "ab"] == [401, 200]
+        with pytest.raises(UsageError, match="nobody could be let in"):
+            port.change(AuthSettings(enabled=True))
+        Path(key).write_text("no key")
+        with pytest.raises(UsageError, match="they do not fit"):
+            port.change(auth("a"))
+        assert [await status(each) for each in "ab"] == [401, 200]
+    finally:
+        await port.stop()
 
 
 def test_without_authentication_other_machines_cannot_reach_it(observed: Observed) -> None:

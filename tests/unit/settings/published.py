@@ -204,10 +204,9 @@ OWN = {
             "max_streams",
             "requests_per_second",
             "request_burst",
-            "tls_certificate_path",
-            "tls_key_path",
         )
     ),
+    *(f"{process}.web.tls_{file}_path" for process in ("orchestration", "worker") for file in ("certificate", "key")),
     "orchestration.batch_processing.max_batches_per_step",
     "common.circuit_breakers.default_config.preset",
     *(

@@ -75,8 +75,11 @@ LEAVES: dict[str, Leaf] = {
     "http.streams": same(f"{WEB}.max_streams"),
     "http.requests_per_second": same(f"{WEB}.requests_per_second"),
     "http.request_burst": same(f"{WEB}.request_burst"),
-    "http.tls_certificate_path": same(f"{WEB}.tls_certificate_path"),
-    "http.tls_key_path": same(f"{WEB}.tls_key_path"),
+    **{
+        f"{process}.tls_{file}_path": same(f"{web}.tls_{file}_path")
+        for process, web in (("http", WEB), ("worker_port", "worker.web"))
+        for file in ("certificate", "key")
+    },
     **{
         f"{process}.auth.{ours}": same(f"{web}.auth.{theirs}")
         for process, web in (("http", WEB), ("worker_port", "worker.web"))

@@ -1,4 +1,4 @@
-"""Which settings a running process takes over: those of its ears and of its breakers, and no other (B-9)."""
+"""Which settings a running process takes over: those of its ears, of its breakers, and of who is let in (B-9)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tasker.app.configured import Configured, configured
+from tasker.services.authentication.settings import AuthSettings
 from tasker.settings.catalogue import Parameter
 from tasker.settings.installed import settings_model
 from tasker.settings.live import is_live
@@ -14,13 +15,23 @@ from tests.support.parameters import READ, changed, path_of
 
 
 def live_part(found: Configured) -> tuple[object, ...]:
-    return (found.breakers, found.worker.events, found.orchestrator_events)
+    let_in = [replace(each.auth, enabled=False, api_key_header="") for each in (found.http, found.worker_port)]
+    return (found.breakers, found.worker.events, found.orchestrator_events, *let_in)
 
 
 def rest(found: Configured) -> Configured:
     default = Configured()
     worker = replace(found.worker, events=default.worker.events)
+    found = replace(
+        found,
+        http=replace(found.http, auth=_whether(found.http.auth)),
+        worker_port=replace(found.worker_port, auth=_whether(found.worker_port.auth)),
+    )
     return replace(found, breakers=default.breakers, orchestrator_events=default.orchestrator_events, worker=worker)
+
+
+def _whether(auth: AuthSettings) -> AuthSettings:
+    return AuthSettings(enabled=auth.enabled, api_key_header=auth.api_key_header)
 
 
 @pytest.mark.parametrize("parameter", READ, ids=path_of)
