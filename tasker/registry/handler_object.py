@@ -20,9 +20,10 @@ class ContextFunction(FunctionHandler):
 
 
 def is_made_here(found: Any) -> bool:
-    """True for what `to_handler` makes an object of: another process can make the same."""
+    """True for what `to_handler` makes an object of, and for an object with nothing in it: another process can make
+    the same."""
     found = getattr(found, "_handler_class", found)
-    return inspect.isclass(found) or inspect.isfunction(found)
+    return inspect.isclass(found) or inspect.isfunction(found) or not getattr(found, "__dict__", True)
 
 
 def to_handler(found: Any, name: str) -> Any:

@@ -56,7 +56,7 @@ class ResolvedHandler:
     """`module.Class.method`, for messages and failures."""
     source: HandlerSource
     made_here: bool = True
-    """False for an object that was registered as such: what is in it, no other process can know."""
+    """False for an object with something in it that was registered or resolved: no other process can know what."""
 
 
 def resolve_for(plan_step: StepPlan, registry: HandlerRegistry, template: TemplateId | None = None) -> ResolvedHandler:
@@ -73,7 +73,7 @@ def resolved(
 ) -> ResolvedHandler:
     """A handler object as the worker calls it; `fresh` makes another one for a class that wants one per execution.
 
-    `made_here` is False for an object that was registered as such.
+    `made_here` is False for an object that no other process can make.
     """
     target = handler.unwrap() if isinstance(handler, MethodDispatchWrapper) else handler
     method = definition.effective_method()

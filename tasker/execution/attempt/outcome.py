@@ -87,9 +87,9 @@ def mode_mismatch(handler: str) -> Failure:
     return Failure(f"{message}: {advice}", "execution_mode_mismatch", False, handler=handler)
 
 
-def not_in_process(handler: str, why: str) -> Failure:
-    """A child process cannot get at the handler's code."""
-    message = f"{handler} cannot run in a process of its own: {why}; move it to a module that can be imported"
+def not_in_process(handler: str, why: str, remedy: str = "move it to a module that can be imported") -> Failure:
+    """A child process cannot get at the handler's code, or at what is in the handler."""
+    message = f"{handler} cannot run in a process of its own: {why}; {remedy}"
     return storable(Failure(message, NOT_IMPORTABLE, False, handler=handler))
 
 

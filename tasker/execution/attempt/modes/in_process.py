@@ -16,6 +16,9 @@ from tasker.registry.invocation import ResolvedHandler
 
 HINT = "there are as many as the machine has processors: start workers on further machines"
 
+CONTENT = "what is in the object that was registered or resolved exists in this process only"
+FOR_CONTENT = "register or resolve its class, or give the step `execution: {mode: thread}`"
+
 
 class ProcessMode:
     """Runs handlers in at most `size` child processes, started when needed and used again.
@@ -35,6 +38,8 @@ class ProcessMode:
         """Run a handler in a child for at most `limit` seconds; the cancel flag stops the child."""
         if not handler.source.loadable:
             return not_in_process(handler.name, "its code exists in this process only")
+        if not handler.made_here:
+            return not_in_process(handler.name, CONTENT, FOR_CONTENT)
         if not await self.places.take(attempt, limit):
             return timed_out(limit, handler.name)
         try:

@@ -30,6 +30,14 @@ class ShowsItself(StepHandler):
         return self.success({"leads_its_session": os.getsid(0) == os.getpid()})
 
 
+class ShowsItsService(StepHandler):
+    def __init__(self, service: str = "none") -> None:
+        self.service = service
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        return self.success({"pid": os.getpid(), "service": self.service})
+
+
 class CountsItsCalls(StepHandler):
     reuse_instance = False
 

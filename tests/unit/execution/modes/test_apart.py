@@ -43,7 +43,7 @@ async def test_code_that_only_this_process_has_runs_here_as_before(bench: Bench)
 
 
 async def test_an_object_that_was_registered_runs_here_since_a_child_cannot_know_what_is_in_it(bench: Bench) -> None:
-    assert await process_of(bench, child_handlers.ShowsItself()) == os.getpid()
+    assert await process_of(bench, child_handlers.ShowsItsService("billing")) == os.getpid()
 
 
 async def test_code_that_a_child_cannot_load_runs_here_in_the_same_attempt(

@@ -221,6 +221,22 @@ async def test_code_that_only_this_process_has_cannot_run_in_another(bench: Benc
     assert "move it to a module that can be imported" in failure.message
 
 
+async def test_an_object_with_something_in_it_cannot_run_in_another_process_where_that_would_be_missing(
+    bench: Bench,
+) -> None:
+    failure = failure_of(await bench.end(attempt(bench, child_handlers.ShowsItsService("billing"))))
+
+    assert (failure.error_type, failure.retryable) == ("handler_not_importable", False)
+    assert "what is in the object that was registered or resolved exists in this process only" in failure.message
+    assert "mode: thread" in failure.message
+
+
+async def test_an_object_with_nothing_in_it_runs_in_another_process(bench: Bench) -> None:
+    end = await result(bench, child_handlers.ShowsItself())
+
+    assert end["pid"] != os.getpid()
+
+
 async def test_an_attempt_waits_for_a_free_process(bench: Bench, tmp_path: Path) -> None:
     running, _ = await sleeping(bench, tmp_path, {})
     waiting = asyncio.ensure_future(result(bench, child_handlers.ShowsItself, callable="second"))
