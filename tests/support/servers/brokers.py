@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -132,6 +133,15 @@ NATS = Kind(
 KINDS = (RABBITMQ, REDIS, NATS)
 
 
+WATCH = """
+import os, shutil, signal, sys
+if not sys.stdin.read():
+    os.killpg(int(sys.argv[1]), signal.SIGKILL)
+    shutil.rmtree(sys.argv[2], ignore_errors=True)
+"""
+"""What waits beside a server: when the tests end without a word, however that happens, it ends the server too."""
+
+
 class PrivateServer:
     """A server of our own, which a test may kill and start again; its data stay until `remove`."""
 
@@ -140,6 +150,7 @@ class PrivateServer:
         self._folder = Path(tempfile.mkdtemp(prefix="tasker-broker-"))
         self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: subprocess.Popen[bytes] | None = None
         self.url = kind.url(self._port)
 
     @property
@@ -160,6 +171,8 @@ class PrivateServer:
                 stderr=log,
                 start_new_session=True,
             )
+        watch = [sys.executable, "-I", "-S", "-c", WATCH, str(self._process.pid), str(self._folder)]
+        self._watcher = subprocess.Popen(watch, stdin=subprocess.PIPE, start_new_session=True, cwd="/")
         deadline = time.monotonic() + START_SECONDS
         while not self._kind.answers(self._port):
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -181,6 +194,9 @@ class PrivateServer:
 
     def kill(self) -> None:
         """End it at once, as a crash would. Nothing happens when it does not run."""
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.communicate(b"it is seen to")
         process, self._process = self._process, None
         if process is not None:
             with suppress(ProcessLookupError):
