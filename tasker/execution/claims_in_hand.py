@@ -38,6 +38,11 @@ class ClaimsInHand:
         """One more."""
         self._in_hand[running.claim.step_uuid] = running
 
+    def has(self, step: str, token: int) -> bool:
+        """True while the handler of this very claim runs here, or its result is on its way, and nobody stopped it."""
+        running = self._in_hand.get(step)
+        return running is not None and running.claim.token == token and not running.cancel.is_set()
+
     def pairs(self) -> list[tuple[str, int]]:
         """The (step, token) pairs. May be called from another thread."""
         return [(step, running.claim.token) for step, running in list(self._in_hand.items())]

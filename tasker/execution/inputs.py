@@ -3,7 +3,8 @@
 A step whose parents all ran in this process needs no query; for the rest the engine is asked once per group of claims.
 The cache is bounded; what was evicted is fetched again. It holds results of complete steps alone, which nothing changes
 any more: a result that was produced here comes in once the engine has accepted it. One that is only parked stays out,
-since an orchestrator or an operator may still decide otherwise.
+since an orchestrator or an operator may still decide otherwise. Whatever came over a connection that was lost is asked
+for anew: the server that answers next may have forgotten it.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class InputCache:
     def __init__(self, limit: int = CACHED_TASKS) -> None:
         self._limit = limit
         self._tasks: OrderedDict[str, TaskData] = OrderedDict()
+        self.kept_since = 0
+        """Grows when everything is dropped."""
 
     def learn(self, inputs: Inputs) -> None:
         """Take in what an answer of the engine says about tasks and results."""
@@ -73,6 +76,7 @@ class InputCache:
     def clear(self) -> None:
         """Drop everything."""
         self._tasks.clear()
+        self.kept_since += 1
 
     def require(self, task_uuid: str) -> TaskData:
         """The task's data, which must have been learned just now."""

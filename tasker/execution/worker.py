@@ -111,14 +111,15 @@ class Worker:
         return answer
 
     async def accept(self, answer: AdvanceResult) -> None:
-        """Start every claim of an answer. What handlers read is fetched where it is not here.
+        """Start every claim of an answer that does not run here. What handlers read is fetched where it is not here.
 
+        A database that went back to an earlier moment may answer a claim again: its handler runs on, and not twice.
         When that fails the claims are nobody's: their slots are free again, and reconciling finds and releases them.
         """
         rows, started = answer.claims, 0
         try:
             plans = await self._readable(rows)
-            known = [row for row in rows if row.template in plans]
+            known = [row for row in rows if row.template in plans and not self.claims.has(row.step, row.token)]
             await self._prepare(answer.inputs, known, plans)
             for row in known:
                 self._start(row, plans[row.template])
@@ -149,11 +150,13 @@ class Worker:
 
     async def _prepare(self, inputs: Inputs | None, rows: Sequence[ClaimRow], plans: Mapping[int, Plan]) -> None:
         """Have everything in the cache that the handlers of these claims read: `inputs`, or what is asked for."""
-        if inputs is None:
-            wanted = [row.step for row in rows if not self._inputs_known(row, plans[row.template])]
-            inputs = Inputs.parse(await self._engine.read("inputs", {"steps": wanted})) if wanted else None
         if inputs is not None:
-            self.inputs.learn(inputs)
+            return self.inputs.learn(inputs)
+        wanted = [row.step for row in rows if not self._inputs_known(row, plans[row.template])]
+        while wanted:
+            kept = self.inputs.kept_since
+            self.inputs.learn(Inputs.parse(await self._engine.read("inputs", {"steps": wanted})))
+            wanted = [] if self.inputs.kept_since == kept else [row.step for row in rows]
 
     def _inputs_known(self, row: ClaimRow, plan: Plan) -> bool:
         return self.inputs.knows(row.task, plan, plan.steps[row.ordinal])

@@ -26,6 +26,16 @@ def test_a_beat_that_finds_the_former_attempt_gone_does_not_stop_the_next_one() 
     assert running.cancel.is_set()
 
 
+def test_a_claim_that_is_answered_again_is_known_to_be_in_hand_while_its_handler_counts() -> None:
+    """A database that has forgotten a claim gives the same token out again, perhaps to the worker that has it."""
+    running = Running(claim(2), "1:0", "handler")
+    claims = holding(running)
+    assert [claims.has("step", token) for token in (1, 2)] == [False, True]
+
+    claims.stop_steps(["step"])
+    assert not claims.has("step", 2), "what it comes to no longer counts"
+
+
 def test_a_stored_result_lets_go_of_its_own_claim_and_not_of_the_next_attempt() -> None:
     running = Running(claim(2), "1:0", "handler")
     claims = holding(running)

@@ -195,6 +195,18 @@ async def test_inputs_of_tasks_that_have_ended_are_forgotten(rig: Rig) -> None:
         rig.worker.inputs.require(TASK)
 
 
+async def test_after_a_lost_answer_results_are_asked_for_anew_since_another_server_may_have_forgotten_them(
+    rig: Rig,
+) -> None:
+    rig.worker.inputs.learn(Inputs({TASK: TaskRow({}, "c", 0)}, {TASK: {"above": (0, "what the old server had")}}))
+    rig.answers["step",] = [DatabaseUnavailable("gone")]
+    rig.end("step")
+    await rig.done()
+
+    with pytest.raises(KeyError):
+        rig.worker.inputs.require(TASK)
+
+
 @pytest.mark.parametrize("error", [LockTimeout("locked"), DatabaseUnavailable("gone")], ids=lambda e: type(e).__name__)
 async def test_claims_that_could_not_be_released_are_released_the_next_time(rig: Rig, error: Exception) -> None:
     rig.releases = [error]

@@ -2,35 +2,71 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseUnavailable, PlanUnreadable
+from tasker.execution.attempt.values import Attempt, AttemptEnd
 from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.lifecycle.pressure import BufferLimits
-from tasker.services.engine.claims import ClaimRow, Inputs
+from tasker.services.engine.claims import ClaimRow, Inputs, TaskRow
 from tasker.services.engine.exchange import AdvanceResult
+from tests.support.random_plans import Spec, build_plan
 
 NOTHING: Any = None
 
 
 class Plans:
-    """A store that answers every request with the same error."""
+    """A store that answers every request with the same plan or error."""
 
-    def __init__(self, error: Exception) -> None:
-        self.error = error
+    def __init__(self, found: Plan | Exception) -> None:
+        self.found = found
 
     async def get(self, template: int) -> Plan:
-        raise self.error
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
 
 
-def worker(error: Exception, given_back: list[GivenBack]) -> Worker:
+class Handlers:
+    """Runs the attempts, and notes them: none ends before it is stopped."""
+
+    crowded = False
+
+    def __init__(self) -> None:
+        self.begun: list[Attempt] = []
+
+    async def run(self, attempt: Attempt) -> AttemptEnd:
+        self.begun.append(attempt)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+class Database:
+    """Answers what handlers read; `before` happens first, the first time."""
+
+    def __init__(self, before: Callable[[], None]) -> None:
+        self.before: list[Callable[[], None]] = [before]
+        self.asked = 0
+
+    async def read(self, function: str, args: Any) -> dict[str, Any]:
+        self.asked += 1
+        while self.before:
+            self.before.pop()()
+        return {"tasks": {"task 0": {"context": {}, "correlation": "c", "priority": 0}}}
+
+
+def worker(
+    found: Plan | Exception, given_back: list[GivenBack], runner: Any = NOTHING, engine: Any = NOTHING
+) -> Worker:
     slots = Slots(4)
     buffer = CompletionBuffer(slots, BufferLimits())
     buffer.give_back = given_back.append  # type: ignore[method-assign]
@@ -38,9 +74,9 @@ def worker(error: Exception, given_back: list[GivenBack]) -> Worker:
         "worker",
         slots,
         buffer,
-        engine=NOTHING,
-        plans=Plans(error),  # type: ignore[arg-type]
-        runner=NOTHING,
+        engine=engine,
+        plans=Plans(found),  # type: ignore[arg-type]
+        runner=runner,
         settings=WorkerSettings(),
     )
 
@@ -72,3 +108,41 @@ async def test_steps_of_a_newer_version_are_given_back_and_not_taken_again() -> 
     assert [each.note["reason"] for each in given_back] == ["made by a newer version"] * 2
     assert old.caller(4).unserved == ["7:3"]
     assert old.slots.free == 4
+
+
+def root(token: int = 1, inputs: Inputs | None = None) -> AdvanceResult:
+    """A claim of the only step of a plan."""
+    return AdvanceResult(
+        [ClaimRow("step 0", "task 0", "a", template=7, ordinal=0, token=token, attempt=1)], inputs=inputs
+    )
+
+
+@pytest.mark.parametrize(("token", "runs"), [(1, 1), (2, 2)])
+async def test_a_claim_that_a_restored_database_answers_again_runs_once(token: int, runs: int) -> None:
+    """Its handler runs on, and what it comes to is the result; another token is another attempt."""
+    handlers = Handlers()
+    busy = worker(build_plan(Spec("a")), [], handlers)
+    known = Inputs({"task 0": TaskRow({}, "c", 0)}, {})
+
+    for given in (1, token):
+
+        async def answer(_: int, given: int = given) -> AdvanceResult:
+            return root(given, known)
+
+        await busy.offer(answer)
+    await asyncio.sleep(0)
+
+    assert len(handlers.begun) == runs
+    assert busy.slots.free == 4 - runs
+    assert busy.in_hand() == [("step 0", token)]
+
+
+async def test_what_was_forgotten_while_inputs_were_on_their_way_is_asked_for_again() -> None:
+    handlers = Handlers()
+    database = Database(lambda: forgetful.inputs.clear())
+    forgetful = worker(build_plan(Spec("a")), [], handlers, database)
+
+    await forgetful.accept(root())
+    await asyncio.sleep(0)
+
+    assert (len(handlers.begun), database.asked) == (1, 2)
