@@ -14,7 +14,7 @@ import pytest
 from tasker.db.queries import query
 from tasker.services.task_filter import TaskFilter, TaskLists
 from tests.support.engine_fixture import Direct, Item, Lab, change, fail, new_step, ok, retry
-from tests.support.fleets.work import FACTOR, Work, assert_linear, work_of
+from tests.support.fleets.work import FACTOR, Work, assert_linear, is_linear, undisturbed, work_of
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec
 
 SMALL = 60
@@ -217,7 +217,40 @@ def test_a_batch_takes_work_for_each_of_its_changes(lone_lab: Lab, kind: str, wi
         return work
 
     bring(SMALL)  # the first write finds empty tables
-    assert_linear(bring(SMALL), bring(LARGE))
+    assert_linear(*undisturbed_pair(lab, bring))
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["tasks", "steps"])
+@pytest.mark.parametrize("known", [0, 1])
+def test_a_batch_takes_work_for_each_of_its_changes_whatever_old_statistics_say(
+    lone_lab: Lab, known: int, wide: bool
+) -> None:
+    """Statistics were made when there were no tasks yet, or a single one."""
+    lab = lone_lab
+    lab.submit(lab.chain(1, name="first"), *({} for _ in range(known)))
+    lab.one.execute("vacuum analyze")
+    session = lab.session()
+
+    def bring(kind: str, count: int) -> Work:
+        plan = lab.plan(*(Spec(f"s{i}") for i in range(count if wide else 1)), name=f"flow{count}")
+        lab.submit(plan, *({} for _ in range(1 if wide else count)))
+        claims = session.claim(slots=count)
+        work = work_of(session, lambda: session.advance(*(change(kind, claim, n={}) for claim in claims)))
+        session.claim(slots=count)
+        return work
+
+    for kind in ("ok", "fail", "release"):
+        bring(kind, SMALL)
+        assert_linear(*undisturbed_pair(lab, partial(bring, kind)))
+
+
+def undisturbed_pair(lab: Lab, bring: Callable[[int], Work]) -> tuple[Work, Work]:
+    """The work for both sizes; the last that was measured when none of them was linear."""
+    for _ in undisturbed(lab.observer):
+        small, large = bring(SMALL), bring(LARGE)
+        if is_linear(small, large):
+            break
+    return small, large
 
 
 def listing(lab: Lab, wanted: TaskFilter) -> Work:

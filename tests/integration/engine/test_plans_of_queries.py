@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.engine_fixture import Lab, Session, change, ok, operator, retry
+from tests.support.fleets.work import undisturbed
 from tests.support.random_plans import Spec
-from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.conftest import Server
@@ -249,18 +249,7 @@ def test_tasks_that_move_together_find_room_on_their_pages(lone_lab: Lab) -> Non
         lab.one.execute(f"alter table tasker.{table} set (autovacuum_enabled = false)")
     expected = {"tasks": (4 * tasks, 3 * tasks), "workflow_steps": (8 * tasks, 8 * tasks)}
 
-    assert expected in (_updates_of(lab, partial(_run_together, lab, tasks)) for _ in _alone(lab, tries=5))
-
-
-def _alone(lab: Lab, tries: int) -> Iterator[int]:
-    """Moments in which no autovacuum worker looks into the database, which has snapshots as well: however slow the
-    machine is, the next one comes `autovacuum_naptime` later."""
-    workers = (
-        """select from pg_stat_activity where datname = current_database() and backend_type = 'autovacuum worker'"""
-    )
-    for times in range(tries):
-        until(lambda: not lab.observer.rows(workers), "autovacuum has left")
-        yield times
+    assert expected in (_updates_of(lab, partial(_run_together, lab, tasks)) for _ in undisturbed(lab.observer))
 
 
 def _run_together(lab: Lab, tasks: int) -> None:

@@ -5,13 +5,14 @@ what the nodes of its plans read, join and throw away, nested statements include
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 
 from tests.support.engine_fixture import Session
+from tests.support.waiting import until
 
 PlanNode = dict[str, Any]
 FACTOR = 4
@@ -83,8 +84,26 @@ def work_of(session: Session, call: Callable[[], Any]) -> Work:
     return work
 
 
+def undisturbed(observer: Session, tries: int = 5) -> Iterator[int]:
+    """Moments in which nobody makes the server keep old versions of rows, as a snapshot in this database does, an
+    autovacuum worker's too, and a transaction that writes in any database: updates find less room on their pages then.
+    One may begin in the middle, so there is more than one try.
+    """
+    others = """select from pg_stat_activity where pid <> pg_backend_pid()
+      and (backend_xid is not null or backend_xmin is not null and datname = current_database())"""
+    for times in range(tries):
+        until(lambda: not observer.rows(others), "nobody needs old versions")
+        yield times
+
+
+def is_linear(small: Work, large: Work) -> bool:
+    """True when the second case, `FACTOR` times as large, took about as many times the work."""
+    most = FACTOR * SLACK
+    return large.pages <= small.pages * most and large.rows <= small.rows * most
+
+
 def assert_linear(small: Work, large: Work) -> None:
-    """The second case, `FACTOR` times as large, took about as many times the work."""
+    """`is_linear`, and what there was more of."""
     most = FACTOR * SLACK
     assert large.pages <= small.pages * most, (small.pages_of, large.pages_of)
     assert large.rows <= small.rows * most, f"{small.rows:,} rows became {large.rows:,}; {large.heaviest}"

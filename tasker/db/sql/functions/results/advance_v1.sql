@@ -1,6 +1,9 @@
 -- The one function that moves the steps of tasks: stores results, ends attempts, counts down children, hands ready
 -- steps to the caller, enqueues or holds the rest, evaluates the tasks, writes the history. One transaction.
 --
+-- cpu_tuple_cost: plans are made while tables are small and kept while they grow. What is compared with each row of the batch
+-- is dear, so that each row of it is looked up, whatever statistics say.
+--
 -- Locks: the tasks of the batch ORDER BY task_uuid, then the steps of the batch ORDER BY workflow_step_uuid; edges,
 -- children and counters are read in later statements (a statement keeps its old snapshot while it waits for a lock).
 -- Children need no lock: a pending step changes only under its task's lock. The counters of the queues come last.
@@ -20,6 +23,7 @@ set plan_cache_mode to force_generic_plan
 set enable_seqscan to off
 set enable_hashjoin to off
 set enable_mergejoin to off
+set cpu_tuple_cost to 10
 set jit to off
 as $$
 declare
