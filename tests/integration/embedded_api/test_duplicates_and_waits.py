@@ -83,9 +83,7 @@ async def test_a_wait_for_an_unknown_task_disturbs_nobody_else(
 async def test_a_wait_that_gives_up_says_which_task_how_it_stands_and_how_to_wait_on(
     database_url: str, registry: HandlerRegistry, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        waiters, "STATE_SECONDS", 120
-    )  # on a busy machine the state may take longer to read than it does
+    monkeypatch.setattr(waiters, "STATE_SECONDS", 120)  # a busy machine takes its time
     async with App(database_url, registry=registry, work=False) as app:
         task = (await app.submit(plan, {"name": "x"})).task_uuid
         with pytest.raises(TimeoutError) as caught:
