@@ -45,7 +45,6 @@ class Screen:
         self._tree = Tree(plan)
         self._picture = Group()
         self._counts = "starting"
-        self._began = time.monotonic()
         self._advice = advice
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
@@ -59,7 +58,7 @@ class Screen:
         if finished:
             self._live.vertical_overflow = "visible"
         self._picture = Group(picture(rows, self._console.width, spare=height - len(rows)), *pauses)
-        self._counts = f"{feed.task.done}/{feed.task.total} steps · {feed.task.status}"
+        self._counts = f"{feed.task.done}/{feed.task.total} steps · {feed.task.status}{_elapsed(feed)}"
         self._draw()
 
     def say(self, text: str) -> None:
@@ -73,10 +72,17 @@ class Screen:
         self._live.stop()
 
     def _draw(self) -> None:
-        elapsed = duration((time.monotonic() - self._began) * 1000)
-        text = f"{self._counts} · {elapsed} · {self._advice}"
+        text = f"{self._counts} · {self._advice}"
         self._live.start()
         self._live.update(Group(self._picture, Text(text, "dim", no_wrap=True, overflow="ellipsis")), refresh=True)
+
+
+def _elapsed(feed: Feed) -> str:
+    """How long the task has run, whenever somebody began to look; nothing at its end, which is told apart."""
+    begun = [step.started_at for step in feed.steps.values() if step.started_at]
+    if not begun or (feed.task is not None and feed.task.finished):
+        return ""
+    return f" · {duration(max(0.0, (feed.now() - min(begun)).total_seconds() * 1000))}"
 
 
 def pause_lines(pauses: Sequence[Mapping[str, Any]]) -> list[Text]:

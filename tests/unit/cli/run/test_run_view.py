@@ -176,6 +176,29 @@ def test_the_screen_shows_the_tree_and_gives_it_back_without_the_footer(plan: Pl
     assert "stopping" not in out.getvalue()
 
 
+class Terminal(StringIO):
+    """A stream that is drawn on."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_footer_counts_from_the_first_step_however_late_one_looks(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    out = Terminal()
+    screen = Screen(out, plan, "Ctrl-C ends")
+    begun = step("begin", "in_progress", started_at=NOON - timedelta(minutes=2))
+    screen.show(Known(begun, step("other", "in_progress", started_at=NOON)), [])
+    screen.show(Known(begun, finished=True), [])
+    screen.close()
+
+    assert "0/2 steps · steps_in_process · 2 m 10 s · Ctrl-C ends" in out.getvalue()
+    assert "0/1 steps · steps_in_process · Ctrl-C ends" in out.getvalue(), "how long it took stands below"
+
+
 def paused(**target: str) -> dict[str, Any]:
     nothing = dict.fromkeys(("namespace", "template", "step", "task", "queue"))
     return {**nothing, **target, "actor": "ops", "reason": "wrong prices", "paused_at": NOON}
