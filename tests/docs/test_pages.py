@@ -156,3 +156,17 @@ def test_links_to_files_lead_somewhere(page: str) -> None:
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text)
 
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def test_a_process_that_a_page_starts_has_a_configuration_or_says_that_it_needs_none() -> None:
+    """Without one, `tasker worker` and `tasker orchestrator` refuse to start."""
+    starts = re.compile(r"^(?!.*--no-config).*\btasker (?:worker|orchestrator)\b(?! list)", re.M)
+    texts = {page: (ROOT / page).read_text("utf-8") for page in pages()}
+    shown = {
+        (page, line)
+        for page, text in texts.items()
+        for snippet in snippets(text)
+        if snippet.language in ("sh", "console") and "TASKER_CONFIG_" not in text
+        for line in starts.findall(snippet.text)
+    }
+    assert shown == set()
