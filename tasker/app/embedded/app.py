@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -167,7 +168,8 @@ class App(AppLifecycle):
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         """The report once the task has ended. Raises `TaskNotFound`, `UsageError`; after `timeout` s `TimeoutError`."""
-        return await self._waiters.read(checked(task_uuid), lambda: self.tasks.report(task_uuid), timeout)
+        report = partial(self.tasks.report, checked(task_uuid))
+        return await self._waiters.read(task_uuid, report, timeout, shows_end=lambda found: found.finished)
 
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
         """Return once the task has ended, without reading its report. `timeout` as in `wait`."""

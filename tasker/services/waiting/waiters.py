@@ -1,6 +1,7 @@
 """Waiting for tasks to end: told by the worker of this process or by notification, else by one query for all of them.
 
-A notification is a hint: what it names is looked at before whoever waits goes on.
+A notification is a hint: what it names is looked at before whoever waits goes on, by who reads it then anyway if
+that shows whether it has ended.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class Waiters:
         """How often some ends may have been missed."""
         self._due = 0.0
         """By the loop's clock: when to look at all of them again."""
-        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._waiting: dict[str, set[asyncio.Future[bool]]] = {}
+        self._looking: set[asyncio.Future[bool]] = set()
+        """Those who look by themselves, for whom False means: it is said to have ended."""
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._changed = asyncio.Event()
         self._poller: asyncio.Task[None] | None = None
@@ -69,7 +72,7 @@ class Waiters:
             self._ended.popitem(last=False)
         for future in self._waiting.pop(task_uuid, ()):
             if not future.done():
-                future.set_result(None)
+                future.set_result(True)
 
     def look_again(self) -> None:
         """Something may have ended elsewhere, and nothing was heard of it."""
@@ -85,10 +88,17 @@ class Waiters:
             self.look_again()
         for task_uuid in tasks:
             if task_uuid in self._waiting:
-                self._named.add(task_uuid)
-                self._changed.set()
+                self._name(task_uuid)
             else:
                 self.ended(task_uuid)
+
+    def _name(self, task_uuid: str) -> None:
+        waiting = self._waiting[task_uuid]
+        for future in (each for each in waiting & self._looking if not each.done()):
+            future.set_result(False)
+        if waiting - self._looking:
+            self._named.add(task_uuid)
+            self._changed.set()
 
     def telling(self, awaited: bool) -> Telling:
         """Who is to be told of the ends of tasks that are about to be submitted; nobody, when they are not `awaited`,
@@ -112,15 +122,29 @@ class Waiters:
         """Return once the task has ended. Raises `TaskNotFound`, and after `timeout` seconds `TimeoutError`."""
         await self.read(task_uuid, _nothing, timeout)
 
-    async def read(self, task_uuid: str, ask: Callable[[], Awaitable[T]], timeout: float | None = None) -> T:
+    async def read(
+        self,
+        task_uuid: str,
+        ask: Callable[[], Awaitable[T]],
+        timeout: float | None = None,
+        *,
+        shows_end: Callable[[T], bool] | None = None,
+    ) -> T:
         """What `ask` says of the task once it has ended, asked again while the database is away. Raises as `wait`.
 
+        `shows_end` tells by it whether the task has ended: then it is read when that is said, and not looked at before.
         A task that has ended is read however short the `timeout` is.
         """
         try:
             async with asyncio.timeout(timeout) as limit:
-                await answered(lambda: self._wait(task_uuid))
-                return await answered(ask)
+                while True:
+                    known = await answered(lambda: self._wait(task_uuid, looks=shows_end is not None))
+                    found = await answered(ask)
+                    if not known and shows_end is not None and shows_end(found):
+                        self.ended(task_uuid)
+                        known = True
+                    if known:
+                        return found
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -132,18 +156,22 @@ class Waiters:
             f"To wait on: wait({task_uuid!r}), or in a shell: tasker task watch {task_uuid}"
         )
 
-    async def _wait(self, task_uuid: str) -> None:
+    async def _wait(self, task_uuid: str, *, looks: bool) -> bool:
+        """Return when the task has ended; with `looks` also when that is said, which is False."""
         if task_uuid in self._ended and await self._is_final(task_uuid):
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            return True
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(task_uuid, set()).add(future)
+        if looks:
+            self._looking.add(future)
         if task_uuid not in self._told or not self._listener.is_listening:
             self._look_soon()
         if self._poller is None or self._poller.done():
             self._poller = asyncio.create_task(self._poll(), name="waiters")
         try:
-            await future
+            return await future
         finally:
+            self._looking.discard(future)
             waiting = self._waiting.get(task_uuid)
             if waiting is not None:
                 waiting.discard(future)

@@ -39,6 +39,19 @@ class Database:
         return [({"told": json.loads(params["args"])["tasks"]},)]
 
 
+class Task:
+    """One whose end is told before it has come; `read` answers whether it has."""
+
+    def __init__(self) -> None:
+        self.ended, self.reads = False, 0
+        self.read_once = asyncio.Event()
+
+    async def read(self) -> bool:
+        self.reads += 1
+        self.read_once.set()
+        return self.ended
+
+
 class Listener:
     def __init__(self, listens: bool) -> None:
         self.is_listening = self.useful = listens
@@ -77,6 +90,42 @@ async def test_a_lost_notice_is_made_up_for_while_others_arrive_all_the_time() -
     await waiting.close()
 
     assert found
+
+
+async def test_who_reads_a_task_at_its_end_asks_for_nothing_else_and_believes_no_notice_that_came_too_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiters, "TOLD", Backoff(PATIENCE * 10, PATIENCE * 10))
+    database, task = Database(), Task()
+    waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
+    waiting.submitted(Telling("me"), [Submitted("task", 1)])
+    reading = asyncio.create_task(waiting.read("task", task.read, shows_end=lambda ended: ended))
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.sleep(0)
+        waiting.heard(["task"])
+        await task.read_once.wait()
+        await asyncio.sleep(OFTEN)
+        assert not reading.done()
+        task.ended = True
+        waiting.heard(["task"])
+        assert await reading
+    await waiting.close()
+
+    assert task.reads == 2
+    assert not database.looked.is_set()
+
+
+async def test_who_only_waits_is_told_of_an_end_by_who_reads_it() -> None:
+    task = Task()
+    task.ended = True
+    waiting = Waiters(Database().ask, "me", lambda heard: Listener(True), watches=False)
+    waiting.submitted(Telling("me"), [Submitted("task", 1)])
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        group.create_task(waiting.read("task", task.read, shows_end=lambda ended: ended))
+        group.create_task(waiting.wait("task"))
+        await asyncio.sleep(0)
+        waiting.heard(["task"])
+    await waiting.close()
 
 
 async def test_a_program_with_a_worker_looks_while_ever_more_tasks_are_waited_for() -> None:
