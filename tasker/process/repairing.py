@@ -29,5 +29,5 @@ class Repairs:
         """
         repaired, advanced = await self._sweeper.sweep(Caller(new_uuid()))
         if advanced.sent:
-            await self._engine.connection.execute("select tasker.wake_v1(%s)", (sorted(advanced.sent),))
+            await self._engine.wake(advanced.sent)
         return +repaired

@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 from tasker.contracts.hook_arguments import Transition
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import Statements
+from tasker.db.queries import query
 from tasker.errors import DatabaseError, MessagingError
 from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 from tasker.messaging.hints import PoisonMessage, StepHint
@@ -45,10 +46,6 @@ Answered = TypeVar("Answered", bound=Parsed)
 UNKNOWN_STEP = "unknown step"
 LOOKS = 3
 """How often a queue has to look too shallow before hints are taken for lost."""
-ENQUEUED = (
-    "select coalesce(sum(c.enqueued), 0)::bigint from tasker.enqueue_counters c "
-    "join tasker.task_namespaces ns using (namespace_id) where ns.name = %s"
-)
 _log = logging.getLogger("tasker.engine")
 
 
@@ -217,7 +214,7 @@ class Engine:
         return shortage
 
     async def _enqueued(self, namespace: str) -> int:
-        rows = await self.connection.execute(ENQUEUED, (namespace,))
+        rows = await self.connection.execute(query("messages", "enqueued"), {"namespace": namespace})
         return int(rows[0][0])
 
     async def receive(self, namespaces: Sequence[str], limit: int) -> list[QueuedMessage]:
@@ -280,13 +277,13 @@ class Engine:
     async def set_aside(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
         """Keep what cannot be used where a person can see it (`tasker task refused`), with the reason."""
         await self.connection.execute(
-            "insert into tasker.poison_messages (queue_name, msg_id, message, reason) values (%s, %s, %s::jsonb, %s)",
-            (
-                queue,
-                message_id,
-                json.dumps({"raw": payload.decode("utf-8", "backslashreplace").replace("\0", "\\0")}),
-                reason.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0"),
-            ),
+            query("messages", "set_aside"),
+            {
+                "queue": queue,
+                "message_id": message_id,
+                "message": json.dumps({"raw": payload.decode("utf-8", "backslashreplace").replace("\0", "\\0")}),
+                "reason": reason.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0"),
+            },
         )
 
 

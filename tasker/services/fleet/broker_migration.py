@@ -54,7 +54,7 @@ class Migration:
         await self._new.ensure_orchestration_queues()
         sent = await self._through(send=True)
         if sent.steps:
-            await self._engine.connection.execute("select tasker.wake_v1(%s)", (sorted(sent.steps),))
+            await self._engine.wake(sent.steps)
         return sent
 
     async def _through(self, *, send: bool) -> Waiting:
