@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from tasker.contracts.execution import Claim
-from tasker.contracts.plan import Plan
+from tasker.contracts.plan import Plan, StepPlan
 from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.told import AttemptTeller
@@ -22,7 +22,7 @@ from tasker.execution.claims_in_hand import ClaimsInHand, GivenBack, Running
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
-from tasker.execution.inputs import InputCache, own_copy
+from tasker.execution.inputs import InputCache, TaskData, own_copy
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.services.engine.calls import Engine
@@ -164,23 +164,7 @@ class Worker:
     def _start(self, row: ClaimRow, plan: Plan) -> None:
         step = plan.steps[row.ordinal]
         data = self.inputs.require(row.task)
-        claim = Claim(
-            step_uuid=row.step,
-            task_uuid=row.task,
-            name=row.name,
-            template_step=step.name,
-            template_hash=plan.hash,
-            namespace=plan.namespace,
-            token=row.token,
-            attempt=row.attempt,
-            max_attempts=max(1, step.retry.max_attempts),
-            correlation_id=data.correlation_id,
-            inputs=row.inputs,
-            checkpoint=row.checkpoint,
-            priority=data.priority,
-            worker=self.identity,
-            apart=row.apart,
-        )
+        claim = self._claim(row, plan, step, data)
         running = Running(claim, row.key, step.handler.callable)
         results = self.inputs.dependency_results(data, plan, step)
         writes = FencedWrites(self._engine, self.settings, self.identity, claim, step)
@@ -197,6 +181,25 @@ class Worker:
         )
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
+
+    def _claim(self, row: ClaimRow, plan: Plan, step: StepPlan, data: TaskData) -> Claim:
+        return Claim(
+            step_uuid=row.step,
+            task_uuid=row.task,
+            name=row.name,
+            template_step=step.name,
+            template_hash=plan.hash,
+            namespace=plan.namespace,
+            token=row.token,
+            attempt=row.attempt,
+            max_attempts=max(1, step.retry.max_attempts),
+            correlation_id=data.correlation_id,
+            inputs=row.inputs,
+            checkpoint=row.checkpoint,
+            priority=data.priority,
+            worker=self.identity,
+            apart=row.apart,
+        )
 
     async def _run(self, running: Running, attempt: Attempt) -> None:
         if self._teller is not None:
