@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 URL, PROFILE = "TASKER_URL", "TASKER_PROFILE"
-TOKEN, API_KEY, CA_FILE = "TASKER_TOKEN", "TASKER_API_KEY", "TASKER_CA_FILE"
+TOKENS = ("TASKER_ORCHESTRATION_AUTH_TOKEN", "TASKER_AUTH_TOKEN", "TASKER_TOKEN")
+API_KEY, API_KEY_HEADER, CA_FILE = "TASKER_API_KEY", "TASKER_API_KEY_HEADER", "TASKER_CA_FILE"
 OF_DATABASES = {"database_url": "--database-url", "data_dir": "--data-dir", "backend": "--backend"}
 
 
@@ -99,11 +100,13 @@ def _unnamed(database: Database) -> Place:
 
 
 def _server(url: str) -> Server:
-    """The server of a URL, with what the environment has of credentials."""
+    """The server of a URL, with what the environment has of credentials: a token counts above a key (F-283)."""
     from tasker.client.http.server import Server
+    from tasker.services.authentication.settings import KEY_HEADER
 
-    token, api_key, ca_file = (os.environ.get(name) or None for name in (TOKEN, API_KEY, CA_FILE))
-    return Server(url, token, api_key, Path(ca_file) if ca_file else None)
+    token = next(filter(None, map(os.environ.get, TOKENS)), None)
+    api_key, header, ca_file = (os.environ.get(name) or None for name in (API_KEY, API_KEY_HEADER, CA_FILE))
+    return Server(url, token, None if token else api_key, Path(ca_file) if ca_file else None, header or KEY_HEADER)
 
 
 def _profiles() -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from tasker.errors import UsageError
+from tasker.services.authentication.settings import KEY_HEADER
 
 EXAMPLE = "for example http://localhost:8080 or https://tasker.example.com"
 
@@ -16,14 +17,15 @@ EXAMPLE = "for example http://localhost:8080 or https://tasker.example.com"
 class Server:
     """The URL of a server, without a slash at its end; a path is that below which a proxy offers it.
 
-    `token` is sent as a bearer token, `api_key` as `X-API-Key`; `ca_file` has the certificates that are trusted in
-    place of the system's. Raises `UsageError` for a URL that is none, and for two kinds of credentials.
+    `token` is sent as a bearer token, `api_key` in the header `api_key_header`; `ca_file` has the certificates that are
+    trusted in place of the system's. Raises `UsageError` for a URL that is none, and for two kinds of credentials.
     """
 
     url: str
     token: str | None = field(default=None, repr=False)
     api_key: str | None = field(default=None, repr=False)
     ca_file: Path | None = None
+    api_key_header: str = KEY_HEADER
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", checked_url(self.url))
@@ -33,7 +35,7 @@ class Server:
     def headers(self) -> dict[str, str]:
         """What is sent with every request to say who asks. Raises `UsageError` for what cannot be sent."""
         found = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        found |= {"X-API-Key": self.api_key} if self.api_key else {}
+        found |= {self.api_key_header: self.api_key} if self.api_key else {}
         if not all(value.isascii() and value.isprintable() for value in found.values()):
             raise UsageError("the token or API key holds characters that it cannot have", hint="copy it again")
         return found

@@ -24,6 +24,7 @@ AGAIN_SECONDS = 10.0
 """The issuer is asked once in so long at most, whatever key ids strangers make up."""
 FETCH_SECONDS, MOST_BYTES = 5.0, 1_000_000
 LOCAL = ("localhost", "127.0.0.1", "::1")
+METADATA = ("metadata", "metadata.google.internal")
 _log = logging.getLogger("tasker.api")
 Fetch = Callable[[str], Awaitable[Any]]
 
@@ -86,13 +87,17 @@ class PublishedKeys:
 
 
 def checked_url(url: str) -> str:
-    """The URL, if it may be asked: of https, or of this machine; not of an address where clouds keep their secrets."""
+    """The URL, if it may be asked: of https, or of this machine; not of a private address, nor of a place where clouds
+    keep their secrets (G-215)."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOCAL):
         raise UsageError(f"jwks_url must begin with https://: {url}", hint="only this machine may be asked over http")
+    if parts.hostname in METADATA:
+        raise UsageError(f"jwks_url names where a cloud keeps its secrets: {url}", hint="name the host of the issuer")
     with suppress(ValueError):
-        if ipaddress.ip_address(parts.hostname or "").is_link_local:
-            raise UsageError(f"jwks_url names a link-local address: {url}", hint="name the host of the issuer")
+        address = ipaddress.ip_address(parts.hostname or "")
+        if not (address.is_global or parts.hostname in LOCAL):
+            raise UsageError(f"jwks_url names a private address: {url}", hint="name the host of the issuer")
     return url
 
 

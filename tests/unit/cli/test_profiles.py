@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from tasker.cli.main import cli
 from tasker.cli.next_commands import going_on
+from tasker.cli.place.options import API_KEY, API_KEY_HEADER, TOKENS, _server
 from tasker.cli.place.places import ServerPlace
 from tasker.client.http.retries import NEVER
 from tasker.client.http.server import Server
@@ -167,3 +168,28 @@ def test_who_asks_a_server_is_told_no_command_that_needs_the_database() -> None:
         f"  tasker task watch task{arguments}",
     ]
     assert "  tasker run --resume task" in going_on("task", "", here=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({}, {}),
+        ({"TASKER_API_KEY": "key"}, {"X-API-Key": "key"}),
+        ({"TASKER_API_KEY": "key", "TASKER_API_KEY_HEADER": "X-Own"}, {"X-Own": "key"}),
+        ({"TASKER_API_KEY": "key", "TASKER_TOKEN": "ours"}, {"Authorization": "Bearer ours"}),
+        ({"TASKER_TOKEN": "ours", "TASKER_AUTH_TOKEN": "any"}, {"Authorization": "Bearer any"}),
+        (
+            {"TASKER_AUTH_TOKEN": "any", "TASKER_ORCHESTRATION_AUTH_TOKEN": "theirs"},
+            {"Authorization": "Bearer theirs"},
+        ),
+    ],
+)
+def test_the_nearest_credentials_of_the_environment_are_sent(
+    home: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], sent: dict[str, str]
+) -> None:
+    for name in (*TOKENS, API_KEY, API_KEY_HEADER):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+
+    assert _server("https://h").headers() == sent

@@ -194,7 +194,17 @@ async def test_keys_that_an_issuer_publishes_are_kept_and_asked_for_again_when_o
 
 
 @pytest.mark.parametrize(
-    "url", ["http://issuer.example.com/k", "ftp://x/k", "https://169.254.169.254/k", "", "file:///k"]
+    "url",
+    [
+        "http://issuer.example.com/k",
+        "ftp://x/k",
+        "https://169.254.169.254/k",
+        "https://10.0.0.7/k",
+        "https://[fd00::1]/k",
+        "https://metadata.google.internal/k",
+        "",
+        "file:///k",
+    ],
 )
 def test_keys_are_not_fetched_from_where_they_could_be_changed_or_secrets_lie(url: str) -> None:
     with pytest.raises(UsageError, match="jwks_url"):
