@@ -195,6 +195,7 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 
 OWN = {
     *(f"plugins.{own}" for own in ("enabled", "disabled", "logs.path", "logs.starts")),
+    *(f"plugins.sentry.{own}" for own in ("dsn", "environment", "retried", "messages", "events_per_minute")),
     *(
         f"orchestration.web.{own}"
         for own in (

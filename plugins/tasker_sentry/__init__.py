@@ -1,0 +1,54 @@
+"""Failures of steps, and tasks that end in error, as events of Sentry. Named `sentry`; needs the extra `sentry`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tasker.hookspecs import AttemptEnded, TaskFinished, hookimpl
+
+if TYPE_CHECKING:
+    from tasker.contracts.settings import Table
+    from tasker_sentry.reporter import Reporter
+
+__all__ = ["Sentry"]
+
+
+class Sentry:
+    """The plugin. What is sent says `tasker_sentry.events`."""
+
+    def __init__(self) -> None:
+        self._reporter: Reporter | None = None
+
+    @hookimpl
+    def tasker_settings(self) -> type[Table]:
+        """What `[plugins.sentry]` may hold."""
+        from tasker_sentry.table import SentryTable
+
+        return SentryTable
+
+    @hookimpl
+    def tasker_configured(self, settings: Any) -> None:
+        """Make the client. Raises `ValueError` for a DSN that is missing or wrong, `RuntimeError` without the SDK."""
+        try:
+            from tasker_sentry.reporter import Reporter
+        except ModuleNotFoundError as error:
+            raise RuntimeError(f"it needs {error.name!r}: pip install 'tasker-engine[sentry]'") from None
+        self._reporter = Reporter(settings)
+
+    @hookimpl
+    def tasker_attempt_ended(self, ended: AttemptEnded) -> None:
+        """Report a failure."""
+        if ended.end == "failed" and self._reporter is not None:
+            self._reporter.failed(ended)
+
+    @hookimpl
+    def tasker_task_finished(self, task: TaskFinished) -> None:
+        """Report a task that needs a person."""
+        if task.state == "error" and self._reporter is not None:
+            self._reporter.dead(task)
+
+    @hookimpl
+    def tasker_process_stopped(self) -> None:
+        """Send what is left."""
+        if self._reporter is not None:
+            self._reporter.flush()

@@ -1,0 +1,53 @@
+"""What an event of Sentry holds. Of inputs, results and what a handler was given there is nothing in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasker.hookspecs import AttemptEnded, TaskFinished
+
+Event = dict[str, Any]
+LOGGER = "tasker"
+
+
+def is_final(ended: AttemptEnded) -> bool:
+    """True when the step is not tried again, as far as this attempt knows."""
+    return not ended.retryable or ended.attempt.attempt >= ended.attempt.max_attempts
+
+
+def failure(ended: AttemptEnded, *, messages: bool) -> Event:
+    """A failed attempt: one group of events for each step of a template and type of error."""
+    attempt, kind = ended.attempt, ended.error_type or "error"
+    said = ended.error_message if messages else f"{attempt.step} of {attempt.namespace}/{attempt.template} failed"
+    tags = {
+        "task": attempt.task_uuid,
+        "step": attempt.step,
+        "template": attempt.template,
+        "namespace": attempt.namespace,
+        "attempt": str(attempt.attempt),
+        "worker": attempt.worker,
+        "handler": attempt.handler,
+        "error_type": kind,
+    }
+    return {
+        "level": "error" if is_final(ended) else "warning",
+        "logger": LOGGER,
+        "exception": {"values": [{"type": kind, "value": said}]},
+        "tags": tags,
+        "contexts": {"tasker": {**tags, "step_uuid": attempt.step_uuid, "correlation_id": attempt.correlation_id}},
+        "fingerprint": [LOGGER, attempt.namespace, attempt.template, attempt.step, kind],
+        "transaction": f"{attempt.namespace}/{attempt.template}/{attempt.step}",
+    }
+
+
+def dead_letter(task: TaskFinished, template: tuple[str, str] | None) -> Event:
+    """A task that ended in error. `template` is its namespace and template, where this process knows it."""
+    known = {} if template is None else {"namespace": template[0], "template": template[1]}
+    what = "/".join(template) if template else "a task"
+    return {
+        "level": "error",
+        "logger": LOGGER,
+        "message": f"{what} ended in error and needs a person",
+        "tags": {"task": task.task_uuid, **known},
+        "fingerprint": [LOGGER, "dead letter", *(template or ())],
+    }
