@@ -18,7 +18,7 @@ from tasker.client import TaskerClient
 from tasker.domain_events.channel import shared
 from tasker.errors import TaskerError, UsageError, WorkerNotInitializedError
 from tasker.logging import log_debug, log_error, log_info, log_trace, log_warn
-from tasker.types import BootstrapConfig, FfiDispatchMetrics
+from tasker.types import BootstrapConfig
 from tasker.version import __version__ as engine_version
 
 __version__ = "0.1.8"
@@ -162,9 +162,8 @@ def checkpoint_yield_step_event(event_id_str: str, checkpoint_data: dict[str, An
 
 @_published_errors
 def get_ffi_dispatch_metrics() -> dict[str, Any]:
-    """Nothing ever waits here. Raises `RuntimeError` without a worker."""
-    engine.running_system()
-    return FfiDispatchMetrics(pending_count=0).model_dump()
+    """The claimed steps that wait for a place to run. Raises `RuntimeError` without a worker."""
+    return observability.waiting_steps().model_dump()
 
 
 @_published_errors

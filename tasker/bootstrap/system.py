@@ -8,9 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasker.api.process.observed import Observed
 from tasker.app.configured import Configured, from_environment
 from tasker.app.embedded.sync_app import SyncApp
+from tasker.app.observing import observed_worker
 from tasker.bootstrap.announcer import StepAnnouncer
+from tasker.contracts.plan import Plan
 from tasker.errors import WorkerNotInitializedError
 from tasker.event_bridge import EventBridge
 from tasker.execution.attempt.observed import ObservedRunner
@@ -31,6 +34,8 @@ class System:
     app: SyncApp
     announcer: StepAnnouncer
     result: BootstrapResult
+    configured: Configured
+    observed: Observed
     draining: bool = field(default=False, init=False)
 
     @classmethod
@@ -48,9 +53,11 @@ class System:
         )
         app.start()
         try:
-            system = cls(app, announcer, _result(config, app, handle_id))
+            plans = _register_templates(app, configured)
+            observed = observed_worker(_runtime(app), registry, plans)
+            system = cls(app, announcer, _result(config, app, handle_id), configured, observed)
             announcer.start(system.result.worker_id)
-            for namespace in sorted({config.namespace, *_register_templates(app, configured)}):
+            for namespace in sorted({config.namespace, *(plan.namespace for plan in plans)}):
                 app.wait_for(system.runtime.serve(namespace))
         except BaseException:
             announcer.stop()
@@ -61,10 +68,7 @@ class System:
     @property
     def runtime(self) -> Runtime:
         """The worker's runtime."""
-        runtime = self.app.original.runtime
-        if runtime is None:
-            raise WorkerNotInitializedError("this app runs no worker")
-        return runtime
+        return _runtime(self.app)
 
     @property
     def namespaces(self) -> list[str]:
@@ -87,6 +91,13 @@ class System:
         self.announcer.stop()
 
 
+def _runtime(app: SyncApp) -> Runtime:
+    runtime = app.original.runtime
+    if runtime is None:
+        raise WorkerNotInitializedError("this app runs no worker")
+    return runtime
+
+
 def _configured(config: BootstrapConfig) -> Configured:
     named = {"TASKER_CONFIG_PATH": config.config_path} if config.config_path else {}
     return from_environment(environ={**os.environ, **named})
@@ -104,17 +115,17 @@ def _result(config: BootstrapConfig, app: SyncApp, handle_id: str) -> BootstrapR
     )
 
 
-def _register_templates(app: SyncApp, configured: Configured) -> set[str]:
-    """Register the templates of the usual folder, load the handlers beside them; their namespaces."""
+def _register_templates(app: SyncApp, configured: Configured) -> list[Plan]:
+    """Register the templates of the usual folder, load the handlers beside them; what they were compiled to."""
     folder = TemplatePath.find_template_config_directory()
-    namespaces = set()
+    plans = []
     for file in find_templates(folder) if folder and _has_templates(folder) else []:
         workflows = load_workflows(file, configured.environment)
         add_handlers_beside(app.original.registry, workflows)
         for plan, _ in workflows:
             app.plans.register(plan)
-            namespaces.add(plan.namespace)
-    return namespaces
+            plans.append(plan)
+    return plans
 
 
 def _has_templates(folder: Path) -> bool:

@@ -13,6 +13,7 @@ from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.observed import Observed
 from tasker.api.process.routes import configuration_routes, routes
+from tasker.api.process.telling import Telling
 from tasker.contracts.metrics import Metric
 from tasker.services.server.metrics import AccessCounts
 from tasker.version import __version__
@@ -39,7 +40,7 @@ def port_application(observed: Observed, options: PortOptions, gate: Gate = open
         app.router.routes.extend(configuration_routes.routes)
     answer_failures(app)
     state = app.state
-    state.observed, state.gate, state.rate_limit = observed, gate, None
-    state.environment, state.connections = options.environment, options.connections
-    state.configuration, state.access, state.metrics = options.configuration, AccessCounts(), options.metrics
+    state.telling = Telling(observed, options.environment, options.connections, options.metrics)
+    state.gate, state.rate_limit = gate, None
+    state.configuration, state.access = options.configuration, AccessCounts()
     return Envelope(app, options.limits, lambda: None)

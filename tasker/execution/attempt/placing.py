@@ -43,6 +43,8 @@ class Places:
         self._slots, self._size = Slots(size), size
         self._kind, self._hint, self._waits = kind, hint, waits
         self.starved = 0
+        self.since: dict[str, float] = {}
+        """Since when each step that waits now does, by its identifier, in the loop's monotonic seconds."""
 
     @property
     def full(self) -> bool:
@@ -86,9 +88,11 @@ class Places:
             later(self._waits.starvation, self._starves, attempt),
             later(self._waits.patience(limit), attempt.cancel.set, Unplaced, reason),
         )
+        self.since[attempt.claim.step_uuid] = asyncio.get_running_loop().time()
         try:
             return await self._slots.acquire(attempt.cancel)
         finally:
+            self.since.pop(attempt.claim.step_uuid, None)
             for timer in timers:
                 timer.cancel()
 

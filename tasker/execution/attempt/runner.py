@@ -93,6 +93,11 @@ class AttemptRunner:
         return sum(places.waiting for places in self._places())
 
     @property
+    def waiting_since(self) -> dict[str, float]:
+        """Since when each of them does, by step, in monotonic seconds. May be asked for by another thread."""
+        return {step: since for places in self._places() for step, since in list(places.since.items())}
+
+    @property
     def crowded(self) -> bool:
         """True when a step may have to wait: all threads or all child processes are taken."""
         return any(places.full for places in self._places())

@@ -314,6 +314,8 @@ def test_a_worker_s_health_metrics_and_settings(client: TaskerClient) -> None:
     }
     assert (metrics.steps_processed, metrics.steps_succeeded, metrics.steps_failed) == (3, 2, 1)
     assert metrics.steps_in_progress == 0
+    assert (metrics.database_pool_size, metrics.database_pool_idle) == (1, 1)
+    assert (config.database_pool_size, config.starvation_threshold_ms) == (25, 10_000)
     assert (config.supported_namespaces, config.max_concurrent_handlers) == (["default", "shop"], 100)
 
 

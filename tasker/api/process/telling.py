@@ -1,0 +1,121 @@
+"""What a process tells of itself, over its port or in the same program. Needs no web framework (E-144)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from tasker.api.process.metrics import CATALOGUE, samples
+from tasker.api.process.observed import Observed
+from tasker.contracts.metrics import Metric
+from tasker.contracts.plan import Plan
+from tasker.errors import TemplateNotFound
+from tasker.lifecycle.deployment import Health, HealthStatus
+from tasker.services.server.exposition import Sample, exposition, families
+from tasker.version import __version__
+
+CHECKED = {
+    "database": "events",
+    "command_processor": "services",
+    "queue_processing": "events",
+    "event_system": "events",
+    "step_processing": "steps",
+    "circuit_breakers": "breakers",
+}
+"""The published checks, and the part of the process that each is about. Whether the database answers shows in how it
+learns of work: nothing here asks the database."""
+NEEDED = ("database", "command_processor", "queue_processing")
+Told = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """One process. `connections` are those to its database, at most; `metrics` are those of plugins."""
+
+    observed: Observed
+    environment: str = "development"
+    connections: int = 0
+    metrics: Sequence[Metric] = ()
+
+    def basic(self, status: str | None = None) -> Told:
+        """The worst of its parts, or what is given: `status`, `timestamp`, `worker_id`."""
+        found = status or str(self.observed.process.health().status).lower()
+        return {"status": found, "timestamp": datetime.now(UTC), "worker_id": self.observed.identity()}
+
+    def ready(self) -> tuple[Told, str]:
+        """What must hold before it can work, and why it is not ready (empty: it is)."""
+        checks = self._checks(NEEDED)
+        ill = [name for name, check in checks.items() if check["status"] in ("unhealthy", "critical")]
+        reason = (
+            f"not ready: {', '.join(ill)}" if ill else "" if self.observed.running else "not ready: it starts or stops"
+        )
+        return {**self.basic("not_ready" if reason else "ready"), "checks": checks, "system_info": self.info()}, reason
+
+    def detailed(self) -> Told:
+        """Every part, and why it does not do better."""
+        return {**self.basic(), "checks": self._checks(CHECKED), "system_info": self.info()}
+
+    def info(self) -> Told:
+        """What process this is."""
+        process = self.observed
+        return {
+            "version": __version__,
+            "environment": self.environment,
+            "uptime_seconds": max(0, round((datetime.now(UTC) - process.started_at).total_seconds())),
+            "worker_type": process.kind,
+            "database_pool_size": self.connections,
+            "command_processor_active": process.running,
+            "supported_namespaces": list(process.namespaces()),
+        }
+
+    def numbers(self, more: Collection[Sample] = ()) -> str:
+        """How it does, in the text format of Prometheus."""
+        return exposition(CATALOGUE, [*samples(self.observed), *more]) + families(self.metrics)
+
+    def templates(self, namespace: str | None = None) -> Told:
+        """The namespaces that it serves, the templates that it found at its start, and its handlers."""
+        plans = [plan for plan in self.observed.plans if namespace in (None, plan.namespace)]
+        return {
+            "supported_namespaces": list(self.observed.namespaces()),
+            "template_count": len(plans),
+            "worker_capabilities": list(self.observed.handlers()),
+            "templates": [str(plan.id) for plan in plans],
+        }
+
+    def template(self, namespace: str, name: str, version: str) -> Told:
+        """A template that it found at its start, as it was compiled. Raises `TemplateNotFound`."""
+        plan = self.plan(namespace, name, version)
+        metadata = {
+            "namespace": namespace,
+            "name": name,
+            "version": version,
+            "handler_class": plan.steps[0].handler.callable,
+            "registered_at": self.observed.started_at,
+        }
+        return {"template": json.loads(plan.to_json()), "handler_metadata": metadata, "cached": True}
+
+    def validation(self, namespace: str, name: str, version: str) -> Told:
+        """Whether each of its steps has a handler here. Raises `TemplateNotFound`."""
+        plan = self.plan(namespace, name, version)
+        handlers = sorted({step.handler.callable for step in plan.steps})
+        errors = [f"no handler {callable}" for callable in self.observed.missing(plan)]
+        return {"valid": not errors, "errors": errors, "required_capabilities": handlers, "step_handlers": handlers}
+
+    def plan(self, namespace: str, name: str, version: str) -> Plan:
+        """The template. Raises `TemplateNotFound`."""
+        for plan in self.observed.plans:
+            if (plan.namespace, plan.name, plan.version) == (namespace, name, version):
+                return plan
+        raise TemplateNotFound(f"this process found no template {namespace}/{name}:{version}", hint="see /v1/templates")
+
+    def _checks(self, names: Collection[str]) -> dict[str, Told]:
+        areas, now = self.observed.areas(), datetime.now(UTC)
+        return {name: _check(areas[CHECKED[name]], now) for name in names}
+
+
+def _check(health: Health, now: datetime) -> Told:
+    status = "healthy" if health.status is HealthStatus.HEALTHY else str(health.status).lower()
+    return {"status": status, "message": health.reason or None, "duration_ms": 0, "last_checked": now}
