@@ -40,14 +40,25 @@ def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], Non
     """One request after the other, and many side by side; nobody runs the tasks. Each row has a namespace of its own,
     so that none is refused for the tasks of the rows above it."""
     with bench(ground, "http", "pgmq", None) as fleet:
-        options = ("--no-config", "--port", "0", "--database-url", fleet.url)
-        fleet.fleet.program("server", "-m", "tasker", "server", *options)
-        until(lambda: "listens on" in fleet.fleet.log("server"), "the server listens", show=lambda: _log(fleet))
-        found = re.search(r"listens on (\S+)", _log(fleet))
-        assert found, _log(fleet)
+        address = serve(fleet)
         for name in names:
             tell(name)
-            yield asyncio.run(_Row(ground, fleet, name, found[1]).figure())
+            yield asyncio.run(_Row(ground, fleet, name, address).figure())
+
+
+def serve(bench: Bench) -> str:
+    """The address of a server, which is started in the fleet."""
+    options = ("--no-config", "--port", "0", "--database-url", bench.url)
+    bench.fleet.program("server", "-m", "tasker", "server", *options)
+    until(lambda: "listens on" in bench.fleet.log("server"), "the server listens", show=lambda: _log(bench))
+    found = re.search(r"listens on (\S+)", _log(bench))
+    assert found, _log(bench)
+    return found[1]
+
+
+def of_the_server(bench: Bench) -> Spent:
+    """What is spent without the client, which is this process."""
+    return Spent(bench.url, lambda: seconds_of(bench.fleet.processes["server"].pid), own=False)
 
 
 def _log(bench: Bench) -> str:
@@ -179,5 +190,4 @@ class _Row:
         return Spent(self._bench.url)
 
     def _of_the_server(self) -> Spent:
-        """Without the client, which is this process."""
-        return Spent(self._bench.url, lambda: seconds_of(self._bench.fleet.processes["server"].pid), own=False)
+        return of_the_server(self._bench)

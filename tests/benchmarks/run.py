@@ -15,7 +15,7 @@ from pathlib import Path
 
 from _pytest.outcomes import Skipped
 
-from tests.benchmarks import apart, memory, one_process, over_http, recovery, scaling, start_up, submitting
+from tests.benchmarks import apart, http_sizes, memory, one_process, over_http, recovery, scaling, start_up, submitting
 from tests.benchmarks.compare import compare, compared
 from tests.benchmarks.ground import ROOT, Figure, Ground
 from tests.benchmarks.report import as_json, table
@@ -27,6 +27,7 @@ GROUPS: Sequence[tuple[Sequence[str], Measure]] = (
     (submitting.NAMES, submitting.measure),
     (apart.NAMES, apart.measure),
     (over_http.NAMES, over_http.measure),
+    (http_sizes.NAMES, http_sizes.measure),
     (memory.NAMES, memory.measure),
     *(((name,), scaling.measure) for name in scaling.NAMES),
     *(((name,), recovery.measure) for name in recovery.NAMES),
