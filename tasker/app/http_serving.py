@@ -35,6 +35,9 @@ from tasker.services.authentication.settings import AuthSettings
 from tasker.services.authentication.tokens import ALGORITHM
 from tasker.services.server.metrics import CATALOGUE
 
+SOON_SECONDS = 1.0
+"""A server that is ready within this time lets requests wait for so long: another one of the same address may answer
+them meanwhile. Later it answers that it is not ready."""
 _log = logging.getLogger("tasker.process")
 LIVE = ("common.circuit_breakers", "orchestration.web.auth")
 """What a running server takes over."""
@@ -78,12 +81,17 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
     where, hint = "the database and the broker", "see whether they run"
     interface = Starting(options.limits, options.root_path)
     server = HttpServer(interface, given.listening, grace_seconds=grace_of(service.stop_limit), tls=given.tls)
-    await server.start()
+    starting = asyncio.ensure_future(stop.interrupted(with_servers(where, wait_seconds, hint, app.start)))
     try:
-        if await stop.interrupted(with_servers(where, wait_seconds, hint, app.start)):
+        soon, _ = await asyncio.wait([starting], timeout=SOON_SECONDS)
+        if not soon:
+            await server.start()
+        if await starting:
             return
         gate = ClosedGate(given.authenticator) if given.authenticator else open_gate
         interface.become(application(app, options, gate))
+        if soon:
+            await server.start()
 
         def change(found: Configured) -> None:
             change_access(gate, server, found.http.auth)

@@ -6,7 +6,10 @@ import asyncio
 from typing import Any
 
 import httpx
+import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import tasker
 from tasker.api.application import Options, application
@@ -17,6 +20,32 @@ from tests.integration.api.program import order
 
 UNKNOWN = "0195c8f0-1d2e-7000-8000-000000000000"
 JSON = {"content-type": "application/json"}
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+BODIES: dict[str, dict[str, Any]] = {
+    "/v1/tasks": {"namespace": "shop", "name": "nothing", "context": {"amount": 1}, "tags": ["a"], "priority": 1},
+    "/v1/tasks/batch": {"tasks": [{"namespace": "shop", "name": "nothing"}, {"name": "nothing"}]},
+    "/v1/templates": {"yaml": "name: a\nversion: 1.0.0\nsteps: []\n", "validate_only": True},
+    "/v1/dlq": {"task_uuid": UNKNOWN, "notes": "look"},
+    "/v1/dlq/replays": {"namespace": "shop", "dry_run": True, "rate": 1},
+    f"/v1/tasks/{UNKNOWN}/retry": {"reason": "again"},
+    f"/v1/tasks/{UNKNOWN}/rerun": {"from_step": "a"},
+}
+"""What nothing comes of."""
+
+
+@st.composite
+def spoiled(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A path, and a body for it in which something is changed, cut or added."""
+    path = draw(st.sampled_from(sorted(BODIES)))
+    body = dict(BODIES[path])
+    if draw(st.booleans()):
+        return path, orjson.dumps({**body, draw(st.sampled_from(sorted(body))): draw(ANY_JSON)})
+    text, at = orjson.dumps(body), draw(st.integers(0, 40))
+    return path, text[:at] + draw(st.binary(max_size=4)) + text[at + draw(st.integers(0, 4)) :]
 
 
 def problem(answer: httpx.Response, status: int, code: str, kind: str | None = None) -> Problem:
@@ -80,6 +109,21 @@ async def test_a_malformed_body_is_refused_with_the_place(
 
     assert found.errors
     assert found.errors[0].pointer == pointer  # type: ignore[union-attr]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sent=spoiled())
+async def test_whatever_a_body_is_the_server_has_no_fault_of_its_own(
+    client: httpx.AsyncClient, sent: tuple[str, bytes]
+) -> None:
+    path, content = sent
+
+    answer = await client.post(path, content=content, headers=JSON)
+
+    assert answer.status_code < 500, answer.text
+    if answer.status_code >= 400:
+        found = Problem.model_validate(answer.json())
+        assert (found.status, found.error.message) == (answer.status_code, found.detail)
 
 
 async def test_input_that_does_not_fit_is_told_by_json_pointers(client: httpx.AsyncClient) -> None:
