@@ -36,6 +36,8 @@ class StepReport:
     items_processed: int | None = None
     unserved: bool = False
     paused: Mapping[str, Any] | None = None
+    reused_from: str | None = None
+    """The task whose result a task that runs again has taken over; its attempts are there."""
 
     @property
     def error(self) -> dict[str, Any] | None:
@@ -182,6 +184,7 @@ def _step(row: Mapping[str, Any]) -> StepReport:
         items_processed=row["items_processed"],
         unserved=row["unserved"],
         paused=row["paused"],
+        reused_from=row["reused_from"],
     )
 
 

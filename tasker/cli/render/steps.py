@@ -49,7 +49,7 @@ def _rows(group: Sequence[StepReport], now: datetime) -> Iterator[Cells]:
 
 
 def _row(step: StepReport, now: datetime) -> Cells:
-    attempts = f"{step.attempts}/{step.max_attempts}" if step.attempts else ""
+    attempts = f"{step.attempts}/{step.max_attempts}" if step.attempts else "reused" if step.reused_from else ""
     return step.name, state_text(step.state), attempts, _time(step, now), ", ".join(folded_names(step.depends_on))
 
 

@@ -45,6 +45,7 @@ BY_CODE: dict[str, type[TaskerError]] = {
     "malformed_request": UsageError,
     "body_too_large": UsageError,
     "too_many_streams": TooManyRequests,
+    "not_ready": ServerUnreachable,
 }
 for _each in _engine_errors(TaskerError):
     BY_CODE.setdefault(_each.error_type, _each)  # a class that has its parent's code comes behind it

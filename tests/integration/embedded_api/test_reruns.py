@@ -49,6 +49,8 @@ async def test_steps_below_run_again_and_what_they_created_is_decided_anew(
 
         assert whole.results == before.results
         assert edges(whole) == edges(before)
+        reused = {step.name for step in whole.steps.values() if step.reused_from == first.task_uuid}
+        assert reused == {"diamond_start", "branch_evens", "branch_odds"}
         assert ran(whole) == set(before.steps) - {"diamond_start", "branch_evens", "branch_odds"}
         assert {name for name in finer.results if name.startswith("process_")} == {
             f"process_evens_{n:03}" for n in range(1, 5)

@@ -11,6 +11,7 @@ import pytest
 
 from tasker.client import HttpClient, Retries
 from tasker.client.http.server import Server
+from tasker.client.http.task_calls import TIMES
 from tasker.contracts.backoff import Backoff
 from tasker.errors import (
     DatabaseUnavailable,
@@ -53,6 +54,7 @@ def client_of(url: str, **options: Any) -> HttpClient:
         (refusal(403, "forbidden", "tasks:read is missing"), NotPermitted, "tasks:read"),
         (refusal(400, "a_new_code", "no"), UsageError, "no"),
         (refusal(500, "a_new_code", "no"), TaskerError, "no"),
+        (refusal(503, "not_ready", "it starts"), ServerUnreachable, "it starts"),
         (b"220 mail.example.com ESMTP\r\n", ServerUnreachable, "cut off"),
     ],
 )
@@ -192,6 +194,22 @@ async def test_a_wait_outlasts_a_server_that_is_started_again_and_no_longer_abse
     async with scripted_server([*away, *away, reply(200, TASK)]) as server, client_of(server.url) as client:
         assert (await client.wait("t")).status == "complete"
     async with scripted_server([None]) as server, client_of(server.url) as client:
+        with pytest.raises(ServerUnreachable):
+            await client.wait("t")
+
+
+async def test_each_answer_gives_a_wait_all_its_patience_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasker.client.http.task_calls.TAKEN_UP", Backoff(0, 0))
+    monkeypatch.setattr("tasker.client.http.task_calls.SLICE_SECONDS", 0)
+    away: list[Reply] = [None] * (AT_ONCE.attempts * TIMES)
+    runs = reply(200, {**TASK, "status": "steps_in_process"})
+    async with (
+        scripted_server([*away, runs, *away, reply(200, TASK)]) as server,
+        client_of(server.url) as client,
+    ):
+        assert (await client.wait("t")).status == "complete"
+    once_more = [*away, *[None] * AT_ONCE.attempts, reply(200, TASK)]
+    async with scripted_server(once_more) as server, client_of(server.url) as client:
         with pytest.raises(ServerUnreachable):
             await client.wait("t")
 

@@ -22,7 +22,7 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
       'due_at', s.due_at, 'started_at', s.started_at, 'updated_at', s.updated_at, 'worker', s.worker_uuid,
       'depends_on', coalesce((select parents.of_step from parents)->s.workflow_step_uuid::text, '[]'),
       'result', r.result, 'metadata', r.metadata, 'failures', f.failures, 'duration_ms', l.execution_time_ms,
-      'items_processed', k.checkpoint->'items_processed',
+      'items_processed', k.checkpoint->'items_processed', 'reused_from', l.reused_from,
       'unserved', coalesce(s.state = 'enqueued' and s.ordinal = any (u.ordinals), false),
       'paused', case when s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0) then (
         select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
@@ -37,9 +37,10 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
     left join lateral (select jsonb_agg(x.error
         || jsonb_build_object('at', x.created_at, 'worker', x.worker_uuid) order by x.failure_id) as failures
       from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) f on true
-    left join lateral (select (array_agg(g.execution_time_ms order by g.sort_key desc))[1] as execution_time_ms
-      from tasker.step_moves g
-      where g.workflow_step_uuid = s.workflow_step_uuid and tasker.brought(g.path) is not null) l on true
+    left join lateral (select max(g.metadata->>'reused_from') as reused_from,
+        (array_agg(g.execution_time_ms order by g.sort_key desc) filter (where tasker.brought(g.path) is not null))[1]
+          as execution_time_ms
+      from tasker.step_moves g where g.workflow_step_uuid = s.workflow_step_uuid) l on true
     where s.task_uuid = t.task_uuid))
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
