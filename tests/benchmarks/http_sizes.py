@@ -9,7 +9,7 @@ from typing import Any
 
 import tasker
 from tasker.contracts.plan import Plan
-from tasker.services.submission import Request, Submitted
+from tasker.services.submitting.submission import Request, Submitted
 from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.growth.crowds import COPIED
 from tests.benchmarks.one_process import latency

@@ -19,7 +19,7 @@ import pytest
 
 import tasker
 from tasker.contracts.defaults import HTTP_STREAMS
-from tasker.services.submission import Request
+from tasker.services.submitting.submission import Request
 from tasker.template import compile_text
 from tests.benchmarks.cpu import memory_of
 from tests.benchmarks.processes import WORKFLOWS
