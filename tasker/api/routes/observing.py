@@ -11,7 +11,7 @@ from fastapi import Query, Request
 from tasker.api.covering import covered
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
-from tasker.api.routes.route import program_of, router
+from tasker.api.routes.route import location_of, program_of, router
 from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.observed import DoctorResponse, HistoryEntry, RerunRequest, RetryRequest
 from tasker.api.shapes.problems import refusals
@@ -120,7 +120,7 @@ async def rerun_task(request: Request, uuid: TaskUuid, body: RerunRequest) -> Js
     """Run a task again from one of its steps, as a new task that reuses what is done above it; this one stays."""
     who = {"actor": actor_of(request, body.actor), "reason": body.reason}
     begun = await program_of(request).reruns.start(uuid, body.from_step, context=body.context, **who)
-    return Json(begun, 201, {"Location": f"/v1/tasks/{begun.task_uuid}"})
+    return Json(begun, 201, location_of(request, begun.task_uuid))
 
 
 @routes.get(

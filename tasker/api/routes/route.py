@@ -95,6 +95,11 @@ async def require_task(request: Request, task_uuid: str) -> None:
         raise not_found(task_uuid)
 
 
+def location_of(request: Request, task_uuid: str) -> dict[str, str]:
+    """The header that says where a task is, below the path of a proxy, too."""
+    return {"Location": f"{request.scope.get('root_path', '')}/v1/tasks/{task_uuid}"}
+
+
 def router(tag: str) -> APIRouter:
     """For the routes of one subject."""
     return APIRouter(route_class=GuardedRoute, tags=[tag])

@@ -13,7 +13,7 @@ from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, caller_of, known_caller, needs, require_namespace
 from tasker.api.problems import problem_of
 from tasker.api.rendering import task_created, task_view
-from tasker.api.routes.route import program_of, router
+from tasker.api.routes.route import location_of, program_of, router
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.tasks import (
     ON_DUPLICATE,
@@ -48,7 +48,7 @@ async def create_task(request: Request, body: TaskRequest, wait: Wait = None) ->
     submitted = await program.submit_order(order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds))
     await ended_or_late(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid)
-    headers = {"Location": f"/v1/tasks/{submitted.task_uuid}"}
+    headers = location_of(request, submitted.task_uuid)
     created = await covered(request, submitted.task_uuid, task_created(task, submitted))
     return Json(created, 201 if submitted.created else 200, headers)
 

@@ -46,6 +46,8 @@ async def test_below_the_path_of_a_proxy_it_answers_and_its_page_finds_the_descr
         for path in ("/v1/tasks", "/tasker/v1/tasks"):
             assert (await client.get(path)).status_code == 200
         assert 'href="/tasker/openapi.json"' in (await client.get("/docs")).text
+        created = await client.post("/tasker/v1/tasks", json=order(77))
+        assert created.headers["location"] == f"/tasker/v1/tasks/{created.json()['task_uuid']}"
 
 
 async def test_pages_of_the_named_origins_may_send_requests_and_no_others(app: tasker.App) -> None:
