@@ -12,6 +12,6 @@ class LogsTable(Table):
         "tasker-journal.jsonl",
         "The file that lines are added to; several processes may share it.",
         variable="TASKER_LOGS_PATH",
-        advice="It may be moved away at any time, as programs that rotate logs do: the next line begins a new one.",
+        advice="It may be moved away at any time, as programs that rotate logs do: within a second a new one is begun.",
     )
     starts: bool = flag(False, "Write a line for each attempt that begins, too.")

@@ -23,6 +23,7 @@ from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import installed
 from tasker.plugins.process import plugins_of, ready
 from tasker_logs import Logs
+from tasker_logs.journal import Journal
 from tasker_logs.lines import line
 from tasker_logs.table import LogsTable
 
@@ -84,12 +85,15 @@ def test_every_event_of_a_process_is_in_the_journal_and_starts_where_they_are_as
     assert lines(file)[-2]["hint_lost"] == 2
 
 
-def test_a_journal_that_was_moved_away_goes_on_in_a_new_file(tmp_path: Path) -> None:
-    plugin, file = logs(tmp_path)
-    plugin.tasker_task_finished(TaskFinished("first", "complete"))
+def test_a_journal_that_was_moved_away_goes_on_in_a_new_file_within_a_second(tmp_path: Path) -> None:
+    now, file = [0.0], tmp_path / "journal"
+    journal = Journal(str(file), lambda: now[0])
+    journal.write({"n": 1})
     file.rename(tmp_path / "older")
-    plugin.tasker_task_finished(TaskFinished("second", "complete"))
-    assert [each["task_uuid"] for each in lines(file)] == ["second"]
+    journal.write({"n": 2})
+    now[0] = 1
+    journal.write({"n": 3})
+    assert (lines(tmp_path / "older"), lines(file)) == ([{"n": 1}, {"n": 2}], [{"n": 3}])
 
 
 async def test_it_is_on_where_it_is_named_and_a_file_that_cannot_be_written_refuses_it(
