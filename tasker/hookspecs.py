@@ -51,7 +51,7 @@ PROJECT = "tasker"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 """Marks a function of a plugin as one that Tasker calls."""
-ASKED = ("tasker_settings", "tasker_configured", "tasker_metrics", "tasker_commands")
+ASKED = ("tasker_settings", "tasker_configured", "tasker_metrics", "tasker_domain_events", "tasker_commands")
 """The hooks that are called at once by who needs their answer; all others hear, each plugin in a thread of its own."""
 
 
@@ -115,6 +115,10 @@ class Hooks:
 
         `/metrics` of that process tells their values of each moment. A name that is taken is left out.
         """
+
+    @hookspec
+    def tasker_domain_events(self) -> Sequence[Any]:  # type: ignore[empty-body]  # the plugin's answer counts
+        """Publishers and subscribers of domain events, classes or instances: asked once when a worker is assembled."""
 
     @hookspec
     def tasker_commands(self) -> Sequence[click.Command]:  # type: ignore[empty-body]  # the plugin's answer counts

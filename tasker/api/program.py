@@ -12,6 +12,7 @@ from tasker.errors import TaskerError
 from tasker.services.client_views import ClientViews
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.dead_letters.replays import Replays
+from tasker.services.domain_events.log import DomainEvents
 from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
@@ -108,6 +109,11 @@ class Program(Protocol):
     @property
     def events(self) -> TaskEvents:
         """What happens to a task."""
+        ...
+
+    @property
+    def domain_events(self) -> DomainEvents:
+        """What steps have published."""
         ...
 
     @property

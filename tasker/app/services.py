@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.db.pool import Pool
@@ -18,6 +20,7 @@ from tasker.services.database.retention import Retention
 from tasker.services.database.sizes import DatabaseSizes
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.dead_letters.replays import Replays
+from tasker.services.domain_events.log import DomainEvents
 from tasker.services.engine.calls import Engine, OnFinished
 from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.engine.plans import PlanStore
@@ -64,6 +67,11 @@ class Services:
         self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
         self.submitter = submitter = _submitter(self.engine, self.plans, settings, configuration, admission)
         self.bulk, self.reruns = BulkSubmitter(submitter, self.plans), Reruns(self.engine, self.plans, submitter)
+
+    @cached_property
+    def domain_events(self) -> DomainEvents:
+        """What steps have published."""
+        return DomainEvents(self.connection)
 
 
 def _connection(resources: Resources, configuration: Configured, breaker: Guard) -> GuardedConnection:

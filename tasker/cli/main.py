@@ -40,6 +40,7 @@ COMMANDS = {
     "dlq": ("tasker.cli.dead_letters.command:dlq", "Tasks that need a person: find, record, mend."),
     "pause": ("tasker.cli.fleet.pause:pause", "Let nothing more of a namespace, template, step or task start."),
     "resume": ("tasker.cli.fleet.pause:resume", "End a pause."),
+    "events": ("tasker.cli.events.command:events", "Read what steps have published, once or as it comes."),
     "dev": ("tasker.cli.worker.dev:dev", "Serve workflows and start again when their files change."),
     "top": ("tasker.cli.fleet.top:top", "Show how the fleet does, live: queues, workers, breakers, templates."),
     "analytics": ("tasker.cli.fleet.analytics:analytics", "How tasks have gone lately, and what was slow."),

@@ -14,6 +14,8 @@ class InProcessChannel:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self.dropped = 0
+        self.pollers = 0
+        """How many pollers are at work on it."""
         self._events: deque[dict[str, Any]] = deque()
 
     def send(self, event: dict[str, Any]) -> bool:

@@ -49,6 +49,18 @@ class InProcessDomainEventPoller(PollingThread):
         """`events_processed`, `events_failed`, `poll_count`, and `events_dropped` by a full channel."""
         return {**self._stats, "events_dropped": self._channel.dropped}
 
+    def start(self) -> None:
+        """Begin, in a daemon thread; nothing happens when it runs already."""
+        if not self.is_running:
+            self._channel.pollers += 1
+        super().start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Bring what is waiting, and stop, within `timeout` seconds. May be called twice."""
+        if self.is_running:
+            self._channel.pollers -= 1
+        super().stop(timeout)
+
     def poll(self) -> int:
         """Deliver what is waiting, at most `max_events_per_poll` events; how many there were."""
         self._stats["poll_count"] += 1

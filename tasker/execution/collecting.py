@@ -11,9 +11,11 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from tasker.contracts.backoff import Backoff
+from tasker.contracts.execution import Verdict
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.completion_buffer import Batch, CompletionBuffer
+from tasker.execution.publishing.bus import Bus
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.resilience.guard import SlowCalls
@@ -31,7 +33,7 @@ class Collector:
 
     Parameters: `sink` stores results; `release` gives claims back; `breaker` is told how long storing took;
     `on_advanced` sees every answer (tasks that ended, retries to come); `on_lost` is called when an answer of the
-    database was lost.
+    database was lost; `bus` is told of accepted results, for their events.
     """
 
     def __init__(
@@ -44,9 +46,10 @@ class Collector:
         *,
         on_advanced: Callable[[AdvanceResult], None],
         on_lost: Callable[[], None],
+        bus: Bus,
     ) -> None:
         self._buffer, self._worker, self._sink, self._release = buffer, worker, sink, release
-        self._breaker, self._on_advanced, self._on_lost = breaker, on_advanced, on_lost
+        self._breaker, self._on_advanced, self._on_lost, self._bus = breaker, on_advanced, on_lost, bus
         self._failures = 0
         self._timer: asyncio.TimerHandle | None = None
         breaker.guard.listeners.append(self._obey_breaker)
@@ -126,6 +129,8 @@ class Collector:
         for result in advanced.complete:  # only now: a result that was refused is nobody's input
             worker.inputs.add_result(result)
         worker.inputs.forget(advanced.finished)
+        if any(result.events for result in results):
+            self._bus.accepted(_accepted(results, advanced))
         self._on_advanced(advanced)
 
     async def _release_claims(self) -> None:
@@ -142,3 +147,10 @@ class Collector:
         self._worker.inputs.clear()  # the server that answers next may have forgotten what this one has said
         await asyncio.sleep(self._breaker.guard.retry_after or FAILED.pause(self._failures))
         self._failures += 1
+
+
+def _accepted(results: list[Result], advanced: AdvanceResult) -> list[Result]:
+    """Those that are their steps' now, also by a write whose answer was lost. Of two claims the newer counts."""
+    newest = {result.claim.step_uuid: result for result in sorted(results, key=lambda result: result.claim.token)}
+    verdicts = advanced.verdicts
+    return [each for step, each in newest.items() if verdicts.get(step) in (None, Verdict.ALREADY_ACCEPTED)]

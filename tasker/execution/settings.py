@@ -49,6 +49,13 @@ class WorkerSettings:
     """How long a step waits for a thread before it is warned of."""
     loop_lag_ms: int = 1_000
     """How long the event loop may stand still before the handler that blocks it is named in the log; 0: never."""
+    publisher_timeout_ms: int = 5_000
+    """How long a publisher of an event may take."""
+    event_buffer: int = 1_000
+    """Events that wait for the subscribers of this process; more are dropped."""
+    log_dropped_events: bool = True
+    event_drain_ms: int = 5_000
+    """How long the subscribers of this process may take for the last events."""
     name: str | None = None
     """What people call it; it is shown in the registry."""
     rules: Rules = DEFAULT_RULES

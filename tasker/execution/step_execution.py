@@ -12,6 +12,7 @@ from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.claiming import Claimer
 from tasker.execution.collecting import BREAKER, Collector
 from tasker.execution.completion_buffer import BUFFER, CompletionBuffer
+from tasker.execution.publishing.bus import Bus
 from tasker.execution.watchdog import LoopWatchdog
 from tasker.execution.worker import Worker
 
@@ -32,9 +33,10 @@ class StepExecution:
         collector: Collector,
         runner: AttemptRunner,
         clock: Clock,
+        bus: Bus,
     ) -> None:
         self.worker, self.claimer, self.collector, self.runner = worker, claimer, collector, runner
-        self._buffer, self._clock = buffer, clock
+        self._buffer, self._clock, self._bus = buffer, clock, bus
 
     def services(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the process does."""
@@ -70,5 +72,6 @@ class StepExecution:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """End the threads and child processes of handlers."""
+        """End the threads and child processes of handlers, and bring the last events to subscribers."""
         await self.runner.close(RUNNER_CLOSE_SECONDS)
+        self._bus.close()

@@ -23,6 +23,7 @@ from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
 from tasker.execution.inputs import InputCache, TaskData, own_copy
+from tasker.execution.publishing.making import EventMaker
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.services.engine.calls import Engine
@@ -41,7 +42,8 @@ LEFT_TO_OTHERS_SECONDS = 5.0
 class Worker:
     """Holds claims and runs their handlers. `identity` is the uuid text of this incarnation.
 
-    `completed` gets every finished attempt, and every claim that must be released; `teller` hears of attempts first.
+    `completed` gets every finished attempt, and every claim that must be released; `teller` hears of attempts first;
+    `events` makes what they publish.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Worker:
         plans: PlanStore,
         runner: AttemptRunner,
         settings: WorkerSettings,
+        events: EventMaker,
         teller: AttemptTeller | None = None,
     ) -> None:
         self.identity, self.slots, self.settings = identity, slots, settings
@@ -63,7 +66,7 @@ class Worker:
         self.given_back = 0
         """Claims that were released since the start."""
         self._completed, self._engine, self._plans = completed, engine, plans
-        self._runner, self._teller = runner, teller
+        self._runner, self._events, self._teller = runner, events, teller
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
@@ -210,6 +213,8 @@ class Worker:
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
         if self._teller is not None:
             self._teller.ended(attempt, end)
+        if attempt.step.publishes_events and isinstance(end, Result):
+            end = await self._events.with_events(end, attempt.step)
         running.ended = True
         self.slots.finish()
         if self._left_to_others is not None and not self._runner.crowded:

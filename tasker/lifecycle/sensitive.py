@@ -44,7 +44,7 @@ Schema = Mapping[str, Any]
 @lru_cache(maxsize=256)
 def has_sensitive(plan: Plan) -> bool:
     """Whether any schema of the template marks something."""
-    return any(_marks(schema) for schema in (plan.input_schema, *(step.result_schema for step in plan.steps)))
+    return any(marks(schema) for schema in (plan.input_schema, *(step.result_schema for step in plan.steps)))
 
 
 class Veil:
@@ -57,17 +57,17 @@ class Veil:
     def __init__(
         self, plan: Plan, context: Any = None, results: Mapping[str, Any] | None = None, most: int = MOST_SECRETS
     ) -> None:
-        self._input = plan.input_schema if _marks(plan.input_schema) else None
-        self._marked = {step.name: step.result_schema for step in plan.steps if _marks(step.result_schema)}
+        self._input = plan.input_schema if marks(plan.input_schema) else None
+        self._marked = {step.name: step.result_schema for step in plan.steps if marks(step.result_schema)}
         self._names = frozenset(step.name for step in plan.steps)
         self._dynamic = [
             self._marked[step.name] for step in plan.steps if not step.static and step.name in self._marked
         ]
         secrets: set[str] = set()
-        _covered(self._input, context, secrets)
+        covered(self._input, context, secrets)
         for name, result in (results or {}).items():
             for schema in self._schemas(name):
-                _covered(schema, result, secrets)
+                covered(schema, result, secrets)
         self._mute = len(secrets) > most
         self._secrets = () if self._mute else tuple(each for each in secrets if len(each) >= SHORTEST_TEXT)
 
@@ -87,12 +87,12 @@ class Veil:
 
     def context(self, value: Any) -> Any:
         """The input of the task."""
-        return self.over(_covered(self._input, value, set()))
+        return self.over(covered(self._input, value, set()))
 
     def result(self, step: str, value: Any) -> Any:
         """The result of a step."""
         for schema in self._schemas(step):
-            value = _covered(schema, value, set())
+            value = covered(schema, value, set())
         return self.over(value)
 
     def _member(self, owner: Mapping[str, Any], key: str, value: Any) -> Any:
@@ -128,7 +128,7 @@ def without_messages(value: Any) -> Any:
 def without_secrets(message: str, schema: Schema, value: Any) -> str:
     """What is said about a value of this schema, with what is sensitive in it replaced."""
     secrets: set[str] = set()
-    _covered(schema, value, secrets)
+    covered(schema, value, secrets)
     return _without(secrets, message)
 
 
@@ -138,15 +138,18 @@ def _without(secrets: Collection[str], text: str) -> str:
     return re.sub("|".join(map(re.escape, found)), REDACTED, text) if found else text
 
 
-def _marks(schema: Any) -> bool:
+def marks(schema: Any) -> bool:
+    """Whether the schema marks anything."""
     if isinstance(schema, Mapping):
-        return MARK in schema or any(map(_marks, schema.values()))
-    return isinstance(schema, list | tuple) and any(map(_marks, schema))
+        return MARK in schema or any(map(marks, schema.values()))
+    return isinstance(schema, list | tuple) and any(map(marks, schema))
 
 
-def _covered(schema: Schema | None, value: Any, secrets: set[str]) -> Any:
+def covered(schema: Schema | None, value: Any, secrets: set[str] | None = None) -> Any:
     """The value with what is sensitive replaced; the texts of that are added to `secrets`."""
-    return value if schema is None or not _marks(schema) else _cover([schema], schema, value, secrets)
+    if schema is None or not marks(schema):
+        return value
+    return _cover([schema], schema, value, set() if secrets is None else secrets)
 
 
 def _cover(schemas: Sequence[Any], root: Schema, value: Any, secrets: set[str]) -> Any:

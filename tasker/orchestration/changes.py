@@ -39,6 +39,8 @@ def change_of(result: Result, random: float) -> Change:
     claim = result.claim
     item = _of(claim.step_uuid, claim.task_uuid, "ok", claim.token, claim.worker)
     item["ms"] = result.duration_ms
+    if result.events is not None:
+        item["ev"] = result.events.stored
     if isinstance(result.outcome, Failure):
         step = result.plan.by_name[claim.template_step]
         return _failed(item, step, claim.attempt, result.outcome, random)

@@ -102,7 +102,7 @@ class Ending:
             return None
 
     async def _move(self, rows: Sequence[ParkedRow]) -> None:
-        changes = [_parked_change(row) for row in rows]
+        changes = [_parked_change(row, await self._plans.get(row.template)) for row in rows]
         self._ended.take(changes, await self._bring(changes))
 
     async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
@@ -125,7 +125,7 @@ class Ending:
             growth = await plan_growth(self._engine, plan, row.task, row.name, result)
         except OutcomeError as error:
             return _failed(row, str(error), "invalid_outcome")
-        return with_growth(_parked_change(row), growth)
+        return with_growth(_parked_change(row, plan), growth)
 
     async def _refuse(self, row: ParkedRow, error: DataRefused) -> None:
         """The step fails with what the database said. Where that is refused, too, it stays parked for a person."""
@@ -144,9 +144,11 @@ def _expands(row: ParkedRow, plan: Plan) -> bool:
     return row.kind == "ok" and plan.steps[row.ordinal].type.expands
 
 
-def _parked_change(row: ParkedRow) -> Change:
-    delay = {"d": row.delay_ms} if row.kind == "retry" else {}
-    return simple_change(row.kind, row.step, row.task, row.token, w=row.worker, **delay)
+def _parked_change(row: ParkedRow, plan: Plan) -> Change:
+    more: dict[str, object] = {"d": row.delay_ms} if row.kind == "retry" else {}
+    if plan.steps[row.ordinal].publishes_events:
+        more["ev"] = None  # the database has what the worker made of them
+    return simple_change(row.kind, row.step, row.task, row.token, w=row.worker, **more)
 
 
 def _failed(row: ParkedRow, message: str, error_type: str) -> Change:

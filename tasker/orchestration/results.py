@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tasker.contracts.clock import Random
 from tasker.contracts.execution import Failure, Verdict
@@ -55,8 +56,10 @@ class Processor:
         repairs: str | None = None,
     ) -> AdvanceResult:
         """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as."""
-        counted = {"repairs": repairs} if repairs else {}
-        args = {**caller.args(slots), "wait": wait, "items": [change.item for change in changes], **counted}
+        more: dict[str, Any] = {"repairs": repairs} if repairs else {}
+        if any("ev" in change.item for change in changes):
+            more["events"] = True
+        args = {**caller.args(slots), "wait": wait, "items": [change.item for change in changes], **more}
         return await self._engine.move("advance", args, AdvanceResult)
 
     async def bring(

@@ -38,7 +38,14 @@ class FoundHandler:
 
 
 def handlers_in_module(module: ModuleType, base_class: type = StepHandler) -> list[FoundHandler]:
-    """The concrete handler classes and decorated functions of a module, in its order (D-107, D-108)."""
+    """The concrete handler classes and decorated functions of a module, in its order (D-107, D-108).
+
+    Publishers and subscribers of domain events that are defined there are registered on the way.
+    """
+    if "tasker.domain_events" in sys.modules:  # else nobody has derived a class of it
+        from tasker.domain_events.discovery import register_from
+
+        register_from(module)
     seen: dict[int, FoundHandler] = {}
     for name, value in list(vars(module).items()):
         if _is_handler(value, base_class) and not name.startswith("_"):

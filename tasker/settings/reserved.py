@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_EVENTS = "publishing domain events"
+_EVENTS = "a buffer and a time limit for each subscriber of domain events"
 _GRPC = "the gRPC API"
 _TELEMETRY = "telemetry"
 _WEB = "connections of a worker for requests, none of which asks the database"
@@ -25,8 +25,6 @@ RESERVED: Mapping[str, str] = {
     "orchestration.web.database_pools.max_total_connections_hint": "advice about connections",
     "worker.event_systems.worker.metadata.in_process_events": _EVENTS,
     "worker.grpc": _GRPC,
-    "worker.mpsc_channels.domain_events": _EVENTS,
-    "worker.mpsc_channels.ffi_dispatch.callback_timeout_ms": _EVENTS,
     "worker.mpsc_channels.in_process_events": _EVENTS,
     "worker.orchestration_client": "workers without a database",
     "worker.web.database_pools": _WEB,

@@ -19,12 +19,13 @@ KEPT_IN_METADATA = ("task_handler", "loaded_from")
 def build_plan(document: Mapping[str, Any], graph: Graph, environment: str | None) -> Plan:
     """The plan of a document without errors, with the overrides of the environment applied."""
     overridden = overrides(document, environment)
+    events = {event["name"]: event for event in document.get("domain_events", ())}
     kept = {key: document[key] for key in KEPT_IN_METADATA if key in document}
     return Plan(
         namespace=document["namespace_name"],
         name=document["name"],
         version=document["version"],
-        steps=tuple(_step(name, index, graph, overridden) for index, name in enumerate(graph.order)),
+        steps=tuple(_step(name, index, graph, overridden, events) for index, name in enumerate(graph.order)),
         description=document.get("description"),
         input_schema=document.get("input_schema"),
         identity_strategy=document.get("identity_strategy", "strict"),
@@ -41,7 +42,10 @@ def _systems(document: Mapping[str, Any]) -> dict[str, Any]:
     return {} if systems is None else {"primary": "default", "secondary": [], **systems}
 
 
-def _step(name: str, ordinal: int, graph: Graph, overridden: Overrides) -> StepPlan:
+Events = Mapping[str, Mapping[str, Any]]
+
+
+def _step(name: str, ordinal: int, graph: Graph, overridden: Overrides, events: Events) -> StepPlan:
     draft = graph.steps[name]
     chosen = settings(draft, overridden)
     values = draft.values
@@ -64,7 +68,7 @@ def _step(name: str, ordinal: int, graph: Graph, overridden: Overrides) -> StepP
         batch=_batch(draft, graph),
         lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_KEYS},
         system_dependency=values.get("system_dependency"),
-        publishes_events=tuple(_event(event) for event in values.get("publishes_events", ())),
+        publishes_events=tuple(_event(event, events) for event in values.get("publishes_events", ())),
         description=values.get("description"),
     )
 
@@ -82,8 +86,9 @@ def step_breaker(values: Mapping[str, Any] | None) -> StepBreaker | None:
     return replace(policy, timeout_seconds=float(policy.timeout_seconds))
 
 
-def _event(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {"condition": "success", "delivery_mode": "durable", **values}
+def _event(values: Mapping[str, Any], events: Events) -> dict[str, Any]:
+    """What the step does not say of its event, the template's list of events does."""
+    return {"condition": "success", "delivery_mode": "durable", **events.get(values["name"], {}), **values}
 
 
 def _batch(draft: StepDraft, graph: Graph) -> BatchSettings | None:

@@ -25,10 +25,11 @@ from tasker.template.yaml.source import Document, read_documents
 
 @dataclass(frozen=True)
 class CompiledStep:
-    """Where a step of a plan came from: the file, and the place of its callable."""
+    """Where a step of a plan came from: the file, the place of its callable, and those of publishers it names."""
 
     file: str
     callable: Place
+    publishers: tuple[tuple[str, Place], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,16 @@ def _compile_document(
     _check_every_environment(drafts, document)
     if report.errors > source.errors_before:
         return None
-    origins = {draft.name: CompiledStep(report.file, draft.place("handler", "callable")) for draft in drafts}
+    origins = {draft.name: _origin(draft, report.file) for draft in drafts}
     return build_plan(document, graph, environment), origins, frozenset(document.get("environments", ()))
+
+
+def _origin(draft: StepDraft, file: str) -> CompiledStep:
+    events = enumerate(draft.values.get("publishes_events", ()))
+    named = [(number, event["publisher"]) for number, event in events if "publisher" in event]
+    places = [draft.reading.value(*draft.path, "publishes_events", number, "publisher") for number, _ in named]
+    publishers = tuple((name, place) for (_, name), place in zip(named, places, strict=True))
+    return CompiledStep(file, draft.place("handler", "callable"), publishers)
 
 
 def _check_every_environment(drafts: list[StepDraft], document: Mapping[str, Any]) -> None:

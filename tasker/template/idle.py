@@ -12,9 +12,6 @@ class Idle(NamedTuple):
     instead: str
 
 
-EVENTS = Idle(
-    "this version publishes no events", "let the handler, or a step below, tell whoever must know what happened"
-)
 SYSTEMS = Idle(
     "nothing watches or limits outside systems by their names",
     "write `circuit_breaker: {name: ...}` on the steps that depend on one, or remove it",

@@ -14,7 +14,7 @@ from tasker.contracts.rules.limits import (
 from tasker.contracts.rules.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
 from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
-from tasker.template.idle import BATCH_SIZE, EVENTS, PARALLELISM, SYSTEMS, WORKER_TEMPLATE
+from tasker.template.idle import BATCH_SIZE, PARALLELISM, SYSTEMS, WORKER_TEMPLATE
 from tasker.template.mapping import Key, Mapping
 from tasker.template.schema_shape import Schema
 from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
@@ -92,7 +92,7 @@ HANDLER = Mapping(
 )
 
 EVENT = (
-    Key("name", Text(), "The name of the event, for example `order.shipped`.", required=True),
+    Key("name", NAME_TEXT, "The name of the event, for example `order.shipped`.", required=True),
     Key("description", PROSE, "What the event tells."),
     Key("schema", Schema(), "JSON Schema of the payload."),
 )
@@ -105,7 +105,7 @@ PUBLISHED_EVENT = Mapping(
         Key(
             "delivery_mode",
             Choice(("durable", "fast", "broadcast")),
-            "`durable` through the queue, `fast` inside the worker's process, `broadcast` both.",
+            "`durable` for every reader, kept; `fast` inside the worker's process, lost with it; `broadcast` both.",
             default="durable",
         ),
         Key("publisher", Text(), "A publisher of your own that makes the payload."),
@@ -206,7 +206,7 @@ STEP = Mapping(
         Key(
             "circuit_breaker", CIRCUIT_BREAKER, "Puts the step off while its handler keeps failing, without an attempt."
         ),
-        Key("publishes_events", ListOf(PUBLISHED_EVENT), "Events that the outcome of the step publishes.", idle=EVENTS),
+        Key("publishes_events", ListOf(PUBLISHED_EVENT), "Events that the outcome of the step publishes."),
         Key("batch_config", BATCH, "Advice for batch workers, given to each instance."),
         Key("result_schema", Schema(), "JSON Schema that the handler's result must fit."),
         Key("composition", Free(), "Actions inside a step.", refused="write the actions as a handler in Python"),
@@ -275,8 +275,7 @@ TEMPLATE = Mapping(
         Key(
             "domain_events",
             ListOf(Mapping("an event of `domain_events`", EVENT)),
-            "The events of this workflow.",
-            idle=EVENTS,
+            "What the events of this workflow are: description and schema of each, for the steps that publish it.",
         ),
         Key("input_schema", Schema(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),

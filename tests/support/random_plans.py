@@ -27,6 +27,7 @@ class Spec:
     depends_on: tuple[str, ...] = ()
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     batch: BatchSettings | None = None
+    publishes: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def build_plan(*specs: Spec, namespace: str = "testing", name: str = "random", h
             static=spec.name not in dynamic,
             retry=spec.retry,
             batch=spec.batch,
+            publishes_events=spec.publishes,
         )
         for ordinal, spec in enumerate(specs)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasker.domain_events import BasePublisher, StepEventContext
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 
@@ -144,6 +145,21 @@ class CapturePaymentHandler(StepHandler):
             return self.failure(
                 "the answer to the capture was lost", error_type="timeout", error_code="network_timeout"
             )
+
+
+class CapturePublisher(BasePublisher):
+    """What others learn of a capture: what they need, and no word of the authorization."""
+
+    @property
+    def publisher_name(self) -> str:
+        return "payments.capture"
+
+    def transform_payload(self, ctx: StepEventContext) -> Json:
+        result = ctx.result or {}
+        return {name: result.get(name) for name in ("transaction_id", "amount_cents")}
+
+    def additional_metadata(self, ctx: StepEventContext) -> Json:
+        return {"payment_provider": "fake gateway"}
 
 
 class RecordTransactionHandler(StepHandler):

@@ -58,10 +58,10 @@ async def get_events(
         found = await program_of(request).events.follow(uuid, last_event_id or after)
         if found is None:
             return Response(status_code=204)
-        return _Stream(_written(streams.through(found)), place.pop_all())
+        return EventStream(_written(streams.through(found)), place.pop_all())
 
 
-class _Stream(StreamingResponse):
+class EventStream(StreamingResponse):
     """An answer that keeps its place among the streams until it is sent, or its client is gone."""
 
     def __init__(self, events: AsyncIterator[bytes], place: ExitStack) -> None:

@@ -14,6 +14,10 @@ from tasker.execution.attempt.told import AttemptTeller
 from tasker.execution.claiming import Claimer
 from tasker.execution.collecting import Collector
 from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.publishing.bus import Bus
+from tasker.execution.publishing.custom import CustomPublishers
+from tasker.execution.publishing.making import EventMaker
+from tasker.execution.publishing.plugged import register_plugins
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.step_execution import StepExecution
@@ -87,7 +91,9 @@ class WorkerAssembly(Assembly):
     @cached_property
     def execution(self) -> StepExecution:
         """All that runs steps."""
-        return StepExecution(self.executor, self.claimer, self.buffer, self.collector, self.runner, self.context.clock)
+        return StepExecution(
+            self.executor, self.claimer, self.buffer, self.collector, self.runner, self.context.clock, self.bus
+        )
 
     @cached_property
     def membership(self) -> Membership:
@@ -114,7 +120,25 @@ class WorkerAssembly(Assembly):
             plans=self.plans,
             runner=self.runner,
             settings=self.context.settings,
+            events=EventMaker(self.custom_publishers, new_uuid),
             teller=self.teller,
+        )
+
+    @cached_property
+    def custom_publishers(self) -> CustomPublishers:
+        """What calls publishers of the author's own."""
+        return CustomPublishers(self.context.settings.publisher_timeout_ms / 1000)
+
+    @cached_property
+    def bus(self) -> Bus:
+        """What tells this process of events."""
+        register_plugins(self.context.plugins)
+        settings = self.context.settings
+        return Bus(
+            self.custom_publishers,
+            settings.event_drain_ms / 1000,
+            capacity=settings.event_buffer,
+            log_dropped=settings.log_dropped_events,
         )
 
     @cached_property
@@ -217,4 +241,5 @@ class WorkerAssembly(Assembly):
             self.context.breakers.completion,
             on_advanced=self.follow_up.advanced,
             on_lost=self.context.schedule.suspect,
+            bus=self.bus,
         )

@@ -58,11 +58,12 @@ def staleness_settings(settings: Settings) -> StalenessSettings:
 
 
 def retention_settings(settings: Settings) -> RetentionSettings:
-    """Which finished tasks are deleted, how often, and how many at a time."""
+    """Which finished tasks and which events are deleted, how often, and how many at a time."""
     found = settings.common.retention
     general = RetentionRule(**{name: getattr(found, name) or None for name in LIMITS})
     rules = (*map(RetentionRule.parse, found.rules), *((general,) if general.limits else ()))
-    return RetentionSettings(rules, found.interval_seconds * 1000, found.batch_size)
+    events_ms = found.events_days * 86_400_000 or None
+    return RetentionSettings(rules, found.interval_seconds * 1000, found.batch_size, events_ms)
 
 
 def rules(settings: Settings) -> Rules:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def worker_settings(settings: Settings) -> WorkerSettings:
     """Limits and times of a worker."""
     common, worker = settings.common.execution, settings.worker
-    dispatch = worker.mpsc_channels.handler_dispatch
+    dispatch, published = worker.mpsc_channels.handler_dispatch, worker.mpsc_channels.domain_events
     return WorkerSettings(
         concurrency=dispatch.max_concurrent_handlers,
         threads=worker.execution.threads,
@@ -31,6 +31,10 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         result_limit_bytes=common.result_limit_bytes,
         completion_buffer=completion_buffer(settings),
         starvation_ms=worker.mpsc_channels.ffi_dispatch.starvation_warning_threshold_ms,
+        publisher_timeout_ms=worker.mpsc_channels.ffi_dispatch.callback_timeout_ms,
+        event_buffer=published.command_buffer_size,
+        log_dropped_events=published.log_dropped_events,
+        event_drain_ms=published.shutdown_drain_timeout_ms,
         loop_lag_ms=worker.execution.loop_lag_warning_ms,
         rules=rules(settings),
     )

@@ -37,6 +37,7 @@ from tasker.services.database.retention import Retention
 from tasker.services.database.sizes import DatabaseSizes
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.dead_letters.replays import Replays
+from tasker.services.domain_events.log import DomainEvents
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.engine.plans import PlanStore
@@ -87,6 +88,7 @@ class AppLifecycle:
     health = Offered[ServerHealth]()
     metrics = Offered[ServerMetrics]()
     events = Started[TaskEvents]()
+    domain_events = Offered[DomainEvents]()
     template_texts = Started[TemplateTexts]()
     queues = Started[Queues]()
     operator_log = Started[OperatorLog]()

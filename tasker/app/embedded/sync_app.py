@@ -38,6 +38,7 @@ SERVICES: dict[str, type[Twin[Any]]] = {
     "doctor": sync.SyncDoctor,
     "repairs": sync.SyncRepairs,
     "events": sync.SyncEvents,
+    "domain_events": sync.SyncDomainEvents,
     "template_texts": sync.SyncTemplateTexts,
     "queues": sync.SyncQueues,
 }
@@ -70,6 +71,7 @@ class SyncApp(Twin[App]):
     doctor = Started[sync.SyncDoctor]()
     repairs = Started[sync.SyncRepairs]()
     events = Started[sync.SyncEvents]()
+    domain_events = Started[sync.SyncDomainEvents]()
     template_texts = Started[sync.SyncTemplateTexts]()
     queues = Started[sync.SyncQueues]()
     registry = Started[HandlerRegistry]()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
-from typing import TypeVar
+from collections.abc import AsyncGenerator, Collection, Generator
+from typing import Any, TypeVar
 
+from tasker.app.embedded.loop_thread import LoopThread
 from tasker.app.embedded.twin import Twin, waiting
 from tasker.process.repairing import Repairs
 from tasker.services.checks import Checks
@@ -13,6 +14,8 @@ from tasker.services.database.retention import Retention
 from tasker.services.database.sizes import DatabaseSizes
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.dead_letters.replays import Replays
+from tasker.services.domain_events.log import EVERY, DomainEvents
+from tasker.services.domain_events.values import EventFilter, PublishedEvent
 from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
@@ -185,6 +188,41 @@ class SyncTemplateTexts(Twin[TemplateTexts]):
     register = waiting(TemplateTexts.register)
 
 
+class SyncDomainEvents(Twin[DomainEvents]):
+    """`DomainEvents`, waiting."""
+
+    page = waiting(DomainEvents.page)
+    withheld = waiting(DomainEvents.withheld)
+    subscribers = waiting(DomainEvents.subscribers)
+    replay = waiting(DomainEvents.replay)
+
+    def follow(
+        self,
+        which: EventFilter = EVERY,
+        *,
+        after: int | None = None,
+        quiet_seconds: float = 15.0,
+        namespaces: Collection[str] | None = None,
+    ) -> Generator[PublishedEvent | None]:
+        """As `DomainEvents.follow`."""
+        options: dict[str, Any] = {"after": after, "quiet_seconds": quiet_seconds, "namespaces": namespaces}
+        return each(self._loop, self._original.follow(which, **options))
+
+    def subscribe(
+        self,
+        name: str,
+        which: EventFilter = EVERY,
+        *,
+        holder: str | None = None,
+        from_now: bool = False,
+        lease_seconds: float = 30.0,
+        namespaces: Collection[str] | None = None,
+    ) -> Generator[PublishedEvent]:
+        """As `DomainEvents.subscribe`: the events themselves."""
+        options: dict[str, Any] = {"holder": holder, "from_now": from_now, "lease_seconds": lease_seconds}
+        return each(self._loop, self._original.subscribe(name, which, **options, namespaces=namespaces).events())
+
+
 class SyncEvents(Twin[TaskEvents]):
     """`TaskEvents`, waiting."""
 
@@ -193,16 +231,18 @@ class SyncEvents(Twin[TaskEvents]):
     ) -> Generator[TaskEvent | None] | None:
         """As `TaskEvents.follow`."""
         found = self._loop.wait(self._original.follow(task_uuid, place, quiet_seconds=quiet_seconds))
-        return None if found is None else self._each(found)
-
-    def _each(self, found: AsyncGenerator[TaskEvent | None]) -> Generator[TaskEvent | None]:
-        try:
-            while (item := self._loop.wait(_next(found))) is not None:
-                yield item[0]
-        finally:
-            self._loop.wait(found.aclose())
+        return None if found is None else each(self._loop, found)
 
     close = waiting(TaskEvents.close)
+
+
+def each(loop: LoopThread, found: AsyncGenerator[T]) -> Generator[T]:
+    """What an asynchronous generator yields, waited for; it is closed with this one."""
+    try:
+        while (item := loop.wait(_next(found))) is not None:
+            yield item[0]
+    finally:
+        loop.wait(found.aclose())
 
 
 async def _next(found: AsyncGenerator[T]) -> tuple[T] | None:

@@ -3,7 +3,7 @@
 # ruff: noqa: D102  # each class names the service that says what its methods do
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -18,6 +18,8 @@ from tasker.services.dead_letters.records import (
     TaskHealth,
 )
 from tasker.services.dead_letters.replays import Group, Replay, ReplayPlan, Steered
+from tasker.services.domain_events.subscription import Subscription
+from tasker.services.domain_events.values import EventFilter, EventPage, PublishedEvent, Rewound, SubscriberStatus
 from tasker.services.explain.explanation import Explanation
 from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport
@@ -207,6 +209,21 @@ class OperatorLogService(Protocol):
     ) -> Sequence[KeptAction]: ...
 
 
+class DomainEventService(Protocol):
+    """As `tasker.services.domain_events.log.DomainEvents`."""
+
+    async def page(
+        self, which: EventFilter = ..., *, after: int = 0, limit: int = 50, newest: bool = False
+    ) -> EventPage: ...
+    async def withheld(self, which: EventFilter = ..., *, limit: int = 50) -> Sequence[PublishedEvent]: ...
+    def follow(
+        self, which: EventFilter = ..., *, after: int | None = None
+    ) -> AsyncGenerator[PublishedEvent | None]: ...
+    def subscribe(self, name: str, which: EventFilter = ..., *, from_now: bool = False) -> Subscription: ...
+    async def subscribers(self) -> Sequence[SubscriberStatus]: ...
+    async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> Rewound: ...
+
+
 class SensitiveService(Protocol):
     """As `tasker.services.server.sensitive_values.SensitiveValues`."""
 
@@ -244,6 +261,8 @@ class Fleet(Protocol):
     def doctor(self) -> DoctorService: ...
     @property
     def template_texts(self) -> TemplateTextService: ...
+    @property
+    def domain_events(self) -> DomainEventService: ...
     @property
     def sensitive_values(self) -> SensitiveService: ...
     @property

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tasker.cli.place.decoding import decoded, decoded_list
 from tasker.cli.place.http_dead_letters import HttpDeadLetters
+from tasker.cli.place.http_domain_events import HttpDomainEvents
 from tasker.cli.place.http_replays import HttpReplays
 from tasker.cli.place.http_tasks import HttpPlans, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.http.client import HttpClient
@@ -40,6 +41,7 @@ class HttpFleet:
         self.template_texts = HttpTemplateTexts(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
+        self.domain_events = HttpDomainEvents(client)
         self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
 
     async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted:

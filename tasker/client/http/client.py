@@ -10,6 +10,7 @@ import httpx
 
 from tasker.client.http.connection import Connection
 from tasker.client.http.dead_letter_calls import DeadLetterCalls
+from tasker.client.http.domain_event_calls import DomainEventCalls
 from tasker.client.http.fleet_calls import FleetCalls
 from tasker.client.http.operator_calls import OperatorCalls
 from tasker.client.http.retries import Retries
@@ -19,7 +20,7 @@ from tasker.client.http.task_calls import TaskCalls
 from tasker.client.http.template_calls import TemplateCalls
 
 
-class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCalls, OperatorCalls):
+class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCalls, DomainEventCalls, OperatorCalls):
     """Asks a Tasker server. Use it as `async with HttpClient("http://localhost:8080") as client:`.
 
     `url` names the server, with the path below which a proxy offers it; `token` or `api_key` say who asks; `ca_file`

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tasker.app.embedded.loop_thread import LoopThread
 from tasker.app.embedded.twin import Twin, waiting, with_parameters_of
 from tasker.client.http.client import HttpClient
 from tasker.client.http.events import TaskEvent
+
+T = TypeVar("T")
 
 
 class SyncHttpClient(Twin[HttpClient]):
@@ -47,6 +49,19 @@ class SyncHttpClient(Twin[HttpClient]):
             if self._loop.running:
                 self._loop.wait(events.aclose())
 
+    def stream_events(self, **which: Any) -> Iterator[dict[str, Any]]:
+        """As `HttpClient.stream_events`."""
+        events = self._original.stream_events(**which)
+        try:
+            while (event := self._loop.wait(_next(events))) is not None:
+                yield event
+        finally:
+            if self._loop.running:
+                self._loop.wait(events.aclose())
+
+    list_events = waiting(HttpClient.list_events)
+    list_event_subscribers = waiting(HttpClient.list_event_subscribers)
+    replay_events = waiting(HttpClient.replay_events)
     create_task = waiting(HttpClient.create_task)
     create_tasks = waiting(HttpClient.create_tasks)
     get_task = waiting(HttpClient.get_task)
@@ -113,6 +128,8 @@ class SyncHttpClient(Twin[HttpClient]):
     steer_replay = waiting(HttpClient.steer_replay)
 
 
-async def _next(events: Any) -> TaskEvent | None:
-    found: TaskEvent | None = await anext(events, None)
-    return found
+async def _next(events: AsyncGenerator[T, None]) -> T | None:
+    """The next event; None at the end."""
+    async for event in events:
+        return event
+    return None

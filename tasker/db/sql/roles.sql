@@ -17,6 +17,12 @@ grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, 
   tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};
 
+-- The events of what they accept, and their order, which whoever reads first gives them; a worker hands some to an orchestrator.
+grant insert, update on tasker.domain_events to {worker}, {orchestrator}, {api};
+grant usage on sequence tasker.domain_event_positions to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.parked_events to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.event_subscribers to {worker}, {orchestrator}, {api};
+
 -- Presence, and what sweeps do for all; a storm of failures is paused and resumed by them.
 grant insert, update, delete on tasker.workers to {worker}, {orchestrator};
 grant insert, update on tasker.worker_callables, tasker.turns to {worker}, {orchestrator};
@@ -33,7 +39,8 @@ grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
 
 -- Templates: a worker registers what it finds at its start.
 grant insert, update on tasker.named_tasks, tasker.templates to {worker}, {api};
-grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges to {worker}, {api};
+grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges, tasker.template_events
+  to {worker}, {api};
 
 -- Operators' actions, replays.
 grant update on tasker.task_details, tasker.workers to {api};
@@ -45,7 +52,9 @@ grant insert, update (status) on tasker.operator_actions to {worker}, {orchestra
 -- Retention, for which orchestrators are: a process that may not delete leaves it to the others.
 grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker.dynamic_edges, tasker.step_inputs,
   tasker.step_failures, tasker.step_checkpoints, tasker.step_moves, tasker.task_moves, tasker.refused_results,
-  tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays, tasker.dlq_replay_items to {orchestrator};
+  tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays, tasker.dlq_replay_items, tasker.domain_events,
+  tasker.domain_events_pruned to {orchestrator};
+grant insert on tasker.domain_events_pruned to {orchestrator};
 
 -- Who exports numbers reads states, times and counts: no input, result, failure, snapshot, plan or message.
 grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, tasker.template_steps, tasker.template_edges,

@@ -21,11 +21,13 @@ _log = logging.getLogger("tasker.orchestration")
 
 @dataclass(frozen=True, slots=True)
 class RetentionSettings:
-    """What is deleted, and how often it is looked for. Without rules nobody looks."""
+    """What is deleted, and how often it is looked for. Without rules, and a limit for events, nobody looks."""
 
     rules: Sequence[RetentionRule] = ()
     interval_ms: int = 3_600_000
     slice_steps: int = SLICE_STEPS
+    events_ms: int | None = 30 * 86_400_000
+    """Domain events that are older are deleted, whatever becomes of their tasks; None: never."""
 
 
 class RetentionSweep:
@@ -35,20 +37,34 @@ class RetentionSweep:
         self._engine, self._settings = engine, settings
         self._retention = Retention(engine.connection, slice_steps=settings.slice_steps)
         self._left: list[Target] = []
+        self._events_left = False
         self._may_delete: bool | None = None
 
     async def look(self) -> list[Pruned]:
         """Go on with what is left, or begin anew if it is time to; what was finished. Others' tasks come next time."""
-        if not self._settings.rules:
+        if not self._settings.rules and self._settings.events_ms is None:
             return []
         try:
-            if not self._left and await self._is_my_turn():
-                self._left = await self._retention.targets(self._settings.rules)
+            if not self._left and not self._events_left and await self._is_my_turn():
+                self._left = await self._retention.targets(self._settings.rules) if self._settings.rules else []
+                self._events_left = self._settings.events_ms is not None
+            await self._delete_events()
             return await self._delete()
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("pruning_passed_over reason=%s", error)
             self._left = self._left[1:]
             return []
+
+    async def _delete_events(self) -> None:
+        deleted = 0
+        for _ in range(SLICES):
+            if not self._events_left:
+                break
+            args = {"older_ms": self._settings.events_ms, "limit": self._settings.slice_steps}
+            answer = await self._engine.read("prune_events", args)
+            deleted, self._events_left = deleted + answer["events"], not answer["over"]
+        if deleted:
+            _log.info("pruned_events count=%s", deleted)
 
     async def _delete(self) -> list[Pruned]:
         done: list[Pruned] = []

@@ -149,6 +149,22 @@ def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str 
             yield problem("T035", message, overlooked([step.handler.callable]) or error.hint)
         else:
             yield from (problem("T037", misfit.message, misfit.hint) for misfit in misfits(plan, step, found))
+        yield from _unknown_publishers(step.name, origin)
+
+
+def _unknown_publishers(step: str, origin: CompiledStep) -> Iterator[Diagnostic]:
+    if not origin.publishers:
+        return
+    from tasker.domain_events.registries import PublisherRegistry
+
+    known = PublisherRegistry.instance().list_publishers()
+    for name, place in origin.publishers:
+        if name not in known:
+            message = (
+                f"nobody registers the publisher `{name}` of step `{step}`: the result as it is would be published"
+            )
+            hint = did_you_mean(name, known) or "derive it from BasePublisher in the handlers.py beside the template"
+            yield Diagnostic("T075", severity_of("T075"), message, origin.file, *place, hint=hint)
 
 
 def _files_below(root: Path) -> Iterator[Path]:

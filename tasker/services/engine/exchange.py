@@ -10,6 +10,7 @@ from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOU
 from tasker.contracts.execution import Claim, Failure, Success, Verdict
 from tasker.contracts.plan import Plan
 from tasker.services.engine.claims import Answer, ClaimRow, Inputs
+from tasker.services.engine.result_events import Events
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Result:
     plan: Plan
     duration_ms: int
     outcome: Success | Failure
+    events: Events | None = None
+    """What its step publishes with it; None: nothing is known of events, or the step declares none."""
 
     @property
     def failure(self) -> Failure | None:

@@ -35,7 +35,7 @@ class CommonChannels(Table):
 
 
 class DomainEvents(Table):
-    """Domain events of finished steps. Full: the event is dropped, the step is unaffected."""
+    """Events for the subscribers of the same process. Full: the event is dropped there, the step is unaffected."""
 
     command_buffer_size: int = whole(
         1000, 100, 50_000, "Events that wait at most.", advice="100 in tests, 5000 in production."
@@ -50,7 +50,9 @@ class HandOff(Table):
     starvation_warning_threshold_ms: int = whole(
         STARVATION_MS, 1000, 300_000, "Warn of a step that waits longer for a thread."
     )
-    callback_timeout_ms: int = whole(5000, 100, 60_000, "Limit of what is called after a step has ended.")
+    callback_timeout_ms: int = whole(
+        5000, 100, 60_000, "Limit of a publisher that makes the payload of a domain event."
+    )
 
 
 class HandlerDispatch(Table):

@@ -70,6 +70,9 @@ class Retention(Table):
         "Other limits for a namespace, or one of its templates: `payments completed_days=30`, "
         "`payments/charge completed_count=1000 failed_days=365`. They replace all four; without one everything stays.",
     )
+    events_days: int = whole(
+        30, 0, 36_500, "Delete domain events so many days after they were written, also unread ones; 0: never."
+    )
     interval_seconds: int = whole(3600, 60, 86_400, "How often one process looks for what is to be deleted.")
     batch_size: int = whole(1000, 1, 100_000, "Steps per transaction; a task goes as a whole, however many it has.")
 

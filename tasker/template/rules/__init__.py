@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.template.graph import Graph
-from tasker.template.rules import batches, branches, breakers, convergence, execution, systems
+from tasker.template.rules import batches, branches, breakers, convergence, events, execution, systems
 
 RULES_OF_STEPS: tuple[Callable[[Graph], None], ...] = (
     batches.instance_names,
@@ -16,6 +16,7 @@ RULES_OF_STEPS: tuple[Callable[[Graph], None], ...] = (
     batches.batch_config_belongs_to_batches,
     batches.worker_template_fits,
     breakers.settings_agree,
+    events.names_differ,
     execution.memory_belongs_to_processes,
 )
 
@@ -35,3 +36,4 @@ def check_rules(graph: Graph, document: Mapping[str, Any]) -> None:
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
     systems.declared(graph, document)
+    events.every_event_is_published(graph, document)

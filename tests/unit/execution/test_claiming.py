@@ -88,7 +88,14 @@ class Bench:
         settings = WorkerSettings(concurrency=8, drowse_ms=drowse_ms)
         slots = Slots(settings.concurrency)
         self.worker = Worker(
-            "worker one", slots, NOTHING, engine=engine, plans=NOTHING, runner=NOTHING, settings=settings
+            "worker one",
+            slots,
+            NOTHING,
+            engine=engine,
+            plans=NOTHING,
+            runner=NOTHING,
+            settings=settings,
+            events=NOTHING,
         )
         self.worker.accept = self._accept  # type: ignore[method-assign]
         self.accepted = 0

@@ -70,6 +70,7 @@ class Rig:
             plans=nothing,
             runner=nothing,
             settings=WorkerSettings(),
+            events=nothing,
         )
         self.collector = Collector(
             self.buffer,
@@ -79,6 +80,7 @@ class Rig:
             breakers.completion,
             on_advanced=lambda _: None,
             on_lost=lambda: None,
+            bus=nothing,
         )
 
     async def _release(self, given_back: object) -> None:

@@ -60,6 +60,7 @@ class Rig:
             plans=NOTHING,
             runner=NOTHING,
             settings=WorkerSettings(),
+            events=NOTHING,
         )
         self.collector = Collector(
             self.buffer,
@@ -69,6 +70,7 @@ class Rig:
             breakers.completion,
             on_advanced=self._on_advanced,
             on_lost=self._on_lost,
+            bus=NOTHING,
         )
         self.worker.accept = self._accept  # type: ignore[method-assign]
 

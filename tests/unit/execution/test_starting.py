@@ -78,6 +78,7 @@ def worker(
         plans=Plans(found),  # type: ignore[arg-type]
         runner=runner,
         settings=WorkerSettings(),
+        events=NOTHING,
     )
 
 

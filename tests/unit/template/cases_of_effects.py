@@ -14,8 +14,19 @@ EFFECTS = (
     Case("T027", step("«withItems»: [1, 2]"), "`type: batchable`", GOOD),
     Case("T027", step("retry: {«attempts»: 3}"), "counts the first run", step("retry: {max_attempts: 3}")),
     Case("T027", changed(step(""), "name: a", "«id»: a"), "write `name`", GOOD),
-    Case("T085", step("«publishes_events»: [{name: a.b}]"), "publishes no events", GOOD),
-    Case("T085", top("«domain_events»: [{name: a.b}]"), "publishes no events", GOOD),
+    Case(
+        "T039",
+        step("publishes_events: [{name: a.b}, {name: «a.b», condition: always}]"),
+        "the first is in line",
+        step("publishes_events: [{name: a.b}, {name: a.b, condition: failure}]"),
+    ),
+    Case(
+        "T039",
+        top("domain_events: [{name: a.b}, {name: «a.b»}]"),
+        "remove one of them",
+        GOOD,
+    ),
+    Case("T076", top("domain_events: [{name: «a.b»}]"), "published are none", GOOD),
     Case("T085", top("«system_dependencies»: {primary: shop}"), "circuit_breaker", GOOD),
     Case("T085", step("«system_dependency»: default"), "circuit_breaker", GOOD),
     Case(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from tasker.domain_events import PublisherRegistry
 from tasker.errors import TemplateError, UsageError
 from tasker.services.authoring.templates import check_handlers, find_templates, load_path, load_plans
 from tests.unit.template.support import codes, place, step
@@ -99,6 +101,24 @@ def test_a_callable_that_nobody_knows_is_reported_at_its_place(tmp_path: Path) -
     (diagnostic,) = check_handlers(result, tmp_path, [handlers.parent])
     assert (diagnostic.code, place(diagnostic)) == ("T035", (6, 25, 5))
     assert "did you mean 'known'?" in str(diagnostic.hint)
+
+
+def test_a_publisher_that_nobody_has_registered_is_warned_of_at_its_place(tmp_path: Path) -> None:
+    publisher = """
+        from tasker.domain_events import BasePublisher
+
+        class Paid(BasePublisher):
+            publisher_name = "payments.paid"
+    """
+    write(tmp_path, "handlers.py", HANDLERS + textwrap.dedent(publisher))
+    text = step("publishes_events: [{name: a, publisher: payments.paid}, {name: b, publisher: payments.pad}]")
+    path = write(tmp_path, "workflow.yaml", text.replace("handler: h", "handler: known"))
+    try:
+        (diagnostic,) = check_handlers(load_path(path), tmp_path, [])
+    finally:
+        PublisherRegistry.reset()
+    assert (diagnostic.code, place(diagnostic)[0]) == ("T075", 7)
+    assert "did you mean `payments.paid`?" in str(diagnostic.hint)
 
 
 def test_a_method_that_the_handler_lacks_is_reported(tmp_path: Path) -> None:

@@ -76,7 +76,9 @@ def test_every_key_arrives_in_the_plan() -> None:
         "name": "order.charge_failed",
         "condition": "permanent_failure",
         "delivery_mode": "durable",
+        "schema": {"type": "object"},
     }
+    assert charge.publishes_events[0]["schema"] == plan.domain_events[0]["schema"], "what the template says of it"
     assert charge.result_schema == {"type": "object", "properties": {"transaction_id": {"type": "string"}}}
     assert plan.by_name["ship_lines"].batch == BatchSettings(
         100, 5, "line_number", "ship_lines", "continue_on_failure", 10

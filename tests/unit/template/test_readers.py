@@ -68,6 +68,7 @@ def document() -> dict[str, Any]:
     text = (DATA / "good" / "every_key.yaml").read_text().replace(", NO: norway, on: yes", "")
     found: dict[str, Any] = yaml.safe_load(text)
     found["steps"][0]["retry"] |= {"retryable": False, "max_attempts": 7, "profile": "aggressive"}  # none is a default
+    found["steps"][0]["publishes_events"][0]["condition"] = "always"
     found["steps"][0]["system_dependency"] = "default"  # so that the declaration can be taken away
     return found | {"version": "1.10", "metadata": {"author": "x"}, "system_dependencies": {"secondary": ["a"]}}
 
@@ -136,7 +137,7 @@ def test_a_key_acts_or_warns(location: Location, key: Key) -> None:
 def test_what_is_only_named_somewhere_is_not_read() -> None:
     assert read("StepPlan", "timeout_seconds")
     assert not in_sql("max_retries")
-    assert not read("StepPlan", "publishes_events"), "the legacy event lists them"
+    assert read("StepPlan", "publishes_events")
     assert not read("BatchSettings", "batch_size"), "cursors have one, too"
     assert not read("Plan", "lifecycle"), "a package is called so"
 

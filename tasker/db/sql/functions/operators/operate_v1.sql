@@ -12,7 +12,7 @@ begin
   if v_step.workflow_step_uuid is null then
     return jsonb_build_object('missing', true);
   end if;
-  return jsonb_build_object('state', v_step.state) || tasker.advance_v1(jsonb_build_object('items', jsonb_build_array(
+  return jsonb_build_object('state', v_step.state) || tasker.advance_v1(jsonb_build_object('events', true, 'items', jsonb_build_array(
     p_args - '{task,step}'::text[] || jsonb_build_object('s', v_step.workflow_step_uuid, 't', v_step.task_uuid))));
 end
 $$;

@@ -1,7 +1,7 @@
 -- Good results of one task whose next steps all go to the caller, which is what most writes are that somebody waits for: what
 -- tasker.advance_v1 would do, with a third of its statements. Null, and nothing is written, for whatever is not plain; then
 -- advance_v1 goes on, with locks that it would take itself. A test compares all that both leave behind.
--- Plain: a few results with their tokens and nothing beside; nothing is paused; the task has no steps but those of its
+-- Plain: a few results with their tokens and nothing beside; none publishes events; nothing is paused; the task has no steps but those of its
 -- template; each claim is the caller's, and all that waits for the steps is pending.
 create or replace function tasker.advance_plain(p_args jsonb, p_now timestamptz) returns jsonb
 language plpgsql as $$
@@ -24,7 +24,7 @@ declare
   t tasker.tasks;
 begin
   -- known before anything is locked: the tasks of a batch are locked in the order of their identifiers, not of its items
-  if v_count > 16 or p_args ? 'repairs' or jsonb_path_exists(v_items, '$[*] ? (@.t != $task || @.kind != "ok" ||
+  if v_count > 16 or p_args ? 'repairs' or p_args ? 'events' or jsonb_path_exists(v_items, '$[*] ? (@.t != $task || @.kind != "ok" ||
       exists (@.n) || exists (@.gv))', jsonb_build_object('task', v_items->0->'t')) then
     return null;
   end if;

@@ -12,8 +12,10 @@
 --   serves), unserved ("template:ordinal" that it does not), window, timeout_ms, grace_ms, on_blocked, note,
 --   dead_letters (false: tasks that fail get no entry), repairs
 --   (the kind of repair that the accepted items are; counted with them),
+--   events (true: steps of the items may publish events, so that writes without any ask for none),
 --   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for what ends a claim),
---            d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version}]
+--            d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version,
+--            ev what the worker made of its events (write_events)}]
 -- Answer: verdicts {step: verdict} of what was not accepted, claims [...], send [...], finished {task: state},
 -- waiters {task: who is to be told of its end, behind the commit (tell_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
@@ -102,6 +104,10 @@ begin
     insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
     select j.task_uuid, j.step_uuid, j.attempt, j.token, j.worker_uuid, j.error, v_now
     from unnest(v_judged) j where j.error is not null and tasker.kind_stores_failure(j.kind);
+  end if;
+
+  if v_all.fails or p_args ? 'events' then
+    perform tasker.write_events(p_args, v_judged, v_now);
   end if;
 
   -- steps of the batch that wait for other steps of it: they are moved by their own change, and counted down here

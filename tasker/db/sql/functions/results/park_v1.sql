@@ -1,6 +1,6 @@
 -- The `queued` result path: stores results and parks the steps for an orchestrator, which ends their leases. Takes no
 -- task lock: only rows in progress under the given token of the worker that had it change, ORDER BY workflow_step_uuid.
--- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, w (the caller), d, ms, r, m, e}]}.
+-- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, w (the caller), d, ms, r, m, e, ev}]}.
 -- Answer: {verdicts, parked: [{step, task, token}]}; what is parked must be sent to orchestration_step_results.
 create or replace function tasker.park_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -26,13 +26,13 @@ begin
   with given as (
     select distinct on (i.s) i.*, tasker.parking_path(i.kind) as path
     from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint,
-      d numeric, ms numeric, r jsonb, m jsonb, e jsonb, w uuid)
+      d numeric, ms numeric, r jsonb, m jsonb, e jsonb, w uuid, ev jsonb)
   ), moved as (
     update tasker.workflow_steps s set updated_at = v_now, deadline_at = null, hinted_at = v_now,
       sort_key = s.sort_key + tasker.path_length(g.path), state = tasker.path_end(g.path)
     from given g where s.workflow_step_uuid = any (v_steps) and s.workflow_step_uuid = g.s and s.state = 'in_progress'
       and s.claim_token = g.k and s.worker_uuid = coalesce(g.w, v_worker)
-    returning s.*, g.kind, g.path, g.d, g.ms, g.r, g.m, g.e
+    returning s.*, g.kind, g.path, g.d, g.ms, g.r, g.m, g.e, g.ev
   ), stored as (
     insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
     select m.task_uuid, m.ordinal, m.workflow_step_uuid, m.name, m.r, m.m, v_now
@@ -43,6 +43,10 @@ begin
     insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
     select m.task_uuid, m.workflow_step_uuid, m.attempts, m.claim_token, v_worker, m.e, v_now from moved m
     where tasker.kind_stores_failure(m.kind) and m.e is not null
+  ), published as (   -- by the write that accepts the result (write_events)
+    insert into tasker.parked_events (workflow_step_uuid, task_uuid, claim_token, events)
+    select m.workflow_step_uuid, m.task_uuid, m.claim_token, m.ev from moved m where m.ev is not null
+    on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token, events = excluded.events
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
       execution_time_ms, metadata, created_at)

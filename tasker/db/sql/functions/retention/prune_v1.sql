@@ -53,6 +53,7 @@ begin
   delete from tasker.step_checkpoints c where c.workflow_step_uuid = any (v_steps);
   delete from tasker.step_inputs i where i.workflow_step_uuid = any (v_steps);
   delete from tasker.step_moves m where m.workflow_step_uuid = any (v_steps);
+  delete from tasker.parked_events p where p.workflow_step_uuid = any (v_steps);
   delete from tasker.step_results r where r.task_uuid = any (v_tasks);
   delete from tasker.step_failures f where f.task_uuid = any (v_tasks);
   delete from tasker.refused_results r where r.task_uuid = any (v_tasks);

@@ -99,6 +99,23 @@ as $$
     from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid where split_part(l.path, '>', -1) = 'complete'
     group by l.workflow_step_uuid) l on l.workflow_step_uuid = s.workflow_step_uuid
   where s.state = 'complete' and l.accepted is distinct from 1
+  union all   -- the ends of attempts, as the history has them, beside the events of each
+  select 'accepted result without its event', m.step, format('%s: %s', m.name, e.name)
+  from (
+    select s.workflow_step_uuid as step, s.name, s.template_id, s.ordinal, l.sort_key, l.created_at,
+      tasker.outcome_of_path(l.path) as outcome
+    from steps s join tasker.step_moves l on l.workflow_step_uuid = s.workflow_step_uuid
+    where exists (select from tasker.template_events e where e.template_id = s.template_id and e.ordinal = s.ordinal)) m
+  join tasker.template_events e on e.template_id = m.template_id and e.ordinal = m.ordinal
+    and tasker.event_fires(e.condition, m.outcome)
+  where m.created_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
+    and not exists (select from tasker.domain_events d
+      where d.workflow_step_uuid = m.step and d.sort_key = m.sort_key and d.number = e.number)
+  union all
+  select 'event of what was not accepted', d.workflow_step_uuid, d.name
+  from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
+  where not exists (select from tasker.step_moves l where l.workflow_step_uuid = d.workflow_step_uuid
+    and l.sort_key = d.sort_key and tasker.outcome_of_path(l.path) = d.outcome)
   union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', n.namespace_id, n.counter, n.rows)
   from (select ns.namespace_id, coalesce((select sum(c.enqueued) from tasker.enqueue_counters c

@@ -35,6 +35,13 @@ begin
       where v_ordinals ? d.name order by 1)
   from jsonb_array_elements(p_plan->'steps') s;
 
+  insert into tasker.template_events (template_id, ordinal, number, name, condition, delivery_mode, checked)
+  select v_template, (s->>'ordinal')::int, e.number - 1, e.event->>'name', e.event->>'condition', e.event->>'delivery_mode',
+    coalesce(jsonb_typeof(e.event->'schema') = 'object', false)
+  from jsonb_array_elements(p_plan->'steps') s,
+    jsonb_array_elements(s->'publishes_events') with ordinality e (event, number)
+  where e.event->>'delivery_mode' <> 'fast';
+
   -- two lists that are joined whatever the statistics say: they may never have seen this many rows of a template
   insert into tasker.template_edges (template_id, from_ordinal, to_ordinal)
   with static as materialized (

@@ -1,0 +1,132 @@
+"""What steps have published: as a list, as a stream that goes on, and how far its subscribers have come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import orjson
+from fastapi import Depends, Header, Path, Query, Request
+from starlette.responses import Response
+
+from tasker.api.json_response import Json
+from tasker.api.permissions import Permission, namespaces_of, needs
+from tasker.api.problems import answer, problem
+from tasker.api.routes.events import AGAIN_MS, FULL_SECONDS, MEDIA_TYPE, EventStream
+from tasker.api.routes.route import program_of, router
+from tasker.api.shapes.domain_events import EventListResponse, ReplayEventsRequest
+from tasker.api.shapes.problems import refusals
+from tasker.api.streams import Streams
+from tasker.errors import UsageError
+from tasker.services.domain_events.values import EventFilter, PublishedEvent, Rewound, SubscriberStatus
+
+routes = router("events")
+READS = needs(Permission.TASKS_LIST, confines=True)
+PLACE = "The `id` of the last event that was read: the stream goes on behind it. Without one it begins with what comes."
+Names = Annotated[
+    list[str],
+    Query(max_length=20, description="Repeatable: patterns of names, of which one fits; `*` stands for anything."),
+]
+
+
+def _which(
+    name: Names = [],  # noqa: B006
+    namespace: Annotated[str | None, Query(max_length=255)] = None,
+    task: UUID | None = None,
+    correlation_id: UUID | None = None,
+    since: datetime | None = None,
+) -> EventFilter:
+    task_text, correlation = (str(each) if each else None for each in (task, correlation_id))
+    return EventFilter(name, namespace, task_text, correlation, since)
+
+
+Which = Annotated[EventFilter, Depends(_which)]
+
+
+@routes.get(
+    "/v1/events",
+    response_model=EventListResponse,
+    responses={
+        200: {
+            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+            "description": "A page; or, where `text/event-stream` is accepted, a stream of `event`s.",
+        },
+        **refusals(),
+    },
+    **READS,
+)
+async def list_domain_events(
+    request: Request,
+    which: Which,
+    after: Annotated[int | None, Query(ge=0, description="Only what is behind this `position`.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    newest: Annotated[bool, Query(description="The last ones, not the first.")] = False,
+    withheld: Annotated[bool, Query(description="Declared events that were not published, and why.")] = False,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+    last_event_id: Annotated[str | None, Header(max_length=20, description=PLACE)] = None,
+) -> Response:
+    """Durable domain events by their `position`, which keeps the order of each task's.
+
+    Of a page with fewer events than `limit`, `last` is where to go on: nothing that fits will appear before it.
+    """
+    if MEDIA_TYPE in accept:
+        return _stream(request, which, _place(last_event_id) if last_event_id else after)
+    events, where = program_of(request).domain_events, namespaces_of(request)
+    if withheld:
+        return Json({"events": await events.withheld(which, limit=limit, namespaces=where), "last": None})
+    return Json(asdict(await events.page(which, after=after or 0, limit=limit, newest=newest, namespaces=where)))
+
+
+@routes.get(
+    "/v1/events/subscribers",
+    response_model=list[SubscriberStatus],
+    responses=refusals(),
+    **needs(Permission.SYSTEM_ANALYTICS_READ),
+)
+async def list_event_subscribers(request: Request) -> Json:
+    """How far each subscriber has come."""
+    return Json(await program_of(request).domain_events.subscribers())
+
+
+@routes.post(
+    "/v1/events/subscribers/{name}/replay",
+    response_model=Rewound,
+    responses=refusals(),
+    **needs(Permission.STEPS_RESOLVE, operates=True),
+)
+async def replay_events(
+    request: Request, name: Annotated[str, Path(max_length=128)], body: ReplayEventsRequest
+) -> Json:
+    """Let a subscriber read again what is behind a position, or from a time on."""
+    return Json(await program_of(request).domain_events.replay(name, after=body.after, since=body.since))
+
+
+def _place(text: str) -> int:
+    if text.isdecimal():
+        return int(text)
+    raise UsageError(f"{text!r:.60} is no place in the stream of events", hint="send the last id as it came")
+
+
+def _stream(request: Request, which: EventFilter, after: int | None) -> Response:
+    streams: Streams = request.app.state.streams
+    if not streams.enter():
+        message = "too many streams are open"
+        refused = problem(503, message, kind="too_many_streams", code="SERVICE_UNAVAILABLE", retry_after=FULL_SECONDS)
+        return answer(refused, request.scope)
+    with ExitStack() as place:
+        place.callback(streams.leave)
+        found = program_of(request).domain_events.follow(which, after=after, namespaces=namespaces_of(request))
+        return EventStream(_written(streams.through(found)), place.pop_all())
+
+
+async def _written(events: AsyncIterator[PublishedEvent | None]) -> AsyncIterator[bytes]:
+    yield f"retry: {AGAIN_MS}\n\n".encode()
+    async for event in events:
+        if event is None:
+            yield b": nothing new\n\n"
+        else:
+            yield f"event: event\nid: {event.position}\ndata: {orjson.dumps(asdict(event)).decode()}\n\n".encode()

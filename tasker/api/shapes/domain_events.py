@@ -1,0 +1,25 @@
+"""Domain events over HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasker.services.domain_events.values import PublishedEvent
+
+
+class EventListResponse(BaseModel):
+    """Events, and where to go on; None where they have no position."""
+
+    events: list[PublishedEvent]
+    last: int | None
+
+
+class ReplayEventsRequest(BaseModel):
+    """From where a subscriber reads again: one of the two."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    after: int | None = Field(default=None, ge=0, description="Behind this position.")
+    since: datetime | None = Field(default=None, description="What was published then, and later.")

@@ -1,0 +1,1 @@
+"""`tasker events`."""

@@ -1,0 +1,151 @@
+"""`tasker events`: what steps have published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import aclosing
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, plain, print_as
+from tasker.cli.events import text
+from tasker.cli.guessing import GuessingGroup
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
+from tasker.cli.render.values import echo
+from tasker.cli.task.since import since as moment
+
+if TYPE_CHECKING:
+    from tasker.cli.place.fleet import Fleet
+    from tasker.services.domain_events.values import EventFilter, PublishedEvent
+
+
+@click.group(cls=GuessingGroup)
+def events() -> None:
+    """Read what steps have published under `publishes_events`, once or as it comes."""
+
+
+def _since(ctx: click.Context, param: click.Parameter, given: str | None) -> datetime | None:
+    return None if given is None else moment(given)
+
+
+def _filters(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say which events are meant."""
+    options = (
+        click.option("--name", "names", multiple=True, metavar="PATTERN", help="Such as payment.*; repeatable."),
+        click.option("--namespace", metavar="NAME", help="Only of this namespace."),
+        click.option("--task", metavar="TASK_UUID", help="Only of this task."),
+        click.option("--correlation", metavar="UUID", help="Only of tasks with this correlation id."),
+        _SINCE,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+_SINCE = click.option("--since", metavar="WHEN", callback=_since, help="Only later: 15m, 2h, 7d, or a date.")
+
+
+@events.command("list")
+@_filters
+@click.option("--after", type=click.IntRange(0), help="Only behind this position, the first of them.")
+@click.option("--withheld", is_flag=True, help="Those that were declared and not published, with the reason.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many.")
+@FORMAT
+@fleet_options
+def list_(form: str, place: Place, after: int | None, withheld: bool, limit: int, **which: Any) -> None:
+    """List events, in their order: the last ones, or those behind a position.
+
+    \b
+    Examples:
+      tasker events list --name 'payment.*' --since 1h
+      tasker events list --withheld
+    """
+
+    async def read(app: Fleet) -> Any:
+        if withheld:
+            return await app.domain_events.withheld(_which(which), limit=limit)
+        page = await app.domain_events.page(_which(which), after=after or 0, limit=limit, newest=after is None)
+        return page.events
+
+    print_as(form, reached(place, read), text.list_text)
+
+
+@events.command()
+@_filters
+@click.option("--after", type=click.IntRange(0), help="Begin behind this position; 0: with the oldest.")
+@click.option("--subscriber", metavar="NAME", help="Go on where this subscriber stopped, and remember it.")
+@click.option("--from-now", is_flag=True, help="A subscriber that is new begins with what comes, not with the oldest.")
+@FORMAT
+@fleet_options
+def tail(form: str, place: Place, after: int | None, subscriber: str | None, from_now: bool, **which: Any) -> None:
+    """Print events as they come, a line each, until interrupted.
+
+    With --subscriber an event counts as read once its line is written; what was not comes again.
+
+    \b
+    Examples:
+      tasker events tail --name 'payment.*'
+      tasker events tail --subscriber billing --format json | ./book-payments
+    """
+    from tasker.errors import UsageError
+
+    if subscriber is not None and after is not None:
+        raise UsageError("a subscriber knows where it stopped", hint="tasker events replay lets it read again")
+    if from_now and subscriber is None:
+        raise UsageError("--from-now is for a subscriber", hint="without one, tail begins with what comes anyway")
+
+    async def follow(app: Fleet) -> None:
+        found: Any = (
+            app.domain_events.follow(_which(which), after=after)
+            if subscriber is None
+            else app.domain_events.subscribe(subscriber, _which(which), from_now=from_now).events()
+        )
+        async with aclosing(found):
+            async for event in found:
+                if event is not None:
+                    echo(_line(event, form))
+
+    reached(place, follow)
+
+
+@events.command()
+@FORMAT
+@fleet_options
+def subscribers(form: str, place: Place) -> None:
+    """Show how far each subscriber has come."""
+    print_as(form, reached(place, lambda app: app.domain_events.subscribers()), text.subscribers_text)
+
+
+@events.command()
+@click.argument("subscriber", metavar="SUBSCRIBER")
+@click.option("--after", type=click.IntRange(0), help="What is behind this position; 0: everything that is kept.")
+@_SINCE
+@FORMAT
+@fleet_options
+def replay(subscriber: str, after: int | None, since: datetime | None, form: str, place: Place) -> None:
+    """Let a subscriber read events again. Their ids are the same as before.
+
+    \b
+    Examples:
+      tasker events replay billing --since 2h
+      tasker events replay billing --after 1200
+    """
+
+    async def act(app: Fleet) -> Any:
+        return await app.domain_events.replay(subscriber, after=after, since=since)
+
+    print_as(form, reached(place, act), text.rewound_text)
+
+
+def _which(options: dict[str, Any]) -> EventFilter:
+    from tasker.services.domain_events.values import EventFilter
+
+    return EventFilter(**options)
+
+
+def _line(event: PublishedEvent, form: str) -> str:
+    return json.dumps(plain(event), ensure_ascii=False) if form == "json" else text.line(event)

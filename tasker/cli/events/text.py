@@ -1,0 +1,57 @@
+"""Events for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tasker.cli.render.table import table
+
+if TYPE_CHECKING:
+    from tasker.services.domain_events.values import PublishedEvent, Rewound, SubscriberStatus
+
+
+def list_text(events: Sequence[PublishedEvent]) -> str:
+    """A table of events, or why there is none."""
+    if not events:
+        return "no such event: steps publish what their templates declare under publishes_events"
+    rows = [
+        (
+            "-" if event.position is None else str(event.position),
+            event.time[:19].replace("T", " "),
+            event.event_name,
+            event.metadata["namespace"],
+            f"{event.metadata['task_uuid']} {event.metadata['step_name']}",
+            event.withheld or _compact(event),
+        )
+        for event in events
+    ]
+    return table(("position", "at", "event", "namespace", "task and step", "payload"), rows)
+
+
+def line(event: PublishedEvent) -> str:
+    """One event."""
+    where = f"{event.metadata['namespace']} {event.metadata['task_uuid']} {event.metadata['step_name']}"
+    return f"{event.position}  {event.time[:19].replace('T', ' ')}  {event.event_name}  {where}  {_compact(event)}"
+
+
+def subscribers_text(found: Sequence[SubscriberStatus]) -> str:
+    """A table of subscribers."""
+    if not found:
+        return "no subscriber: tasker events tail --subscriber NAME, or App.domain_events.subscribe, makes one"
+    rows = [(each.name, str(each.position), f"{each.behind:,}", _yes(each.active), _yes(each.missed)) for each in found]
+    return table(("subscriber", "position", "behind", "reading", "missed some"), rows)
+
+
+def rewound_text(done: Rewound) -> str:
+    """What a subscriber reads again."""
+    return f"{done.name} reads again behind position {done.to}: {done.events:,} events (it stood at {done.from_})"
+
+
+def _compact(event: PublishedEvent) -> str:
+    return json.dumps(event.payload, ensure_ascii=False, separators=(",", ":"))
+
+
+def _yes(flag: bool) -> str:
+    return "yes" if flag else "no"

@@ -1,0 +1,104 @@
+"""Domain events over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from tasker.client.http.connection import Connection
+from tasker.client.http.paths import path
+from tasker.errors import RequestTimeout, ServerUnreachable
+
+EVENTS = "/v1/events"
+SUBSCRIBERS = "/v1/events/subscribers"
+QUIET_SECONDS = 45.0
+"""A stream that says nothing for so long was cut: servers say each 15 seconds that nothing is new."""
+AGAIN_SECONDS = 1.0
+
+
+class DomainEventCalls:
+    """What a client asks of what steps have published; answers are plain data, as the interface describes them."""
+
+    connection: Connection
+
+    async def list_events(
+        self,
+        *,
+        names: Sequence[str] = (),
+        namespace: str | None = None,
+        task: str | None = None,
+        correlation_id: str | None = None,
+        since: datetime | None = None,
+        after: int = 0,
+        limit: int = 50,
+        newest: bool = False,
+        withheld: bool = False,
+    ) -> dict[str, Any]:
+        """A page of events: `events`, and `last`, behind which the next page begins."""
+        which = _params(names, namespace, task, correlation_id, since)
+        params = {**which, "after": after, "limit": limit, "newest": newest, "withheld": withheld}
+        return dict(await self.connection.get(EVENTS, params))
+
+    async def stream_events(
+        self,
+        *,
+        names: Sequence[str] = (),
+        namespace: str | None = None,
+        task: str | None = None,
+        correlation_id: str | None = None,
+        since: datetime | None = None,
+        after: int | None = None,
+    ) -> AsyncGenerator[dict[str, Any]]:
+        """Every event behind the position `after`, or from now on. A stream that was cut is taken up again for ever,
+        once it has begun."""
+        params = _params(names, namespace, task, correlation_id, since)
+        place, begun = after, False
+        if place is None:
+            place = int((await self.list_events(limit=1, newest=True))["last"])
+        while True:
+            try:
+                async with aclosing(self._domain_events(params, place)) as events:
+                    async for event in events:
+                        place, begun = event["position"], True
+                        yield event
+                begun = True
+            except (ServerUnreachable, RequestTimeout):
+                if not begun:
+                    raise
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def list_event_subscribers(self) -> list[dict[str, Any]]:
+        """How far each subscriber has come."""
+        return list(await self.connection.get(SUBSCRIBERS))
+
+    async def replay_events(
+        self, subscriber: str, *, after: int | None = None, since: datetime | None = None
+    ) -> dict[str, Any]:
+        """Let a subscriber read again what is behind a position, or from a time on."""
+        body = {"after": after, "since": since.isoformat() if since else None}
+        return dict(await self.connection.send("POST", path(SUBSCRIBERS, subscriber, "replay"), body=body))
+
+    async def _domain_events(self, params: dict[str, Any], after: int) -> AsyncGenerator[dict[str, Any]]:
+        asked = urlencode({name: value for name, value in params.items() if value is not None}, doseq=True)
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+        async with self.connection.stream(f"{EVENTS}?{asked}", headers, QUIET_SECONDS) as answer:
+            async for event in _read(answer.aiter_lines()):
+                yield event
+
+
+def _params(
+    names: Sequence[str], namespace: str | None, task: str | None, correlation_id: str | None, since: datetime | None
+) -> dict[str, Any]:
+    which = {"name": list(names) or None, "namespace": namespace, "task": task, "correlation_id": correlation_id}
+    return {**which, "since": since.isoformat() if since else None}
+
+
+async def _read(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:
+    async for line in lines:
+        if line.startswith("data: "):
+            yield json.loads(line.removeprefix("data: "))

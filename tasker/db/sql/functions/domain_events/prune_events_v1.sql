@@ -1,0 +1,21 @@
+-- Deletes the oldest events that are older than `older_ms`, also those that a subscriber has not read: it is told how far
+-- behind it is, and a subscriber that is gone keeps nothing for ever.
+-- p_args: {older_ms, limit}. Answer: {events: how many, over: true when there are no more}
+create or replace function tasker.prune_events_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
+declare
+  v_before constant timestamptz := tasker.now() - tasker.ms((p_args->>'older_ms')::bigint);
+  v_events int;
+begin
+  delete from tasker.domain_events e where e.event_id in (select o.event_id from tasker.domain_events o
+    where o.created_at < v_before order by o.created_at limit (p_args->>'limit')::int for update skip locked);
+  get diagnostics v_events = row_count;
+  if v_events > 0 then
+    delete from tasker.domain_events_pruned p where p.before < v_before;
+    insert into tasker.domain_events_pruned (before) values (v_before);
+  end if;
+  return jsonb_build_object('events', v_events, 'over', v_events < (p_args->>'limit')::int);
+end
+$$;

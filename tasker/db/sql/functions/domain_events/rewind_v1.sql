@@ -1,0 +1,24 @@
+-- A subscriber reads again what comes behind `position`, or what is from `since` on, also what it has dealt with: whoever reads
+-- in its name now is put out, and the next one begins there. Never goes forward.
+-- p_args: {name, position or since}. Answer: {from: where it stood, to, events: how many it reads again}, or {}
+create or replace function tasker.rewind_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
+declare
+  v_from bigint;
+  v_to bigint;
+begin
+  perform tasker.place_events();
+  select s.position into v_from from tasker.event_subscribers s where s.name = p_args->>'name' for update;
+  if not found then
+    return '{}';
+  end if;
+  v_to := least(v_from, coalesce((p_args->>'position')::bigint, (select min(e.position) - 1 from tasker.domain_events e
+    where e.created_at >= (p_args->>'since')::timestamptz), v_from));
+  update tasker.event_subscribers s set position = v_to, holder = null, lease_until = '-infinity', updated_at = tasker.now()
+  where s.name = p_args->>'name';
+  return jsonb_build_object('from', v_from, 'to', v_to, 'events', (select count(*) from tasker.domain_events e
+    where e.position > v_to and e.position <= v_from));
+end
+$$;

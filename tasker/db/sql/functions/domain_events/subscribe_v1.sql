@@ -1,0 +1,26 @@
+-- Takes or keeps the lease of a subscriber, of which one holder at a time reads. A new one begins behind all that is there
+-- with `from_now`, else at the first event that is kept.
+-- p_args: {name, holder, lease_ms, from_now}. Answer: {position}, or {held: for how many more ms somebody else has it}.
+create or replace function tasker.subscribe_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_holder constant uuid := (p_args->>'holder')::uuid;
+  s tasker.event_subscribers;
+begin
+  perform tasker.place_events();
+  insert into tasker.event_subscribers (name, position, updated_at)
+  select p_args->>'name', case when (p_args->>'from_now')::boolean
+    then coalesce((select max(e.position) from tasker.domain_events e), 0) else 0 end, v_now
+  on conflict (name) do nothing;
+  select * into s from tasker.event_subscribers where name = p_args->>'name' for update;
+  if s.holder is distinct from v_holder and s.lease_until > v_now then
+    return jsonb_build_object('held', ceil(extract(epoch from s.lease_until - v_now) * 1000));
+  end if;
+  update tasker.event_subscribers set holder = v_holder, lease_until = v_now + tasker.ms((p_args->>'lease_ms')::bigint),
+    updated_at = v_now where name = s.name;
+  return jsonb_build_object('position', s.position);
+end
+$$;

@@ -1,0 +1,75 @@
+-- Events that steps publish. What a template declares is in template_events, so that the write that ends a step knows without
+-- its plan which events it must leave behind. Those that live in a process alone (`fast`) are not here.
+create table tasker.template_events (
+  template_id   int not null references tasker.templates,
+  ordinal       int not null,
+  number        int not null,                   -- place in the step's list
+  name          text not null,
+  condition     text not null check (condition in ('success', 'failure', 'retryable_failure', 'permanent_failure', 'always')),
+  delivery_mode text not null check (delivery_mode in ('durable', 'broadcast')),
+  checked       boolean not null,               -- it has a schema: only a payload that was held against it is published
+  primary key (template_id, ordinal, number)
+);
+insert into tasker.template_events (template_id, ordinal, number, name, condition, delivery_mode, checked)
+select t.template_id, (s->>'ordinal')::int, e.number - 1, e.event->>'name', e.event->>'condition', e.event->>'delivery_mode',
+  coalesce(jsonb_typeof(e.event->'schema') = 'object', false)
+from tasker.templates t, jsonb_array_elements(t.plan->'steps') s,
+  jsonb_array_elements(coalesce(s->'publishes_events', '[]')) with ordinality e (event, number)
+where e.event->>'delivery_mode' in ('durable', 'broadcast');
+
+-- The outbox: written by the transaction that accepts a result (write_events), one row for each event declared on its outcome,
+-- also for one that is not published (`withheld` says why). `event_id` is in the order in which the events of a task were
+-- written; readers go by `position`, which an event gets once it is committed (place_events), so that none is passed over
+-- that was written early and committed late. Kept until prune_events_v1, whatever becomes of the task.
+create table tasker.domain_events (
+  event_id           bigint generated always as identity primary key,
+  position           bigint,
+  created_at         timestamptz not null,
+  event_uuid         uuid not null,
+  task_uuid          uuid not null,
+  workflow_step_uuid uuid not null,
+  correlation_id     uuid not null,
+  namespace_id       int not null,
+  sort_key           int not null,              -- of the step's move that it tells of
+  number             int not null,
+  attempt            int not null,
+  name               text not null,
+  step_name          text not null,
+  outcome            text not null check (outcome in ('success', 'retryable_failure', 'permanent_failure')),
+  delivery_mode      text not null,
+  fired_by           text not null,
+  payload            jsonb,
+  metadata           jsonb,                     -- what a publisher added
+  withheld           text,
+  check ((payload is null) = (withheld is not null))
+);
+create unique index domain_events_of_move on tasker.domain_events (workflow_step_uuid, sort_key, number);  -- never twice
+create unique index domain_events_by_id on tasker.domain_events (event_uuid);                              -- one event
+create unique index domain_events_placed on tasker.domain_events (position) where position is not null;    -- events_v1
+create index domain_events_unplaced on tasker.domain_events (event_id) where position is null and withheld is null;   -- place_events
+create index domain_events_of_task on tasker.domain_events (task_uuid);                                    -- lists of a task
+create index domain_events_of_correlation on tasker.domain_events (correlation_id);                        -- lists
+create index domain_events_by_time on tasker.domain_events (created_at);                                   -- prune_events_v1
+create sequence tasker.domain_event_positions;
+
+-- How far each subscriber has come, and who reads in its name.
+create table tasker.event_subscribers (
+  name        text primary key,
+  position    bigint not null,
+  holder      uuid,
+  lease_until timestamptz not null default '-infinity',
+  updated_at  timestamptz not null
+) with (fillfactor = 50);
+
+-- What a worker made of the events of a result that waits for an orchestrator.
+create table tasker.parked_events (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  claim_token        bigint not null,
+  events             jsonb not null
+);
+
+-- Until when events were pruned: of what was accepted before there may be none.
+create table tasker.domain_events_pruned (
+  before timestamptz not null
+);

@@ -1,0 +1,77 @@
+"""Telling this process of the events of accepted results: its subscribers, publishers, and its log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from tasker.domain_events.channel import CAPACITY, InProcessChannel, shared
+from tasker.domain_events.poller import InProcessDomainEventPoller
+from tasker.domain_events.registries import SubscriberRegistry
+from tasker.execution.publishing.custom import CustomPublishers
+from tasker.services.engine.exchange import Result
+from tasker.services.engine.result_events import Announced
+
+_log = logging.getLogger("tasker.domain_events")
+
+
+class Bus:
+    """Best effort, and never in the way of a step: events go into the bounded channel of the process, and a thread
+    takes them from there to the subscribers. When it is full they are dropped and counted (`channel.dropped`).
+
+    `capacity` is how many may wait, `log_dropped` says so of every one that is dropped. The thread begins with the
+    first event, unless the program has a poller of its own; `drain_seconds` is how long `close` waits for what is left.
+    """
+
+    def __init__(
+        self,
+        custom: CustomPublishers,
+        drain_seconds: float = 5.0,
+        *,
+        capacity: int = CAPACITY,
+        log_dropped: bool = True,
+        channel: InProcessChannel = shared,
+    ) -> None:
+        self._custom, self._drain_seconds, self._channel = custom, drain_seconds, channel
+        self._capacity, self._log_dropped = capacity, log_dropped
+        self._poller: InProcessDomainEventPoller | None = None
+
+    def accepted(self, results: Iterable[Result]) -> None:
+        """These results were accepted: tell of their events."""
+        for result in results:
+            for mode, announced in result.events.here if result.events else ():
+                self._tell(mode, announced)
+
+    def close(self) -> None:
+        """Bring what is left to the subscribers, for a limited time."""
+        poller, self._poller = self._poller, None
+        if poller is not None:
+            poller.stop(self._drain_seconds)
+            SubscriberRegistry.instance().stop_all()
+
+    def _tell(self, mode: str, announced: Announced) -> None:
+        event = announced.event or {}
+        if _log.isEnabledFor(logging.INFO):
+            fields = {name: event["metadata"][name] for name in ("task_uuid", "correlation_id", "namespace")}
+            said = " ".join(f"{name}={value}" for name, value in fields.items())
+            text = "Domain event published event_name=%s event_id=%s delivery_mode=%s %s"
+            _log.info(text, event["event_name"], event["event_id"], mode, said)
+        if announced.publisher is not None:
+            self._custom.tell(announced.publisher, event)
+        if mode != "durable":
+            self._send(dict(event))
+
+    def _send(self, event: dict[str, object]) -> None:
+        self._begin()
+        self._channel.capacity = self._capacity
+        if not self._channel.send(event) and self._log_dropped:
+            text = "Domain event dispatch failed - channel full (events dropped) event_name=%s dropped=%s"
+            _log.warning(text, event["event_name"], self._channel.dropped)
+
+    def _begin(self) -> None:
+        registry = SubscriberRegistry.instance()
+        if self._poller is None and registry.list_registered() and not self._channel.pollers:
+            self._poller = InProcessDomainEventPoller(channel=self._channel)
+            self._poller.start()
+        if self._poller is not None:
+            registry.start_all(self._poller)

@@ -1,0 +1,92 @@
+"""Publishers of the author's own: called in a thread, for a limited time, and whatever they do harms no step (A-99)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.domain_events.declaration import StepEventContext
+from tasker.domain_events.publisher import BasePublisher
+
+MOST_STUCK = 4
+"""Calls of one publisher that do not end; while there are so many it is not called."""
+_log = logging.getLogger("tasker.domain_events")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a publisher makes of an event, or why it is not published."""
+
+    payload: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    withheld: str | None = None
+
+
+class CustomPublishers:
+    """Calls publishers. `limit` is how many seconds one call may take."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._stuck: Counter[str] = Counter()
+
+    async def ask(self, publisher: BasePublisher, context: StepEventContext, event: str) -> Said:
+        """What the publisher makes of the step's end. Never raises; a call that takes too long is left behind."""
+        name = publisher.publisher_name
+        if self._stuck[name] >= MOST_STUCK:
+            return Said(withheld=f"{name} is not called: {MOST_STUCK} calls of it have not ended")
+        asked: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
+        threading.Thread(target=self._call, args=(publisher, context, event, asked), daemon=True).start()
+        try:
+            return await asyncio.wait_for(asyncio.shield(asked), self._limit)
+        except TimeoutError:
+            self._stuck[name] += 1
+            asked.add_done_callback(lambda _: self._stuck.subtract([name]))
+            return Said(withheld=f"{name} did not answer within {self._limit:g} seconds")
+
+    def tell(self, publisher: BasePublisher, event: Mapping[str, Any]) -> None:
+        """Tell a publisher that its event was accepted; nobody waits for that."""
+        if self._stuck[publisher.publisher_name] < MOST_STUCK:
+            threading.Thread(target=_told, args=(publisher, event), daemon=True).start()
+
+    def _call(
+        self, publisher: BasePublisher, context: StepEventContext, event: str, asked: asyncio.Future[Said]
+    ) -> None:
+        said = _said(publisher, context, event)
+        loop = asked.get_loop()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(asked.set_result, said)
+
+
+def _said(publisher: BasePublisher, context: StepEventContext, event: str) -> Said:
+    payload: dict[str, Any] = {}
+    try:
+        if not publisher.should_publish(context):
+            return Said(withheld=f"{publisher.publisher_name} left it out")
+        payload = publisher.transform_payload(context)
+        metadata = {**context.metadata, **publisher.additional_metadata(context)}
+        if not publisher.before_publish(event, payload, metadata):
+            return Said(withheld=f"{publisher.publisher_name} left it out")
+    except BaseException as error:  # also what would end the process: the step must not be lost for it
+        return Said(withheld=_failed(publisher, event, error, payload))
+    return Said(payload, metadata)
+
+
+def _failed(publisher: BasePublisher, event: str, error: BaseException, payload: dict[str, Any]) -> str:
+    try:
+        publisher.on_publish_error(event, error if isinstance(error, Exception) else RuntimeError(repr(error)), payload)
+    except BaseException:
+        _log.exception("on_publish_error of %s failed", publisher.publisher_name)
+    return f"{publisher.publisher_name} raised {type(error).__name__}: {str(error)[:500]}"
+
+
+def _told(publisher: BasePublisher, event: Mapping[str, Any]) -> None:
+    name, payload, metadata = event["event_name"], dict(event["payload"]), dict(event["metadata"])
+    try:
+        publisher.after_publish(name, payload, metadata)
+    except Exception:
+        _log.exception("after_publish of %s failed", publisher.publisher_name)

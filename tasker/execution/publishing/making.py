@@ -1,0 +1,176 @@
+"""The events that the end of an attempt publishes, made while its result is in hand and before it is stored.
+
+What is durable goes with the result into the database; `tasker.write_events` writes it if, and only if, the result is
+accepted. What is for this process is told by `Bus` behind that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from tasker.contracts.plan import StepPlan
+from tasker.domain_events.declaration import StepEventContext
+from tasker.domain_events.publisher import BasePublisher
+from tasker.domain_events.registries import PublisherRegistry
+from tasker.execution.publishing.custom import CustomPublishers, Said
+from tasker.execution.publishing.payloads import own_payload, says_all
+from tasker.lifecycle.retry import Fail, decide_failure
+from tasker.lifecycle.storable import NotStorable, encode
+from tasker.services.engine.exchange import Result
+from tasker.services.engine.result_events import Announced, Events
+from tasker.template.schema.check import check_result
+
+GENERIC = "generic_publisher"
+NO_EVENTS = Events()
+_log = logging.getLogger("tasker.domain_events")
+
+
+class EventMaker:
+    """Makes the events of results. Never raises, and takes time only where a publisher of the author's own does."""
+
+    def __init__(self, custom: CustomPublishers, new_uuid: Callable[[], str]) -> None:
+        self._custom, self._new_uuid = custom, new_uuid
+        self._unknown: set[str] = set()
+
+    async def with_events(self, result: Result, step: StepPlan) -> Result:
+        """The result together with the events that it publishes."""
+        events = NO_EVENTS
+        outcome = _outcome(result, step)
+        for number, declared in enumerate(step.publishes_events):
+            if fires(declared["condition"], outcome):
+                try:
+                    events = events.and_(await self._made(result, step, declared), number, declared["delivery_mode"])
+                except Exception as defect:  # one of ours: the step is not to be lost for it
+                    _log.exception("event_not_made event=%s", declared["name"])
+                    events = events.and_(Announced(withheld=repr(defect)), number, declared["delivery_mode"])
+        return replace(result, events=events)
+
+    async def _made(self, result: Result, step: StepPlan, declared: Mapping[str, Any]) -> Announced:
+        publisher = self._publisher(declared)
+        if publisher is None:
+            said = Said(own_payload(result, step, declared.get("schema")))
+        else:
+            said = await self._custom.ask(publisher, _context(result, step, declared), declared["name"])
+        said = (
+            said if said.withheld else Said(said.payload, said.metadata, _misfit(declared.get("schema"), said.payload))
+        )
+        plain = publisher is None and says_all(result, step)
+        made = self._announced(result, declared, said, publisher, plain=plain)
+        if made.withheld is not None:
+            self._tell_withheld(result, step, declared["name"], made.withheld)
+        return made
+
+    def _announced(
+        self,
+        result: Result,
+        declared: Mapping[str, Any],
+        said: Said,
+        publisher: BasePublisher | None,
+        *,
+        plain: bool,
+    ) -> Announced:
+        if said.withheld is not None:
+            return Announced(withheld=said.withheld)
+        event = _event(result, declared["name"], said, publisher.publisher_name if publisher else GENERIC)
+        event["event_id"] = self._new_uuid()
+        more = dict(said.metadata or {})
+        if declared["delivery_mode"] == "broadcast":  # the same event on both ways
+            more["fired_at"] = event["metadata"]["fired_at"]
+        try:
+            payload = encode(said.payload)
+            return Announced(event, publisher, None if plain else payload, encode(more) if more else None)
+        except NotStorable as problem:
+            return Announced(withheld=f"its payload cannot be stored: {problem}")
+
+    def _publisher(self, declared: Mapping[str, Any]) -> BasePublisher | None:
+        name = declared.get("publisher")
+        found = None if name is None else PublisherRegistry.instance().get(name)
+        if name is not None and found is None and name not in self._unknown:
+            self._unknown.add(name)
+            _log.warning("publisher_unknown publisher=%s event=%s; the result is published", name, declared["name"])
+        return found
+
+    def _tell_withheld(self, result: Result, step: StepPlan, event: str, why: str) -> None:
+        message = "Failed to publish domain event - step will continue handler=%s event_name=%s task_uuid=%s error=%s"
+        level = logging.INFO if why.endswith("left it out") else logging.WARNING
+        _log.log(level, message, step.handler.callable, event, result.claim.task_uuid, why)
+
+
+def fires(condition: str, outcome: str) -> bool:
+    """Whether an event with this condition tells of this outcome; as `tasker.event_fires`."""
+    return condition in (outcome, "always") or (condition == "failure" and outcome != "success")
+
+
+def _outcome(result: Result, step: StepPlan) -> str:
+    if result.failure is None:
+        return "success"
+    decision = decide_failure(step.retry, result.claim.attempt, result.failure, 0.5)
+    return "permanent_failure" if isinstance(decision, Fail) else "retryable_failure"
+
+
+def _context(result: Result, step: StepPlan, declared: Mapping[str, Any]) -> StepEventContext:
+    claim, failure = result.claim, result.failure
+    said: dict[str, Any] = {
+        "event_name": declared["name"],
+        "success": failure is None,
+        "outcome": _outcome(result, step),
+        "execution_time_ms": result.duration_ms,
+    }
+    if failure is not None:
+        said |= {name: getattr(failure, name) for name in ("error_type", "error_code", "retryable")}
+        said["error_message"] = failure.message
+    return StepEventContext(
+        task_uuid=claim.task_uuid,
+        step_uuid=claim.step_uuid,
+        step_name=claim.name,
+        namespace=claim.namespace,
+        correlation_id=claim.correlation_id,
+        result=_value(result),
+        metadata=said,
+    )
+
+
+def _event(result: Result, name: str, said: Said, fired_by: str) -> dict[str, Any]:
+    claim = result.claim
+    origin = {
+        "task_uuid": claim.task_uuid,
+        "step_uuid": claim.step_uuid,
+        "step_name": claim.name,
+        "namespace": claim.namespace,
+        "correlation_id": claim.correlation_id,
+        "fired_at": datetime.now(UTC).isoformat(),
+        "fired_by": fired_by,
+    }
+    return {
+        "event_name": name,
+        "event_version": "1.0",
+        "metadata": {**(said.metadata or {}), **origin},
+        "payload": dict(said.payload or {}),
+        "execution_result": _execution(result),
+    }
+
+
+def _execution(result: Result) -> dict[str, Any]:
+    failure = result.failure
+    return {
+        "success": failure is None,
+        "result": _value(result),
+        "error_message": failure.message if failure else None,
+        "error_type": failure.error_type if failure else None,
+        "execution_time_ms": result.duration_ms,
+    }
+
+
+def _value(result: Result) -> dict[str, Any] | None:
+    return dict(result.success.value) if result.success and isinstance(result.success.value, Mapping) else None
+
+
+def _misfit(schema: Mapping[str, Any] | None, payload: Any) -> str | None:
+    if not isinstance(payload, Mapping):
+        return f"its payload is no mapping: {type(payload).__name__}"
+    problems: Sequence[object] = check_result(schema, payload) if schema else ()
+    return f"its payload does not fit the schema: {'; '.join(map(str, problems[:3]))}" if problems else None

@@ -1,0 +1,20 @@
+"""What plugins bring to the events of a worker."""
+
+from __future__ import annotations
+
+import logging
+
+from tasker.domain_events.discovery import register
+from tasker.errors import UsageError
+from tasker.plugins.process import Plugins
+
+_log = logging.getLogger("tasker.plugins")
+
+
+def register_plugins(plugins: Plugins) -> None:
+    """Register what plugins answer to `tasker_domain_events`; what is neither publisher nor subscriber is named."""
+    for name, found in plugins.answers("tasker_domain_events"):
+        try:
+            register(found)
+        except (UsageError, TypeError) as error:
+            _log.error("plugin_refused plugin=%s hook=tasker_domain_events reason=%s", name, error)

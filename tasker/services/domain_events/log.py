@@ -1,0 +1,133 @@
+"""The log of durable events: pages of it, and what comes next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from tasker.contracts.backoff import Backoff
+from tasker.db.connection import Statements
+from tasker.errors import UsageError
+from tasker.services.domain_events.subscription import Subscription
+from tasker.services.domain_events.values import MOST, EventFilter, EventPage, PublishedEvent, Rewound, SubscriberStatus
+from tasker.services.engine.encoding import to_json
+
+LOOKS = Backoff(0.1, 1.0)
+"""Seconds between two looks while nothing happens."""
+EVERY = EventFilter()
+
+
+class DomainEvents:
+    """What steps have published. Events are in the order of their `position`, which keeps the order of each task's.
+
+    `namespaces` confines any of the methods to those; None: all may be read. All raise `UsageError` for what cannot be
+    meant, and `DatabaseError`.
+    """
+
+    def __init__(self, connection: Statements) -> None:
+        self._connection = connection
+
+    async def page(
+        self,
+        which: EventFilter = EVERY,
+        *,
+        after: int = 0,
+        limit: int = 50,
+        newest: bool = False,
+        namespaces: Collection[str] | None = None,
+    ) -> EventPage:
+        """The first events behind the position `after`, with `newest` the last ones; at most `limit` (1 to 1,000)."""
+        if not 1 <= limit <= MOST or after < 0:
+            raise UsageError(f"a page has 1 to {MOST:,} events, behind a position from 0", hint="see limit and after")
+        args = {**which.args(namespaces), "after": after, "limit": limit, "newest": newest}
+        return await self._read(args)
+
+    async def withheld(
+        self, which: EventFilter = EVERY, *, limit: int = 50, namespaces: Collection[str] | None = None
+    ) -> Sequence[PublishedEvent]:
+        """Declared events that were not published, each with the reason, the newest first."""
+        args = {**which.args(namespaces), "limit": limit, "withheld": True}
+        return (await self._read(args)).events
+
+    async def follow(
+        self,
+        which: EventFilter = EVERY,
+        *,
+        after: int | None = None,
+        quiet_seconds: float = 15.0,
+        namespaces: Collection[str] | None = None,
+    ) -> AsyncGenerator[PublishedEvent | None]:
+        """Every event behind the position `after`, and each new one; None where there was none for so long.
+
+        Without `after` it begins with what comes next. It ends only when it is closed.
+        """
+        position = (await self.page(limit=1, newest=True)).last if after is None else after
+        looks, quiet = 0, 0.0
+        while True:
+            page = await self.page(which, after=position, limit=200, namespaces=namespaces)
+            position = page.last
+            for event in page.events:
+                yield event
+            if page.events:
+                looks, quiet = 0, 0.0
+                continue
+            looks, quiet = looks + 1, quiet + LOOKS.pause(looks)
+            if quiet > quiet_seconds:
+                quiet = 0.0
+                yield None
+            await asyncio.sleep(LOOKS.pause(looks))
+
+    def subscribe(
+        self,
+        name: str,
+        which: EventFilter = EVERY,
+        *,
+        holder: str | None = None,
+        from_now: bool = False,
+        lease_seconds: float = 30.0,
+        namespaces: Collection[str] | None = None,
+    ) -> Subscription:
+        """The events of a subscriber, who goes on where it stopped: `async for event in ...`, as of `Subscription`.
+
+        `holder` is a UUID of who reads, by default a new one. One that is new begins with the oldest event that
+        is kept, or with what comes next (`from_now`).
+        """
+        args = {"name": _checked(name), "holder": holder or str(uuid4()), "lease_ms": round(lease_seconds * 1000)}
+        fitting = which.args(namespaces)
+
+        async def read(after: int) -> EventPage:
+            return await self._read({**fitting, "after": after, "limit": 100})
+
+        return Subscription(self._call, read, args, from_now)
+
+    async def subscribers(self) -> Sequence[SubscriberStatus]:
+        """Every subscriber, by name."""
+        found = (await self._call("subscribers", {}))["subscribers"]
+        times = ({**row, "updated_at": datetime.fromisoformat(row["updated_at"])} for row in found)
+        return [SubscriberStatus(**row) for row in times]
+
+    async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> Rewound:
+        """Let a subscriber read again what is behind a position, or from a time on. It never skips anything."""
+        if (after is None) == (since is None):
+            raise UsageError("say from where: a position or a time", hint="give one of the two")
+        args = {"name": _checked(name), "position": after, "since": since.isoformat() if since else None}
+        answer = await self._call("rewind", args)
+        if not answer:
+            raise UsageError(f"there is no subscriber {name!r}", hint="see `tasker events subscribers`")
+        return Rewound(name, answer["from"], answer["to"], answer["events"])
+
+    async def _read(self, args: Mapping[str, Any]) -> EventPage:
+        answer = await self._call("events", args)
+        return EventPage([PublishedEvent(**row) for row in answer["events"]], answer["last"])
+
+    async def _call(self, function: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        return await self._connection.call(f"tasker.{function}_v1(%s::jsonb)", to_json(args))
+
+
+def _checked(name: str) -> str:
+    if 1 <= len(name) <= 128 and name.isprintable():
+        return name
+    raise UsageError(f"{name!r:.60} is no name of a subscriber", hint="1 to 128 printable characters")

@@ -1,0 +1,93 @@
+"""Reading in the name of a subscriber: at least once, in order, by one reader at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from tasker.contracts.backoff import Backoff
+from tasker.errors import TaskerError
+from tasker.services.domain_events.values import EventPage, PublishedEvent
+
+LOOKS = Backoff(0.1, 1.0)
+Call = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+
+class SubscriptionLost(TaskerError):
+    """Somebody else reads in this subscriber's name by now, or it was told to read again from before."""
+
+
+class Subscription:
+    """The events of a subscriber: `async for event in subscription`.
+
+    An event counts as dealt with when the next one is asked for; whatever ends the loop before that (an error, `break`,
+    a killed process) lets it come again. While somebody else reads in this name, this one waits, and takes over when
+    that lease ends. Raises `SubscriptionLost` when the lease was lost meanwhile, as by a process that stood still.
+    """
+
+    def __init__(
+        self, call: Call, read: Callable[[int], Awaitable[EventPage]], args: Mapping[str, Any], from_now: bool
+    ) -> None:
+        self._call, self._read, self._args, self._from_now = call, read, args, from_now
+        self._lost = False
+
+    def __aiter__(self) -> AsyncIterator[PublishedEvent]:
+        """The events, from where the subscriber stopped."""
+        return self.events()
+
+    async def events(self) -> AsyncGenerator[PublishedEvent]:
+        """As iterating; for callers who close it themselves."""
+        begin = await self._joined()
+        beat = asyncio.ensure_future(self._keep())
+        try:
+            async for position, event in self._from(begin):
+                if event is not None:
+                    yield event
+                await self._acknowledge(position)
+        finally:
+            beat.cancel()
+            with suppress(asyncio.CancelledError, TaskerError):
+                await beat
+            with suppress(TaskerError):
+                await self._call("acknowledge", {**self._args, "leave": True})
+
+    async def _joined(self) -> int:
+        while True:
+            answer = await self._call("subscribe", {**self._args, "from_now": self._from_now})
+            if "position" in answer:
+                return int(answer["position"])
+            await asyncio.sleep(min(1.0, answer["held"] / 1000))
+
+    async def _from(self, position: int) -> AsyncIterator[tuple[int, PublishedEvent | None]]:
+        """(position, event); without an event where everything up to there is of no concern."""
+        looks, known = 0, position
+        while True:
+            page = await self._read(position)
+            for event in page.events:
+                position = known = event.position or position
+                yield position, event
+            if page.last > known:
+                known = page.last
+                yield known, None
+            position = page.last
+            looks = 0 if page.events else looks + 1
+            if not page.events:
+                await asyncio.sleep(LOOKS.pause(looks))
+
+    async def _acknowledge(self, position: int) -> None:
+        answer = await self._call("acknowledge", {**self._args, "position": position, "leave": False})
+        if self._lost or not answer["kept"]:
+            raise SubscriptionLost(
+                f"somebody else reads as subscriber {self._args['name']!r} by now, or it was told to read again",
+                hint="begin again: what was not dealt with comes once more",
+            )
+
+    async def _keep(self) -> None:
+        """Renew the lease while an event is dealt with."""
+        while not self._lost:
+            await asyncio.sleep(self._args["lease_ms"] / 3000)
+            with suppress(TaskerError):
+                answer = await self._call("acknowledge", {**self._args, "position": 0, "leave": False})
+                self._lost = not answer["kept"]

@@ -1,0 +1,53 @@
+"""The events of a result: what is written with it, and what is told in this process once it is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tasker.contracts.json_text import JsonText
+
+if TYPE_CHECKING:
+    from tasker.domain_events.publisher import BasePublisher
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """One event as subscribers get it, or why it is not published.
+
+    `payload` is None where the engine has it from the result; `publisher` is told that the event was accepted.
+    """
+
+    event: Mapping[str, Any] | None = None
+    publisher: BasePublisher | None = None
+    payload: JsonText | None = None
+    metadata: JsonText | None = None
+    withheld: str | None = None
+
+    def stored(self, delivery_mode: str) -> dict[str, Any] | None:
+        """What `tasker.write_events` must know of it; None: what it makes of the result is the event."""
+        if self.withheld is not None or self.event is None:
+            return {"w": self.withheld or "nothing was made of it"}
+        if delivery_mode == "durable" and self.payload is None and self.publisher is None:
+            return None
+        said = {"p": self.payload, "m": self.metadata, "by": self.event["metadata"]["fired_by"]}
+        return {"id": self.event["event_id"], **{name: value for name, value in said.items() if value is not None}}
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events of one result: `stored` by the numbers of their declarations, `here` those to tell in this process."""
+
+    stored: Mapping[str, Any] = field(default_factory=dict)
+    here: tuple[tuple[str, Announced], ...] = ()
+    """With their delivery modes, in the order of the template."""
+
+    def and_(self, announced: Announced, number: int, delivery_mode: str) -> Events:
+        """These and one more."""
+        stored = None if delivery_mode == "fast" else announced.stored(delivery_mode)
+        told = announced.event is not None
+        return Events(
+            self.stored if stored is None else {**self.stored, str(number): stored},
+            (*self.here, (delivery_mode, announced)) if told else self.here,
+        )

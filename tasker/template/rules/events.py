@@ -1,0 +1,56 @@
+"""The events that steps publish, and those that the template lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tasker.template.diagnostics import Place, did_you_mean, listed
+from tasker.template.drafts import StepDraft
+from tasker.template.graph import Graph
+
+FAILURES = frozenset(("retryable_failure", "permanent_failure"))
+OUTCOMES = {"failure": FAILURES, "always": FAILURES | {"success"}}
+"""The outcomes of those conditions that hold for more than the one they are named after."""
+
+
+def names_differ(graph: Graph) -> None:
+    """One outcome of a step publishes an event once."""
+    for step in graph.steps.values():
+        seen: list[tuple[str, frozenset[str], int]] = []
+        for event, place in _published(step):
+            on = _outcomes(event)
+            line = next((line for name, before, line in seen if name == event["name"] and before & on), None)
+            if line is not None:
+                hint = f"the first is in line {line}; conditions may share a name that exclude each other"
+                step.report("T039", f"the step publishes `{event['name']}` twice for one outcome", place, hint)
+            seen.append((event["name"], on, place.line))
+
+
+def every_event_is_published(graph: Graph, document: Mapping[str, Any]) -> None:
+    """What the template lists, a step publishes; and once."""
+    published = {event["name"] for step in graph.steps.values() for event, _ in _published(step)}
+    first: set[str] = set()
+    for number, event in enumerate(document.get("domain_events", ())):
+        name = event.get("name") if isinstance(event, dict) else None
+        reading = next(iter(graph.steps.values())).reading if graph.steps else None
+        if not isinstance(name, str) or reading is None:
+            continue
+        place = reading.value("domain_events", number, "name")
+        if name in first:
+            reading.report.add("T039", f"the event `{name}` is listed twice", place, "remove one of them")
+        elif name not in published:
+            near = did_you_mean(name, published) or f"published are {listed(sorted(published)) or 'none'}"
+            reading.report.add("T076", f"no step publishes `{name}`", place, near)
+        first.add(name)
+
+
+def _published(step: StepDraft) -> Iterator[tuple[Mapping[str, Any], Place]]:
+    for number, event in enumerate(step.values.get("publishes_events", ())):
+        if isinstance(event, dict) and isinstance(event.get("name"), str):
+            yield event, step.reading.value(*step.path, "publishes_events", number, "name")
+
+
+def _outcomes(event: Mapping[str, Any]) -> frozenset[str]:
+    condition = event.get("condition", "success")
+    return OUTCOMES.get(condition, frozenset((condition,)))

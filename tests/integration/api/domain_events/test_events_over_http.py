@@ -1,0 +1,96 @@
+"""Domain events over HTTP: pages, a stream that is taken up again, subscribers; and the command line on both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest_asyncio
+from click.testing import CliRunner
+
+import tasker
+from tasker.api.application import Options, application
+from tasker.api.http_server import HttpServer
+from tasker.api.sockets import listen
+from tasker.cli.main import cli
+from tasker.client import HttpClient
+from tasker.services.domain_events.values import EventFilter
+from tasker.template import compile_text
+
+TEMPLATE = """
+name: till
+namespace_name: shop
+version: 1.0.0
+steps:
+  - name: pay
+    handler: shop.check
+    retry: {max_attempts: 1}
+    publishes_events:
+      - {name: shop.paid}
+      - {name: shop.refused, condition: failure}
+      - {name: shop.checked, condition: always, schema: {type: object, required: [nothing_like_that]}}
+"""
+
+
+@pytest_asyncio.fixture
+async def client(app: tasker.App) -> AsyncIterator[HttpClient]:
+    server = HttpServer(application(app, Options(streams=2)), listen("127.0.0.1", 0), grace_seconds=5)
+    await server.start()
+    async with HttpClient(server.address) as made:
+        yield made
+    await server.stop()
+
+
+async def test_what_was_published_is_read_in_pages_and_as_it_comes(app: tasker.App, client: HttpClient) -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    first = (await app.run(plan, {"amount": 3})).task_uuid
+
+    page = await client.list_events(task=first)
+    (event,) = page["events"]
+    assert (event["type"], event["event_name"], event["subject"]) == ("shop.paid", "shop.paid", f"{first}/pay")
+    assert page["last"] == event["position"]
+    (withheld,) = (await client.list_events(task=first, withheld=True))["events"]
+    assert "nothing_like_that" in withheld["withheld"]
+
+    async with aclosing(client.stream_events(names=["shop.*"], after=0)) as stream:
+        assert (await anext(stream))["event_id"] == event["event_id"]
+        second = (await app.run(plan, {"amount": -1})).task_uuid
+        refused = await anext(stream)
+    assert (refused["event_name"], refused["metadata"]["task_uuid"]) == ("shop.refused", second)
+    async with aclosing(client.stream_events(after=event["position"])) as stream:  # as one that was cut
+        assert (await anext(stream))["event_id"] == refused["event_id"]
+
+    found = await app.domain_events.page(EventFilter(names=["*.paid"], namespace="shop"))
+    assert [each.event_id for each in found.events] == [event["event_id"]]
+    assert (await app.domain_events.page(EventFilter(namespace="shop"), namespaces=["other"])).events == []
+
+
+async def test_a_subscriber_is_seen_and_told_to_read_again(app: tasker.App, client: HttpClient) -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    await app.run(plan, {"amount": 5})
+    last = (await client.list_events(limit=1, newest=True))["last"]
+    async with aclosing(app.domain_events.subscribe("billing").events()) as events:
+        async for event in events:
+            if event.position == last:
+                break
+
+    (status,) = await client.list_event_subscribers()
+    assert (status["name"], status["behind"], status["active"]) == ("billing", 1, False)
+    assert (await client.replay_events("billing", after=0))["to"] == 0
+    async with aclosing(app.domain_events.subscribe("billing").events()) as events:
+        assert (await anext(events)).position == 1
+
+
+async def test_the_command_line_shows_the_same_from_both(
+    app: tasker.App, client: HttpClient, module_database_url: str
+) -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    task = (await app.run(plan, {"amount": 7})).task_uuid
+    command = ["events", "list", "--task", task, "--format", "json"]
+    places = ["--database-url", module_database_url], ["--url", client.connection.server.url]
+    invoke = CliRunner(env={"TASKER_URL": ""}).invoke
+    shown = [await asyncio.to_thread(invoke, cli, [*command, *place]) for place in places]
+    assert shown[0].stdout == shown[1].stdout
+    assert [event["event_name"] for event in json.loads(shown[0].stdout)] == ["shop.paid"]

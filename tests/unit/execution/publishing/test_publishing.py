@@ -1,0 +1,208 @@
+"""What the end of an attempt publishes: payloads, schemas, publishers that fail or hang, and who is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tasker.contracts.execution import Claim, Failure, Success
+from tasker.contracts.json_text import JsonText
+from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
+from tasker.domain_events import BasePublisher, BaseSubscriber, PublisherRegistry, StepEventContext, SubscriberRegistry
+from tasker.domain_events.channel import InProcessChannel
+from tasker.execution.publishing.bus import Bus
+from tasker.execution.publishing.custom import MOST_STUCK, CustomPublishers
+from tasker.execution.publishing.making import EventMaker
+from tasker.services.engine.exchange import Result
+from tests.support.random_plans import Spec, build_plan
+
+SCHEMA = {"type": "object", "required": ["order"]}
+FAILURE = Failure("no card", "declined", True, error_code="E1")
+
+
+@pytest.fixture(autouse=True)
+def registries() -> Iterator[None]:
+    yield
+    PublisherRegistry.reset()
+    SubscriberRegistry.reset()
+
+
+class Pay(BasePublisher):
+    """Does what `act` does."""
+
+    def __init__(self, act: Any = lambda ctx: {"made": True}) -> None:
+        self.act, self.accepted = act, threading.Event()
+
+    @property
+    def publisher_name(self) -> str:
+        return "pay"
+
+    def transform_payload(self, ctx: StepEventContext) -> dict[str, Any]:
+        made: dict[str, Any] = self.act(ctx)
+        return made
+
+    def additional_metadata(self, ctx: StepEventContext) -> dict[str, Any]:
+        return {"provider": "x"}
+
+    def after_publish(self, event_name: str, payload: dict[str, Any], metadata: dict[str, Any]) -> None:
+        self.accepted.set()
+
+
+def planned(*events: dict[str, Any], **more: Any) -> tuple[Plan, StepPlan]:
+    complete = tuple({"condition": "always", "delivery_mode": "durable", **event} for event in events)
+    plan = build_plan(Spec("charge", publishes=complete, retry=RetryPolicy(max_attempts=2)))
+    step = replace(plan.steps[0], **more)
+    return replace(plan, steps=(step,)), step
+
+
+async def made(*events: dict[str, Any], outcome: Any = None, attempt: int = 1, limit: float = 5, **more: Any) -> Result:
+    """The result of a step that publishes these events."""
+    plan, step = planned(*events, **more)
+    claim = Claim("s", "t", "charge", "charge", "h", "shop", 1, attempt, 2, "c", worker="w")
+    value = {"order": 7, "card": "4111"}
+    result = Result(claim, plan, 5, outcome or Success(value, JsonText('{"order":7,"card":"4111"}')))
+    return await EventMaker(CustomPublishers(limit), lambda: "id").with_events(result, step)
+
+
+def stored(result: Result) -> dict[str, Any]:
+    assert result.events is not None
+    return dict(result.events.stored)
+
+
+async def test_a_durable_event_of_the_result_as_it_is_costs_nothing_beside_it() -> None:
+    assert stored(await made({"name": "paid"})) == {}
+
+
+async def test_a_payload_that_does_not_fit_is_withheld_with_the_place() -> None:
+    found = stored(await made({"name": "paid", "schema": {"type": "object", "required": ["nope"]}}))
+    assert "$.nope" in found["0"]["w"]
+    assert stored(await made({"name": "paid", "schema": SCHEMA})) == {}
+
+
+async def test_what_is_marked_as_sensitive_is_published_only_where_the_event_declares_it() -> None:
+    marked = {"type": "object", "properties": {"card": {"type": "string", "x-sensitive": True}}}
+    hidden, shown = {"name": "a"}, {"name": "b", "schema": marked}
+
+    found = stored(await made(hidden, shown, result_schema=marked))
+
+    assert "4111" not in found["0"]["p"].text
+    assert "4111" in found["1"]["p"].text
+
+
+async def test_a_broadcast_event_has_the_same_id_on_both_ways() -> None:
+    result = await made({"name": "paid", "delivery_mode": "broadcast"}, {"name": "here", "delivery_mode": "fast"})
+    assert result.events is not None
+    assert {number: entry["id"] for number, entry in stored(result).items()} == {"0": "id"}
+    assert [(mode, each.event and each.event["event_id"]) for mode, each in result.events.here] == [
+        ("broadcast", "id"),
+        ("fast", "id"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "attempt", "names"),
+    [
+        (None, 1, ["success"]),
+        (FAILURE, 1, ["failure", "retryable_failure"]),
+        (FAILURE, 2, ["failure", "permanent_failure"]),
+        (replace(FAILURE, retryable=False), 1, ["failure", "permanent_failure"]),
+    ],
+)
+async def test_the_last_attempt_is_a_permanent_failure(outcome: Any, attempt: int, names: list[str]) -> None:
+    conditions = ("success", "failure", "retryable_failure", "permanent_failure")
+    events = [{"name": each, "condition": each, "delivery_mode": "fast"} for each in conditions]
+    result = await made(*events, outcome=outcome, attempt=attempt)
+    assert result.events is not None
+    assert [each.event and each.event["event_name"] for _, each in result.events.here] == names
+
+
+async def test_a_publisher_makes_payload_and_metadata() -> None:
+    PublisherRegistry.instance().register(
+        Pay(lambda ctx: {"order": ctx.result["order"], "on": ctx.metadata["event_name"]})
+    )
+    (entry,) = stored(await made({"name": "paid", "publisher": "pay"})).values()
+    assert entry["p"].text == '{"order":7,"on":"paid"}'
+    assert '"provider":"x"' in entry["m"].text
+    assert entry["by"] == "pay"
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        (lambda ctx: 1 / 0, "ZeroDivisionError"),
+        (lambda ctx: [1], "no mapping"),
+        (lambda ctx: {"n": float("nan")}, "cannot be stored"),
+        (lambda ctx: (_ for _ in ()).throw(SystemExit(3)), "SystemExit"),
+    ],
+)
+async def test_whatever_a_publisher_does_the_result_stays(act: Any, why: str, caplog: pytest.LogCaptureFixture) -> None:
+    PublisherRegistry.instance().register(Pay(act))
+    result = await made({"name": "paid", "publisher": "pay"})
+    assert why in stored(result)["0"]["w"]
+    assert result.success is not None
+    assert "Failed to publish domain event - step will continue" in caplog.text
+
+
+async def test_a_publisher_that_hangs_is_left_behind_and_then_not_called_any_more() -> None:
+    release, calls = threading.Event(), []
+
+    def hang(ctx: StepEventContext) -> dict[str, Any]:
+        calls.append(ctx)
+        release.wait()
+        return {}
+
+    custom, publisher = CustomPublishers(0.001), Pay(hang)
+    context = StepEventContext(
+        task_uuid="t", step_uuid="s", step_name="n", namespace="n", correlation_id="c", result={}, metadata={}
+    )
+    said = [await custom.ask(publisher, context, "paid") for _ in range(MOST_STUCK + 1)]
+    release.set()
+
+    assert len(calls) == MOST_STUCK
+    assert "did not answer" in str(said[0].withheld)
+    assert "is not called" in str(said[-1].withheld)
+
+
+async def test_a_publisher_that_nobody_registered_is_warned_of_and_the_result_published(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert stored(await made({"name": "paid", "publisher": "nobody"})) == {}
+    assert "publisher_unknown publisher=nobody" in caplog.text
+
+
+async def test_subscribers_hear_of_accepted_results_and_a_full_channel_drops() -> None:
+    heard: list[str] = []
+
+    class Heard(BaseSubscriber):
+        @classmethod
+        def subscribes_to(cls) -> list[str]:
+            return ["h*"]
+
+        def handle(self, event: dict[str, Any]) -> None:
+            heard.append(event["event_name"])
+
+    SubscriberRegistry.instance().register(Heard)
+    bus = Bus(CustomPublishers(1), channel=InProcessChannel())
+    bus.accepted([await made({"name": "here", "delivery_mode": "fast"}, {"name": "kept"})])
+    bus.close()
+    assert heard == ["here"]
+
+    full = InProcessChannel()
+    full.pollers = 1  # the program's own, which does not come
+    small = Bus(CustomPublishers(1), channel=full, capacity=1)
+    small.accepted([await made({"name": "here", "delivery_mode": "fast"}, {"name": "more", "delivery_mode": "fast"})])
+    assert (len(full), full.dropped) == (1, 1)
+
+
+async def test_a_publisher_is_told_once_its_event_is_accepted() -> None:
+    publisher = Pay()
+    PublisherRegistry.instance().register(publisher)
+    result = await made({"name": "paid", "publisher": "pay"})
+    assert not publisher.accepted.is_set()
+    Bus(CustomPublishers(1), channel=InProcessChannel()).accepted([result])
+    assert await asyncio.to_thread(publisher.accepted.wait, 60)
