@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasker.hookspecs import Hooks
+from tasker.services.scaffold.new_plugin import write_plugin
 from tests.docs.snippets import write_files
 from tests.support.installed import Environment
 
@@ -82,7 +83,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     (backend / "tasker_owl").mkdir()
     (backend / "pyproject.toml").write_text(OWL_PROJECT)
     (backend / "tasker_owl" / "__init__.py").write_text(OWL)
-    made = Environment.of_wheels(tmp_path_factory.mktemp("installed"), [ROOT, plugin, backend])
+    folder, _ = write_plugin("night_bell", tmp_path_factory.mktemp("new"))
+    made = Environment.of_wheels(tmp_path_factory.mktemp("installed"), [ROOT, plugin, backend, folder])
+    (made.work / "test_night_bell.py").write_text((folder / "test_night_bell.py").read_text())
     (made.work / "moods").mkdir()
     (made.work / "moods" / "handlers.py").write_text(STEPS)
     (made.work / "moods" / "workflow.yaml").write_text(TEMPLATE)
@@ -95,6 +98,13 @@ def test_the_plugin_of_the_page_hears_of_attempts_and_brings_its_command(environ
     assert (environment.work / "failures.txt").read_text() == told
     assert environment("tasker", "failures") == told
     assert "Show the attempts that have failed." in environment("tasker", "--help")
+
+
+def test_a_plugin_that_tasker_new_makes_works_once_it_is_installed(environment: Environment) -> None:
+    shown = environment("tasker", "plugin", "show", "night_bell")
+    assert "status:   on" in shown
+    assert "settings: plugins.night_bell.loud" in shown
+    assert "1 passed" in environment("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_night_bell.py")
 
 
 def test_a_strangers_backend_is_configured_and_used_like_ours(environment: Environment) -> None:

@@ -22,7 +22,7 @@ def write_workflow(name: str, parent: Path) -> dict[str, str]:
 
     Raises `UsageError` for a name that cannot name a template and a Python module, and when the folder exists.
     """
-    _check_name(name)
+    check_name(name)
     folder = parent / name
     try:
         folder.mkdir(parents=True)
@@ -42,12 +42,13 @@ def _write(file: str, name: str, folder: Path) -> str:
     return target.name
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str, what: str = "a workflow") -> None:
+    """Raises `UsageError` for what cannot name a Python module, with a name that can."""
     if re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name) and not keyword.iskeyword(name):
         return
     proposal = re.sub(r"[^a-z0-9]+", "_", Path(name).name.lower()).strip("_")
     usable = re.fullmatch(r"[a-z][a-z0-9_]{0,62}", proposal) and not keyword.iskeyword(proposal)
     raise UsageError(
-        f"{name!r} cannot be the name of a workflow: small letters, digits and underscores, a letter first",
+        f"{name!r} cannot be the name of {what}: small letters, digits and underscores, a letter first",
         hint=f"try {proposal}" + (" with --dir" if "/" in name else "") if usable else None,
     )

@@ -73,3 +73,15 @@ def test_the_test_that_it_writes_passes(tmp_path: Path) -> None:
     found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=without)
 
     assert "3 passed" in found.stdout, found.stdout
+
+
+def test_a_plugin_is_made_in_a_folder_of_its_own_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    made = invoke("new", "plugin", "night_bell", "--dir", tmp_path)
+    assert made.exit_code == 0, made.output
+    folder = tmp_path / "tasker-night-bell"
+    files = ["README.md", "pyproject.toml", "tasker_night_bell/__init__.py", "test_night_bell.py"]
+    assert sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()) == files
+    assert not [file for file in files if "NAME@" in (folder / file).read_text()]
+    assert "exists; nothing was written" in invoke("new", "plugin", "night_bell", "--dir", tmp_path).output
+    assert "'a-b' cannot be the name of a plugin" in invoke("new", "plugin", "a-b", "--dir", tmp_path).output
+    assert invoke("new", "hello", "world", "--dir", tmp_path).exit_code == 2

@@ -1,0 +1,42 @@
+"""The files of a new plugin (`tasker new plugin`). They lie in `plugin/`; `@NAME@` stands for the plugin's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasker.errors import UsageError
+from tasker.services.scaffold import check_name
+
+FILES = Path(__file__).parent / "plugin"
+CONTENTS = {
+    "pyproject.toml": ("pyproject.toml", "how it is built, and found once it is installed"),
+    "README.md": ("README.md", "what it is"),
+    "tasker_@NAME@/__init__.py": ("plugin.py", "the hooks, a setting and a metric"),
+    "test_@NAME@.py": ("test_plugin.py", "a test of it"),
+}
+
+
+def write_plugin(name: str, parent: Path) -> tuple[Path, dict[str, str]]:
+    """Make the folder `parent/tasker-NAME` with a plugin that can be installed; its files, each with a word on it.
+
+    Raises `UsageError` for a name that cannot be that of a Python module, and when the folder exists.
+    """
+    check_name(name, "a plugin")
+    folder = parent / f"tasker-{name.replace('_', '-')}"
+    try:
+        (folder / f"tasker_{name}").mkdir(parents=True)
+    except FileExistsError:
+        raise UsageError(
+            f"{folder} exists; nothing was written", hint="choose another name, or another --dir"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}") from None
+    return folder, {_write(file, source, name, folder): what for file, (source, what) in CONTENTS.items()}
+
+
+def _write(file: str, source: str, name: str, folder: Path) -> str:
+    text = (FILES / f"{source}.txt").read_text(encoding="utf-8")
+    target = file.replace("@NAME@", name)
+    text = text.replace("@NAME@", name).replace("@DASHED@", name.replace("_", "-"))
+    (folder / target).write_text(text, encoding="utf-8")
+    return target
