@@ -68,14 +68,14 @@ async def test_a_process_whose_role_may_not_delete_leaves_the_turn_to_others(
     assert left(lab) == set()
 
 
-async def test_events_that_are_older_than_their_limit_go_and_their_task_stays(orchestra: Orchestra) -> None:
+async def test_events_that_are_older_than_their_limit_go_and_tasks_stay(orchestra: Orchestra) -> None:
     lab = orchestra.lab
     (task,) = ended(lab, 31)
     write = """insert into tasker.domain_events (created_at, event_uuid, task_uuid, workflow_step_uuid, correlation_id,
       namespace_id, sort_key, number, attempt, name, step_name, outcome, delivery_mode, fired_by, withheld)
-      select now() - make_interval(days => n), tasker.uuid_v7(), %s, tasker.uuid_v7(), tasker.uuid_v7(), %s, 2, 0, 1,
-        'a', 'b', 'success', 'durable', 'c', 'd' from generate_series(1, 5) n"""
-    lab.one.execute(write, task, lab.namespace_id)
+      select now() - make_interval(days => n), tasker.uuid_v7(), tasker.uuid_v7(), tasker.uuid_v7(), tasker.uuid_v7(),
+        %s, 2, 0, 1, 'a', 'b', 'success', 'durable', 'c', 'd' from generate_series(1, 5) n"""
+    lab.one.execute(write, lab.namespace_id)
 
     await swept(orchestra)
     assert lab.one.value("select count(*) from tasker.domain_events") == 5
