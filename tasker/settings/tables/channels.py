@@ -73,7 +73,12 @@ class HandlerDispatch(Table):
         advice="An asynchronous handler is cancelled; a thread cannot be stopped and keeps its place until it ends.",
     )
     completion_buffer_size: int = whole(
-        1000, 100, 50_000, "Results that wait to be stored before nothing more is claimed. None is ever dropped."
+        1000,
+        100,
+        50_000,
+        "Results that wait to be stored before nothing more is claimed. None is ever dropped.",
+        advice="Above max_concurrent_handlers + 500 (what one write takes): 2000 in production. Else bursts of short "
+        "steps hold claims again and again.",
     )
 
 

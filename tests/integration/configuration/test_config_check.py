@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tasker.app.configured.worker import worker_settings
 from tasker.cli.main import cli
+from tasker.lifecycle.pressure import Fill
 from tasker.services.configuration.loading import load
 from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS
 from tasker.services.scaffold.starter_configuration import write_configuration
@@ -73,6 +75,16 @@ def test_a_new_configuration_is_valid_and_makes_every_file_of_a_process(run: Run
     again = run("init")
     assert again.exit_code == 2
     assert "there is a configuration already, with config/tasker/base/common.toml" in again.output
+
+
+def test_a_full_burst_of_results_and_one_write_fit_into_the_buffer_without_a_warning(run: Run) -> None:
+    run("init")
+    for environment in ENVIRONMENTS:
+        run("generate", "--environment", environment, "--context", "worker")
+        file = f"config/tasker/generated/worker-{environment}.toml"
+        limits = worker_settings(load("worker", {"TASKER_CONFIG_PATH": file, "DATABASE_URL": NOWHERE}).settings)
+        burst = limits.concurrency + limits.batch
+        assert limits.completion_buffer.fill(burst, Fill.NORMAL) is Fill.NORMAL, environment
 
 
 def test_nothing_is_written_when_one_file_exists(run: Run, write: Write, tmp_path: Path) -> None:
