@@ -17,6 +17,9 @@ LEASE_MS = 15_000
 STARVATION_MS = 10_000
 """How long a step waits for a thread before it is warned of."""
 
+KEPT_LOG_LINES = 1_000
+"""How many lines of one attempt are kept with its step."""
+
 VALUE_LIMIT_BYTES = 4 * 1024 * 1024
 """Largest context of a task, and largest result of a step, as JSON."""
 HTTP_BODY_BYTES = 16 * 1024 * 1024

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 
 from tasker.contracts.defaults import (
     ENQUEUE_WINDOW,
+    KEPT_LOG_LINES,
     LEASE_MS,
     STARVATION_MS,
     STEP_GRACE_MS,
@@ -56,6 +58,10 @@ class WorkerSettings:
     log_dropped_events: bool = True
     event_drain_ms: int = 5_000
     """How long the subscribers of this process may take for the last events."""
+    kept_log_level: int | None = logging.INFO
+    """From which level of `logging` on lines of handlers are kept with their steps; None: none are."""
+    kept_log_lines: int = KEPT_LOG_LINES
+    """How many of one attempt."""
     name: str | None = None
     """What people call it; it is shown in the registry."""
     rules: Rules = DEFAULT_RULES

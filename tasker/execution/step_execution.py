@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tasker.contracts.clock import Clock
+from tasker.errors import DatabaseError
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.claiming import Claimer
 from tasker.execution.collecting import BREAKER, Collector
 from tasker.execution.completion_buffer import BUFFER, CompletionBuffer
 from tasker.execution.publishing.bus import Bus
+from tasker.execution.reporting.writer import ReportWriter
 from tasker.execution.watchdog import LoopWatchdog
 from tasker.execution.worker import Worker
 
@@ -34,13 +37,14 @@ class StepExecution:
         runner: AttemptRunner,
         clock: Clock,
         bus: Bus,
+        writer: ReportWriter,
     ) -> None:
         self.worker, self.claimer, self.collector, self.runner = worker, claimer, collector, runner
-        self._buffer, self._clock, self._bus = buffer, clock, bus
+        self._buffer, self._clock, self._bus, self._writer = buffer, clock, bus, writer
 
     def services(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the process does."""
-        return [self.collector.run, self.claimer.run, *self._watchdog()]
+        return [self.collector.run, self.claimer.run, self._writer.run, *self._watchdog()]
 
     def _watchdog(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         loop, lag_ms = asyncio.get_running_loop(), self.worker.settings.loop_lag_ms
@@ -72,6 +76,8 @@ class StepExecution:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """End the threads and child processes of handlers, and bring the last events to subscribers."""
+        """End the threads and child processes of handlers; bring the last events, and store what was said last."""
         await self.runner.close(RUNNER_CLOSE_SECONDS)
         self._bus.close()
+        with suppress(DatabaseError):
+            await self._writer.write()

@@ -24,6 +24,7 @@ from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
 from tasker.execution.inputs import InputCache, TaskData, own_copy
 from tasker.execution.publishing.making import EventMaker
+from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.services.engine.calls import Engine
@@ -43,7 +44,7 @@ class Worker:
     """Holds claims and runs their handlers. `identity` is the uuid text of this incarnation.
 
     `completed` gets every finished attempt, and every claim that must be released; `teller` hears of attempts first;
-    `events` makes what they publish.
+    `events` makes what they publish, `reports` gets what handlers say.
     """
 
     def __init__(
@@ -57,10 +58,12 @@ class Worker:
         runner: AttemptRunner,
         settings: WorkerSettings,
         events: EventMaker,
+        reports: ReportBuffer,
         teller: AttemptTeller | None = None,
     ) -> None:
         self.identity, self.slots, self.settings = identity, slots, settings
         self.inputs, self.claims = InputCache(), ClaimsInHand()
+        self.reports = reports
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.given_back = 0
@@ -181,6 +184,7 @@ class Worker:
             writes.save,
             writes.begin,
             self.settings.result_limit_bytes,
+            self.reports.of(claim),
         )
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))

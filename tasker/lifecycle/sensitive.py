@@ -33,6 +33,7 @@ MESSAGES = frozenset(
         "cancel_reason",
         "reasons",
         "sentence",
+        "fields",
     )
 )
 """The keys of what is said about failures, by people and handlers."""

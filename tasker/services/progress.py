@@ -9,13 +9,34 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """How far a handler said that it is (`context.report_progress`). What it did not say is None.
+
+    `eta_seconds` is what is left, counted from `reported_at`, by its pace so far.
+    """
+
+    percent: float | None
+    done: float | None
+    total: float | None
+    message: str | None
+    reported_at: datetime
+    eta_seconds: float | None
+
+
+def reported(row: Mapping[str, Any] | None) -> Reported | None:
+    """The report from what `tasker.reported` answers."""
+    return None if row is None else Reported(**{**row, "reported_at": datetime.fromisoformat(row["reported_at"])})
+
+
+@dataclass(frozen=True, slots=True)
 class StepProgress:
     """One step at a moment. `template_step` differs from `name` for the instances of a batch worker.
 
     `at` is when it changed last; `started_at` belongs to its latest attempt, `due_at` to the next one; `error` holds
     type, message and attempt of the last failure of a step that failed or is to be retried; `unserved` is the handler
     of a step that waits because no live worker has it;
-    `duration_ms` is how long the handler ran in the latest attempt, once that has ended.
+    `duration_ms` is how long the handler ran in the latest attempt, once that has ended; `reported` what it said last
+    while it runs.
     """
 
     name: str
@@ -30,6 +51,7 @@ class StepProgress:
     error: Mapping[str, Any] | None = None
     unserved: str | None = None
     duration_ms: int | None = None
+    reported: Reported | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +79,7 @@ def task_progress(row: Mapping[str, Any]) -> TaskProgress:
 
 def _step(row: Mapping[str, Any]) -> StepProgress:
     times = {name: _time(row[name]) for name in ("at", "started_at", "due_at")}
-    return StepProgress(**{**row, **times})
+    return StepProgress(**{**row, **times, "reported": reported(row["reported"])})
 
 
 def _time(text: str | None) -> datetime | None:

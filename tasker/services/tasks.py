@@ -15,6 +15,7 @@ from tasker.services.explain.explanation import Explanation, explanation
 from tasker.services.listings import ListedTask, RefusedMessage, Transition
 from tasker.services.progress import TaskProgress, task_progress
 from tasker.services.reports import TaskReport, task_report
+from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
 from tasker.services.task_filter import TaskFilter, TaskLists
 
 
@@ -112,6 +113,28 @@ class Tasks:
         if not rows:
             raise not_found(task_uuid)
         return [Transition(*row) for row in rows]
+
+    async def logs(
+        self,
+        task_uuid: str,
+        *,
+        step: str | None = None,
+        attempt: int | None = None,
+        level: str = "debug",
+        since: datetime | None = None,
+        after: str | None = None,
+        limit: int = 1000,
+    ) -> Sequence[StepLogLine]:
+        """What the handlers of a task have logged and printed, in the order of time; each line has a `place`.
+
+        Parameters as of `LogFilter`. A line is stored about a second after it was written. Raises `TaskNotFound`, and
+        `UsageError` for a place that is none.
+        """
+        which = LogFilter(step, attempt, level, since, after, limit)
+        lines = await read_logs(self._engine.connection, checked(task_uuid), which)
+        if not lines:
+            await self.state(task_uuid)
+        return lines
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
         """Messages that nobody could use, of one queue or all, with the reason; the newest first (RT-49)."""

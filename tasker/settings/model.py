@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasker.contracts.defaults import LEASE_MS, STEP_GRACE_MS
+from tasker.contracts.defaults import KEPT_LOG_LINES, LEASE_MS, STEP_GRACE_MS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 from tasker.settings.tables.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.tables.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
@@ -72,6 +72,10 @@ class WorkerExecution(Table):
         600_000,
         "When an async handler blocks the event loop for longer, it is named in the log with the stack; 0: never.",
     )
+    keep_logs: Literal["debug", "info", "warning", "error", "off"] = choice(
+        "info", "From which level on what handlers log and print is kept with their steps; `off`: nothing is."
+    )
+    kept_log_lines: int = whole(KEPT_LOG_LINES, 1, 100_000, "How many lines of one attempt are kept.")
     result_path: Literal["inline", "queued"] = choice(
         "inline", "`inline`: the worker moves its tasks on itself; `queued`: it leaves its results to an orchestrator."
     )

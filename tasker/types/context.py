@@ -10,12 +10,15 @@ from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_se
 
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.reporting import reporter
 from tasker.types.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
 from tasker.types.legacy_event import FfiStepEvent, event_for
 from tasker.types.model import Model
+from tasker.types.progress import progress_report
 
 if TYPE_CHECKING:
     from tasker.models import TaskSequenceStepWrapper, TaskWrapper
+    from tasker.step_handler.step_log import StepLog
 
 
 _MADE_WHEN_READ = ("event", "task_uuid", "step_uuid", "correlation_id")
@@ -147,6 +150,32 @@ class StepContext(Model):
     def cancelled(self) -> bool:
         """True once the task was cancelled, the attempt timed out or the worker is stopping: a long loop looks here."""
         return self._cancel_flag is not None and self._cancel_flag.is_set()
+
+    def report_progress(
+        self,
+        percent: float | None = None,
+        *,
+        done: float | None = None,
+        total: float | None = None,
+        message: str | None = None,
+    ) -> None:
+        """Say how far this attempt is: views, the API and events show it, with an estimate of what is left.
+
+        Parameters: `percent` from 0 to 100, or how many of `total` are `done`; `message` says what is being done. May
+        be called as often as one likes: at most once a second the latest is stored, and nothing waits for that. The
+        next attempt begins with none. Counts as a sign of life where a step's checkpoints are watched (C-114).
+        Raises `ValueError` for numbers that contradict each other.
+        """
+        report = progress_report(percent, done, total, message)
+        if (to := reporter.get()) is not None:
+            to.progress(report)
+
+    @property
+    def log(self) -> StepLog:
+        """Writes lines that are kept with the step: `context.log.info("charged", amount=12)`."""
+        from tasker.step_handler.step_log import StepLog
+
+        return StepLog()
 
     @property
     def step_name(self) -> str:

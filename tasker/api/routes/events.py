@@ -95,6 +95,6 @@ def _event(name: str, data: dict[str, Any], place: str | None = None) -> bytes:
 def _data(event: TaskEvent) -> dict[str, Any]:
     common = {"step": event.step, "step_uuid": event.step_uuid, "at": event.at, "worker_uuid": event.worker}
     if event.kind == "progress":
-        return {**common, "items_processed": event.items_processed}
+        return {**common, **(event.reported or {"items_processed": event.items_processed})}
     moved = {"from_state": event.from_state, "to_state": event.to_state, "attempt": event.attempt}
     return {**common, **moved}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import Query, Request
@@ -23,6 +23,7 @@ from tasker.services.operators.reruns import Rerunning
 from tasker.services.operators.steps import Retried
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
+from tasker.services.step_logs import StepLogLine
 
 routes = router("operators")
 Filter = Annotated[str | None, Query(max_length=255)]
@@ -78,6 +79,25 @@ async def get_progress(
 ) -> Json:
     """How far a task is, for views that ask again and again."""
     return Json(await covered(request, uuid, await program_of(request).tasks.progress(uuid, since)))
+
+
+@routes.get("/v1/tasks/{uuid}/logs", response_model=list[StepLogLine], responses=refusals(404), **TASKS)
+async def get_logs(
+    request: Request,
+    uuid: TaskUuid,
+    step: Annotated[Filter, Query(description="A name, a UUID, or a batch worker's name in the template.")] = None,
+    attempt: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
+    level: Annotated[Literal["debug", "info", "warning", "error"], Query(description="From this level on.")] = "debug",
+    since: datetime | None = None,
+    after: Annotated[
+        str | None, Query(max_length=120, description="The `place` of the line that was read last.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Json:
+    """What the handlers of a task have logged and printed, in the order of time; a line is stored within seconds."""
+    which: dict[str, Any] = {"step": step, "attempt": attempt, "level": level, "since": since, "after": after}
+    lines = await program_of(request).tasks.logs(uuid, **which, limit=limit)
+    return Json(await covered(request, uuid, lines))
 
 
 @routes.get("/v1/tasks/{uuid}/template", response_model=dict[str, Any], responses=refusals(404), **TASKS)

@@ -18,6 +18,8 @@ from tasker.execution.publishing.bus import Bus
 from tasker.execution.publishing.custom import CustomPublishers
 from tasker.execution.publishing.making import EventMaker
 from tasker.execution.publishing.plugged import register_plugins
+from tasker.execution.reporting.buffer import ReportBuffer
+from tasker.execution.reporting.writer import ReportWriter
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.step_execution import StepExecution
@@ -91,8 +93,9 @@ class WorkerAssembly(Assembly):
     @cached_property
     def execution(self) -> StepExecution:
         """All that runs steps."""
+        writer = ReportWriter(self.reports, self.context.engine)
         return StepExecution(
-            self.executor, self.claimer, self.buffer, self.collector, self.runner, self.context.clock, self.bus
+            self.executor, self.claimer, self.buffer, self.collector, self.runner, self.context.clock, self.bus, writer
         )
 
     @cached_property
@@ -121,6 +124,7 @@ class WorkerAssembly(Assembly):
             runner=self.runner,
             settings=self.context.settings,
             events=EventMaker(self.custom_publishers, new_uuid),
+            reports=self.reports,
             teller=self.teller,
         )
 
@@ -140,6 +144,11 @@ class WorkerAssembly(Assembly):
             capacity=settings.event_buffer,
             log_dropped=settings.log_dropped_events,
         )
+
+    @cached_property
+    def reports(self) -> ReportBuffer:
+        """What handlers say, until it is stored."""
+        return ReportBuffer(self.context.settings.kept_log_level, self.context.settings.kept_log_lines)
 
     @cached_property
     def teller(self) -> AttemptTeller | None:

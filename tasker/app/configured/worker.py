@@ -9,6 +9,7 @@ from tasker.app.configured.events import worker_events
 from tasker.app.configured.resilience import completion_buffer
 from tasker.app.configured.unset import is_set
 from tasker.execution.settings import WorkerSettings
+from tasker.step_output import LEVELS
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
@@ -35,6 +36,8 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         event_buffer=published.command_buffer_size,
         log_dropped_events=published.log_dropped_events,
         event_drain_ms=published.shutdown_drain_timeout_ms,
+        kept_log_level=LEVELS[worker.execution.keep_logs],
+        kept_log_lines=worker.execution.kept_log_lines,
         loop_lag_ms=worker.execution.loop_lag_warning_ms,
         rules=rules(settings),
     )

@@ -45,6 +45,7 @@ class SyncTasks(Twin[Tasks]):
     open_beside = waiting(Tasks.open_beside)
     list = waiting(Tasks.list)
     history = waiting(Tasks.history)
+    logs = waiting(Tasks.logs)
     cancel = waiting(Tasks.cancel)
     refused = waiting(Tasks.refused)
 

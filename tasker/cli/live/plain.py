@@ -21,6 +21,7 @@ from tasker.cli.render.values import (
     names_text,
     nobody_serves,
     one_line,
+    reported_text,
     state_text,
 )
 from tasker.services.progress import StepProgress
@@ -33,7 +34,7 @@ SILENT = frozenset({"pending", "enqueued", "enqueued_for_orchestration", "enqueu
 
 
 ITEMS_PAUSE = timedelta(seconds=5)
-"""Checkpoints of one step are told no more often."""
+"""Checkpoints and reports of one step are told no more often."""
 
 
 class PlainView:
@@ -79,6 +80,8 @@ def _is_news(step: StepProgress, shown: StepProgress | None) -> bool:
     """Another state or attempt; or more items, after a while."""
     if shown is None or (shown.state, shown.attempts, shown.unserved) != (step.state, step.attempts, step.unserved):
         return True
+    if step.reported is not None and shown.reported != step.reported:
+        return shown.reported is None or step.reported.reported_at - shown.reported.reported_at >= ITEMS_PAUSE
     return shown.items_processed != step.items_processed and step.at - shown.at >= ITEMS_PAUSE
 
 
@@ -86,9 +89,19 @@ def line(step: StepProgress) -> str:
     """Time, step, state, attempt, and what else there is to say."""
     attempt = attempt_text(step.state, step.attempts, step.max_attempts)
     details = [
-        part for part in (duration(step.duration_ms), _items(step), _retry(step), _error(step), _unserved(step)) if part
+        part
+        for part in (
+            duration(step.duration_ms),
+            _items(step),
+            reported_text(step.reported),
+            _retry(step),
+            _error(step),
+            _unserved(step),
+        )
+        if part
     ]
-    text = f"{clock_time(step.at)}  {step.name}: {state_text(step.state)}{f'  {attempt}' if attempt else ''}"
+    at = step.at if step.reported is None else step.reported.reported_at
+    text = f"{clock_time(at)}  {step.name}: {state_text(step.state)}{f'  {attempt}' if attempt else ''}"
     return text + (f"  {click.style(', '.join(details), dim=True)}" if details else "")
 
 

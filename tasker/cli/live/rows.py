@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tasker.cli.render.values import URGENCY, attempt_text, countdown, counted, duration, nobody_serves, one_line
+from tasker.cli.render.values import (
+    URGENCY,
+    attempt_text,
+    countdown,
+    counted,
+    duration,
+    nobody_serves,
+    one_line,
+    reported_text,
+)
 from tasker.services.progress import StepProgress
 from tasker.template.draw.tree import TreeRow, tree_rows
 
@@ -87,7 +96,8 @@ def step_row(prefix: str, step: StepProgress, now: datetime, sentence: str = "")
     attempt = attempt_text(step.state, step.attempts, step.max_attempts)
     if sentence:
         return Row(prefix, step.name, step.state, attempt, time_of(step, now), sentence, explained=True)
-    notes = [_items([step]) if step.state != "complete" else "", _error(step), _unserved(step)]
+    items = _items([step]) if step.state != "complete" and step.reported is None else ""
+    notes = [items, _reported(step, now), _error(step), _unserved(step)]
     return Row(prefix, step.name, step.state, attempt, time_of(step, now), " · ".join(filter(None, notes)))
 
 
@@ -144,6 +154,15 @@ def fitted(rows: Sequence[Row], height: int) -> list[Row]:
 def _items(steps: Sequence[StepProgress]) -> str:
     total = sum(step.items_processed or 0 for step in steps)
     return f"{total} items" if total else ""
+
+
+def _reported(step: StepProgress, now: datetime) -> str:
+    """What its handler says, with a bar where that is known."""
+    report = step.reported
+    if report is None:
+        return ""
+    text = reported_text(report, ago_seconds=(now - report.reported_at).total_seconds())
+    return text if report.percent is None else f"{bar(round(report.percent), 100)} {text}"
 
 
 def _error(step: StepProgress) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 from tasker.cli.live.rows import ABSENT, Row, Tree
 from tasker.cli.render.values import COLOURS, SYMBOLS, duration, end_of_pause, held_by_pause
 from tasker.services.progress import StepProgress
+from tasker.step_output import keep_prints
 
 if TYPE_CHECKING:
     from tasker.cli.live.feed import Feed
@@ -74,6 +75,7 @@ class Screen:
     def _draw(self) -> None:
         text = f"{self._counts} · {self._advice}"
         self._live.start()
+        keep_prints()  # it has put something else in place of standard output
         self._live.update(Group(self._picture, Text(text, "dim", no_wrap=True, overflow="ellipsis")), refresh=True)
 
 

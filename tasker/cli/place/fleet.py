@@ -33,6 +33,7 @@ from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
 from tasker.services.server.operator_log import KeptAction, OperatorAction
+from tasker.services.step_logs import StepLogLine
 from tasker.services.submitting.submission import OnDuplicate, Submitted
 
 View = dict[str, Any]
@@ -47,6 +48,17 @@ class TaskService(Protocol):
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation: ...
     async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]: ...
     async def history(self, task_uuid: str) -> Sequence[Transition]: ...
+    async def logs(
+        self,
+        task_uuid: str,
+        *,
+        step: str | None = None,
+        attempt: int | None = None,
+        level: str = "debug",
+        since: datetime | None = None,
+        after: str | None = None,
+        limit: int = 1000,
+    ) -> Sequence[StepLogLine]: ...
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]: ...
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str: ...
     async def list(

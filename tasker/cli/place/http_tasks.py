@@ -19,6 +19,7 @@ from tasker.services.operators.reruns import Rerunning
 from tasker.services.operators.steps import Retried
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
+from tasker.services.step_logs import StepLogLine
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import View
@@ -75,6 +76,11 @@ class HttpTasks:
     async def history(self, task_uuid: str) -> Sequence[Transition]:
         """Every transition."""
         return decoded_list(Transition, await self._client.get_task_history(task_uuid))
+
+    async def logs(self, task_uuid: str, *, since: datetime | None = None, **which: Any) -> Sequence[StepLogLine]:
+        """What its handlers have logged and printed."""
+        moment = since.isoformat() if since else None
+        return decoded_list(StepLogLine, await self._client.get_task_logs(task_uuid, since=moment, **which))
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
         """Messages that nobody could use."""

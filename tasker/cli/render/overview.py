@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.render.table import table
-from tasker.cli.render.values import clock_time, counted, duration, middle_cut
+from tasker.cli.render.values import clock_time, counted, duration, middle_cut, one_line
 
 if TYPE_CHECKING:
     from tasker.services.fleet.overview import Overview, Process
 
 STATES = {"live": "green", "draining": "yellow", "lost": "red"}
-SECTIONS = 4
-OTHER_LINES = 13
+SECTIONS = 5
+OTHER_LINES = 16
 """Lines of the screen that are no rows: the summary, titles, headings, remarks."""
 
 LONGEST = 28
@@ -82,6 +82,17 @@ def _processes(found: Overview, most: int, width: int | None) -> Iterator[str]:
 
 
 def _rest(found: Overview, most: int) -> Iterator[str]:
+    running: Rows = [
+        (
+            each.task[:13],
+            middle_cut(f"{each.template} {each.step}", LONGEST + 8),
+            "" if each.percent is None else f"{each.percent:.0f} %",
+            "" if each.eta_seconds is None else duration(1000 * each.eta_seconds),
+            middle_cut(one_line(each.message or ""), LONGEST),
+        )
+        for each in found.running
+    ]
+    yield from _section(("task", "running step", "done", "left", "says"), running, most, "")
     breakers: Rows = [(each.breaker, str(each.steps), clock_time(each.until)[:8]) for each in found.breakers]
     yield from _section(("open breaker", "puts off steps", "until"), breakers, most, "")
     templates: Rows = [

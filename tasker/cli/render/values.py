@@ -10,9 +10,12 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+
+if TYPE_CHECKING:
+    from tasker.services.progress import Reported
 
 RESULT_LINES = 40
 
@@ -54,6 +57,27 @@ URGENCY = (
     "complete",
 )
 """States of steps by how much they ask to be looked at; the first one among the instances of a batch speaks for all."""
+
+
+def reported_text(report: Reported | None, *, ago_seconds: float = 0.0) -> str:
+    """How far a handler says that it is: a percentage, numbers, what is left, its words."""
+    if report is None:
+        return ""
+    of = "" if report.total is None else f" of {number(report.total)}"
+    parts = [
+        "" if report.percent is None else f"{report.percent:.0f} %",
+        "" if report.done is None else f"{number(report.done)}{of}",
+        ""
+        if report.eta_seconds is None
+        else f"about {duration(1000 * max(0.0, report.eta_seconds - ago_seconds))} left",
+        one_line(report.message) if report.message else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def number(value: float) -> str:
+    """A number without digits that say nothing."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
 def state_text(state: str) -> str:

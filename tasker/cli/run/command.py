@@ -180,7 +180,9 @@ def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None])
         tell_of_own_database()
 
     from tasker.cli.run.session import Hooks, run_session
+    from tasker.step_output import keep_output
 
+    keep_output(prepared.configuration.worker.kept_log_level)
     hooks = Hooks(
         on_begin=lambda begun: _announce(begun, prepared, progress),
         on_end=on_end,

@@ -15,6 +15,7 @@ from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
 from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.explain import explain
+from tasker.cli.task.logs import logs
 from tasker.cli.task.lookup import find_task
 from tasker.cli.task.request import refused, request
 from tasker.cli.task.rerun import rerun
@@ -50,6 +51,7 @@ task.add_command(complete_step)
 task.add_command(submit)
 task.add_command(watch)
 task.add_command(explain)
+task.add_command(logs)
 task.add_command(retry)
 task.add_command(rerun)
 task.add_command(request)

@@ -98,6 +98,7 @@ def _stop_limit(database: Database, options: dict[str, Any]) -> float:
 def _serve(database: Database, options: dict[str, Any]) -> None:
     with nothing_is_garbage():
         from tasker.app.serving import Service, run, serve_worker
+        from tasker.step_output import keep_output
 
     log_to_stderr()
     read = partial(
@@ -111,6 +112,7 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
         lease_ms=None if options["lease"] is None else round(options["lease"] * 1000),
     )
     log_as_configured(chosen := read())
+    keep_output(chosen.worker.kept_log_level)
     if options["port"] is not None or (chosen.worker_port.enabled and chosen.worker_port.bind_address):
         require_libraries("a port of its own")
     service = Service(

@@ -58,6 +58,21 @@ class OperatorCalls:
         """How far a task is, with the steps that changed `since` then or run."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "progress"), {"since": since}))
 
+    async def get_task_logs(
+        self,
+        task_uuid: str,
+        *,
+        step: str | None = None,
+        attempt: int | None = None,
+        level: str | None = None,
+        since: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """What the handlers of a task have logged and printed; `after` is the `place` of a line."""
+        which = {"step": step, "attempt": attempt, "level": level, "since": since, "after": after, "limit": limit}
+        return list(await self.connection.get(path("/v1/tasks", task_uuid, "logs"), which))
+
     async def get_task_template(self, task_uuid: str) -> dict[str, Any]:
         """The template that a task is pinned to, as it was compiled."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "template")))

@@ -113,6 +113,7 @@ class SyncHttpClient(Twin[HttpClient]):
     get_task_report = waiting(HttpClient.get_task_report)
     get_task_history = waiting(HttpClient.get_task_history)
     get_task_progress = waiting(HttpClient.get_task_progress)
+    get_task_logs = waiting(HttpClient.get_task_logs)
     get_task_template = waiting(HttpClient.get_task_template)
     get_task_audit = waiting(HttpClient.get_task_audit)
     retry_task = waiting(HttpClient.retry_task)

@@ -32,7 +32,8 @@ grant insert on tasker.pause_log to {worker}, {orchestrator}, {api};
 grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orchestrator}, {api};
 
 -- Only workers run handlers.
-grant insert, update on tasker.step_checkpoints to {worker};
+grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
+grant insert on tasker.step_logs to {worker};
 
 -- New tasks: over HTTP, and those that are asked for by message.
 grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
@@ -52,8 +53,8 @@ grant insert, update (status) on tasker.operator_actions to {worker}, {orchestra
 -- Retention, for which orchestrators are: a process that may not delete leaves it to the others.
 grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker.dynamic_edges, tasker.step_inputs,
   tasker.step_failures, tasker.step_checkpoints, tasker.step_moves, tasker.task_moves, tasker.refused_results,
-  tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays, tasker.dlq_replay_items, tasker.domain_events,
-  tasker.domain_events_pruned to {orchestrator};
+  tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays, tasker.dlq_replay_items, tasker.domain_events, tasker.step_logs,
+  tasker.step_progress, tasker.domain_events_pruned to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 
 -- Who exports numbers reads states, times and counts: no input, result, failure, snapshot, plan or message.

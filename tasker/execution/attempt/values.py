@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.reporting import Reporter
 from tasker.services.engine.exchange import Result
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Attempt:
     save_checkpoint: SaveCheckpoint
     begin: Begin
     result_limit_bytes: int = VALUE_LIMIT_BYTES
+    reporter: Reporter | None = None
 
 
 Ending: TypeAlias = Success | Failure | Checkpoint

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tasker.db.connection import Statements
+from tasker.services.progress import Reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,15 @@ class TemplatePace:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningStep(Reported):
+    """A step whose handler says how far it is."""
+
+    task: str
+    step: str
+    template: str
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The fleet at the moment `at`. `submitted` and `failed_attempts` are numbers of the last minute.
 
@@ -76,6 +86,7 @@ class Overview:
     processes: Sequence[Process]
     breakers: Sequence[OpenBreaker]
     templates: Sequence[TemplatePace]
+    running: Sequence[RunningStep]
     pauses: int
     open: int
     dead_letters: int
@@ -119,5 +130,9 @@ def overview(row: Mapping[str, Any]) -> Overview:
         "processes": [Process(**each) for each in row["processes"]],
         "breakers": breakers,
         "templates": [TemplatePace(**each) for each in row["templates"]],
+        "running": [
+            RunningStep(**{**each, "reported_at": datetime.fromisoformat(each["reported_at"])})
+            for each in row["running"]
+        ],
     }
     return Overview(**{**row, **parts})

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from tasker.db.connection import Statements
 from tasker.db.queries import query
@@ -20,13 +21,15 @@ MOST_TASKS = 500
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent(Happening):
-    """One transition of the task or of a step, or the progress of a step (`items_processed`).
+    """One transition of the task or of a step, or the progress of a step: `items_processed` by its checkpoints, or what
+    its handler `reported`.
 
     `place` is where a reader that has this event goes on; None of progress, which is not sent again.
     """
 
     step_uuid: str | None
     items_processed: int | None
+    reported: Mapping[str, Any] | None
     place: str | None = None
 
     @property

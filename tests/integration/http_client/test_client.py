@@ -159,6 +159,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.get_task_report(task.task_uuid),
         client.get_task_history(task.task_uuid),
         client.get_task_progress(task.task_uuid),
+        client.get_task_logs(task.task_uuid, step="check", level="info", limit=5),
         client.get_task_template(task.task_uuid),
         client.get_task_audit(task.task_uuid),
         client.retry_task(task.task_uuid, reason="again"),

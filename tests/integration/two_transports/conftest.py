@@ -57,6 +57,13 @@ values ('worker_shop_queue', 'no hint', '{"raw": "x"}'),
   ('orchestration_task_requests', 'no such template', '{"name": "é"}')"""
 
 
+SAID = """insert into tasker.step_logs
+select s.workflow_step_uuid, s.claim_token, n, s.task_uuid, s.created_at + n * interval '1 ms', 1, 10 * n, 'shop',
+  'line é ' || n,
+  case when n = 3 then '{"amount": 5}'::jsonb end
+from tasker.workflow_steps s cross join generate_series(1, 4) n where s.task_uuid = %s"""
+
+
 async def _fill(found: Served) -> None:
     with psycopg.connect(found.database) as connection:
         connection.execute(REFUSED)
@@ -70,6 +77,8 @@ async def _fill(found: Served) -> None:
             for _ in range(EACH):
                 report = await app.run(plans["orders"], {"amount": -1})
                 found.tasks.setdefault(purpose, []).append(report.task_uuid)
+        with psycopg.connect(found.database) as connection:
+            connection.execute(SAID, found.tasks["complete"])
         for purpose in ("waiting", "cancel", "pause"):
             submitted = [await app.submit_request(plans["waiting"], Request()) for _ in range(EACH)]
             found.tasks[purpose] = [each.task_uuid for each in submitted]

@@ -15,6 +15,7 @@ import pytest
 from tasker.errors import DatabaseUnavailable
 from tasker.execution import claiming
 from tasker.execution.claiming import Claimer
+from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
@@ -96,6 +97,7 @@ class Bench:
             runner=NOTHING,
             settings=settings,
             events=NOTHING,
+            reports=ReportBuffer(None, 1),
         )
         self.worker.accept = self._accept  # type: ignore[method-assign]
         self.accepted = 0

@@ -17,6 +17,7 @@ from tasker.errors import DatabaseUnavailable
 from tasker.execution import completion_buffer
 from tasker.execution.collecting import Collector
 from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
@@ -71,6 +72,7 @@ class Rig:
             runner=nothing,
             settings=WorkerSettings(),
             events=nothing,
+            reports=ReportBuffer(None, 1),
         )
         self.collector = Collector(
             self.buffer,

@@ -16,6 +16,7 @@ from tasker.errors import DatabaseUnavailable, LockTimeout
 from tasker.execution.claims_in_hand import GivenBack, Running
 from tasker.execution.collecting import Collector
 from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
@@ -61,6 +62,7 @@ class Rig:
             runner=NOTHING,
             settings=WorkerSettings(),
             events=NOTHING,
+            reports=ReportBuffer(None, 1),
         )
         self.collector = Collector(
             self.buffer,

@@ -13,6 +13,7 @@ from tasker.errors import DatabaseUnavailable, PlanUnreadable
 from tasker.execution.attempt.values import Attempt, AttemptEnd
 from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
@@ -79,6 +80,7 @@ def worker(
         runner=runner,
         settings=WorkerSettings(),
         events=NOTHING,
+        reports=ReportBuffer(None, 1),
     )
 
 

@@ -42,6 +42,10 @@ def test_failures_of_the_guide_are_classified(defined: dict[str, Any]) -> None:
     assert call(defined["ask_bank"]).metadata["retry_after"] == 30
 
 
+def test_the_long_work_of_the_guide_says_how_far_it_is(defined: dict[str, Any]) -> None:
+    assert call(defined["import_customers"]).result == {"files": 2}
+
+
 def test_the_decision_of_the_guide_routes(defined: dict[str, Any]) -> None:
     routed = call(defined["route_approval"], task_context={"amount": 5000})
     assert routed.result["decision_point_outcome"]["step_names"] == ["manager_approval"]

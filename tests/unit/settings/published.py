@@ -242,6 +242,8 @@ OWN = {
     "common.sweep.park_grace_ms",
     "common.sweep.slice",
     "common.sweep.unserved_timeout_seconds",
+    "worker.execution.keep_logs",
+    "worker.execution.kept_log_lines",
     "worker.execution.loop_lag_warning_ms",
     "worker.execution.result_path",
     "worker.execution.threads",

@@ -17,6 +17,7 @@ from tasker.cli.config.options import chosen
 from tasker.cli.config.view import explained
 from tasker.contracts.plan import RetryPolicy
 from tasker.settings.redaction import REDACTED
+from tasker.step_output import LEVELS
 
 Leaf = tuple[str, Callable[[Any], Any]]
 BREAKERS, EVENTS = "common.circuit_breakers.component_configs", "event_systems"
@@ -143,6 +144,8 @@ LEAVES: dict[str, Leaf] = {
     "worker.event_buffer": same("worker.mpsc_channels.domain_events.command_buffer_size"),
     "worker.log_dropped_events": same("worker.mpsc_channels.domain_events.log_dropped_events"),
     "worker.event_drain_ms": same("worker.mpsc_channels.domain_events.shutdown_drain_timeout_ms"),
+    "worker.kept_log_level": ("worker.execution.keep_logs", LEVELS.get),
+    "worker.kept_log_lines": same("worker.execution.kept_log_lines"),
     "worker.loop_lag_ms": same("worker.execution.loop_lag_warning_ms"),
     "worker.rules.on_blocked": same("common.execution.on_blocked"),
     "worker.rules.hidden_seconds": same("common.queues.default_visibility_timeout_seconds"),

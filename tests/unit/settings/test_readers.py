@@ -83,7 +83,7 @@ READERS: dict[Any, set[str]] = {
     AuthSettings: {"settings", "_settings", "auth"},
     HttpPool: {"pool"},
     HttpSettings: {"http"},
-    PortSettings: {"port", "worker_port"},
+    PortSettings: {"port", "worker_port", "http"},
     PoolSettings: {"pool", "settings"},
     RetentionSettings: {"settings", "_settings"},
     StalenessLimits: {"limits"},

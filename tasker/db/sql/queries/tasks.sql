@@ -68,7 +68,7 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
   'steps', (
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
-      'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
+      'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed', 'reported', tasker.reported(p, s),
       'unserved', case when s.state = 'enqueued' and s.ordinal = any (u.ordinals) then ts.handler end,
       'error', case when tasker.step_is_failed(s.state) then (
         select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
@@ -81,6 +81,7 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     left join tasker.step_checkpoints k on k.workflow_step_uuid = s.workflow_step_uuid
+    left join tasker.step_progress p on p.workflow_step_uuid = s.workflow_step_uuid
     where s.task_uuid = t.task_uuid
       and (%(since)s::timestamptz is null or s.updated_at >= %(since)s or s.state = 'in_progress'
         or (s.state = 'enqueued' and s.ordinal = any (u.ordinals)))))
@@ -155,26 +156,46 @@ order by h.after, h.kind desc, h.step, h.sort_key
 -- progress of a step comes as its last checkpoint. Whoever asks again gives a moment some seconds ago: a transaction may
 -- be committed late.
 select w.task::text, h.kind, h.step, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker, h.attempt,
-  h.step_uuid::text, h.items
+  h.step_uuid::text, h.items, h.reported
 from unnest(%(tasks)s::uuid[], %(since)s::timestamptz[]) w (task, since)
 cross join lateral (
   select 'task' as kind, null::uuid as step_uuid, null as step, h.from_state, h.to_state, h.created_at, h.sort_key::bigint,
-    h.processor_uuid::text as worker, null::int as attempt, null::jsonb as items,
+    h.processor_uuid::text as worker, null::int as attempt, null::jsonb as items, null::jsonb as reported,
     max(h.created_at) over (order by h.sort_key) as after
   from tasker.task_transitions h where h.task_uuid = w.task
   union all
   select 'step', s.workflow_step_uuid, s.name, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker_uuid::text,
-    h.attempt, null, max(h.created_at) over (partition by s.workflow_step_uuid order by h.sort_key)
+    h.attempt, null, null, max(h.created_at) over (partition by s.workflow_step_uuid order by h.sort_key)
   from tasker.workflow_steps s join tasker.workflow_step_transitions h on h.workflow_step_uuid = s.workflow_step_uuid
   where s.task_uuid = w.task and h.task_uuid = w.task and (w.since is null or s.updated_at >= w.since)
   union all
   select 'progress', s.workflow_step_uuid, s.name, null, s.state, k.updated_at,
     (extract(epoch from k.updated_at) * 1000000)::bigint, s.worker_uuid::text, s.attempts,
-    k.checkpoint->'items_processed', k.updated_at
+    k.checkpoint->'items_processed', null, k.updated_at
   from tasker.workflow_steps s join tasker.step_checkpoints k using (workflow_step_uuid)
-  where s.task_uuid = w.task and s.state = 'in_progress') h
+  where s.task_uuid = w.task and s.state = 'in_progress'
+  union all
+  select 'progress', s.workflow_step_uuid, s.name, null, s.state, p.reported_at,
+    (extract(epoch from p.reported_at) * 1000000)::bigint, s.worker_uuid::text, s.attempts, null, tasker.reported(p, s),
+    p.reported_at
+  from tasker.workflow_steps s join tasker.step_progress p using (workflow_step_uuid)
+  where s.task_uuid = w.task and tasker.reported(p, s) is not null) h
 where w.since is null or h.created_at >= w.since
 order by w.task, h.after, h.kind desc, h.step, h.sort_key
+
+-- name: logs
+-- What handlers of a task have logged and printed, in the order of time, behind a place or from a moment on. `step` is a
+-- name, a UUID, or the name of a batch worker in the template; how late a line is stored is not known.
+select l.logged_at, s.name, l.workflow_step_uuid::text, l.claim_token, l.attempt, l.line, l.level, l.logger, l.message, l.fields
+from tasker.step_logs l
+join tasker.workflow_steps s on s.workflow_step_uuid = l.workflow_step_uuid
+join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+where l.task_uuid = %(task)s and l.logged_at >= coalesce(%(at)s::timestamptz, %(since)s::timestamptz, '-infinity')
+  and (%(at)s::timestamptz is null or (l.logged_at, l.workflow_step_uuid, l.claim_token, l.line)
+    > (%(at)s::timestamptz, %(behind)s::uuid, %(token)s::bigint, %(line)s::int))
+  and (%(step)s::text is null or %(step)s in (s.name, ts.name, s.workflow_step_uuid::text))
+  and (%(attempt)s::int is null or l.attempt = %(attempt)s) and l.level >= %(level)s
+order by l.logged_at, l.workflow_step_uuid, l.claim_token, l.line limit %(limit)s
 
 -- name: failures
 -- The failed attempts of a task's steps.

@@ -22,11 +22,13 @@ from typing import Any
 from tasker.errors import HandlerLoadError
 from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.cancel import CancelFlag
-from tasker.execution.attempt.modes.wire import HEADER, answer, attempt_from, frame
+from tasker.execution.attempt.modes.wire import HEADER, answer, attempt_from, frame, said
 from tasker.execution.attempt.outcome import not_in_process
 from tasker.execution.attempt.values import Ending
+from tasker.execution.reporting.from_child import ChildReporter
 from tasker.log_format import log_as_parent
 from tasker.registry.invocation import HandlerSource, ResolvedHandler
+from tasker.step_output import keep_output
 from tasker.types.context import StepContext
 
 PR_SET_PDEATHSIG = 1
@@ -41,6 +43,7 @@ class Child:
         self._connection = connection
         self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._flag = CancelFlag()
+        self._sending = threading.RLock()  # a signal may come while it is held
 
     def serve(self) -> None:
         """Run handlers until SIGTERM comes or the parent goes away; never returns otherwise."""
@@ -49,13 +52,19 @@ class Child:
         threading.Thread(target=self._read, daemon=True).start()
         while True:
             message = self._requests.get()
-            ending = _run(message, self._flag)
+            ending = _run(message, self._flag, self._send)
             if self._flag.is_set():  # the handler swallowed the SystemExit
                 sys.exit(STOPPED)
-            self._connection.sendall(frame(answer(message["call"], ending)))
+            self._send(answer(message["call"], ending))
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        """One frame at a time: threads of the handler may say something meanwhile. Raises `OSError`."""
+        with self._sending:
+            self._connection.sendall(frame(message))
 
     def _hang_up(self) -> None:
         """What the handler forks cannot answer, and does not keep the connection open."""
+        self._sending = threading.RLock()  # the other may be held by a thread that the copy does not have
         if (descriptor := self._connection.detach()) >= 0:  # -1 in a copy of a copy
             os.close(descriptor)
 
@@ -73,7 +82,7 @@ class Child:
             os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def _run(message: Mapping[str, Any], flag: CancelFlag) -> Ending:
+def _run(message: Mapping[str, Any], flag: CancelFlag, send: Callable[[Mapping[str, Any]], None]) -> Ending:
     sys.path[:] = message["sys_path"]
     source = HandlerSource(**message["source"])
     try:
@@ -81,7 +90,15 @@ def _run(message: Mapping[str, Any], flag: CancelFlag) -> Ending:
     except HandlerLoadError as error:
         return not_in_process(message["name"], str(error))
     handler = ResolvedHandler(message["kind"], call, message["name"], source)
-    return call_blocking(attempt_from(message, flag), handler)
+    keep_output(level := message["kept_log_level"])
+    reporter = ChildReporter(level, lambda report: _tell(send, said(message["call"], report)))
+    return call_blocking(attempt_from(message, flag, reporter), handler)
+
+
+def _tell(send: Callable[[Mapping[str, Any]], None], message: Mapping[str, Any]) -> None:
+    """What a handler says must not fail it: a copy that it has forked has no connection, and a parent may be gone."""
+    with contextlib.suppress(OSError):
+        send(message)
 
 
 _load = cache(HandlerSource.load)

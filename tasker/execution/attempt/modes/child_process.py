@@ -11,8 +11,9 @@ import socket
 import sys
 from typing import Any
 
+from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
 from tasker.execution.attempt import log
-from tasker.execution.attempt.modes.wire import HEADER, CallId, NotAFrame, length_of_answer, parsed
+from tasker.execution.attempt.modes.wire import HEADER, CallId, NotAFrame, length_of_answer, parsed, report_from
 
 BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]);"
@@ -37,6 +38,7 @@ class ChildProcess:
         self._writer = writer
         self._call: CallId | None = None
         self._answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._reporter: Reporter | None = None
         self._strange = False
         self._listening = asyncio.ensure_future(self._listen())
         self._listening.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
@@ -71,12 +73,13 @@ class ChildProcess:
         """True while the child may be asked again: it lives, and has said nothing but answers to what it was asked."""
         return self.alive and not self._strange and not self._listening.done()
 
-    async def ask(self, call: CallId, message: bytes) -> dict[str, Any]:
-        """Send a request and wait for its answer, and no other.
+    async def ask(self, call: CallId, message: bytes, reporter: Reporter | None = None) -> dict[str, Any]:
+        """Send a request and wait for its answer, and no other; what the handler says meanwhile `reporter` gets.
 
         Raises `EOFError` or `OSError` when the child dies over it, `NotAFrame` when what it says is no answer.
         """
         self._call, self._answer = call, asyncio.get_running_loop().create_future()
+        self._reporter = reporter
         self._writer.write(message)
         either: set[asyncio.Future[Any]] = {self._answer, self._listening}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -110,11 +113,18 @@ class ChildProcess:
         while True:
             length = length_of_answer(await self._reader.readexactly(HEADER.size))
             call, answer = parsed(await self._reader.readexactly(length))
-            if call == self._call and not self._answer.done():
+            if (report := report_from(answer)) is not None:
+                self._keep(call, report)
+            elif call == self._call and not self._answer.done():
                 self._answer.set_result(answer)
             else:
                 self._strange = True
                 log.warning("child_process_distrusted", pid=self._process.pid, answered=call, asked=self._call)
+
+    def _keep(self, call: CallId, report: LogLine | ProgressReport) -> None:
+        """Nothing of a call that is over, which a thread that was left behind may say."""
+        if call == self._call and self._reporter is not None:
+            self._reporter.log(report) if isinstance(report, LogLine) else self._reporter.progress(report)
 
     async def _gone(self) -> None:
         await asyncio.wait({self.exited})

@@ -59,7 +59,7 @@ class ProcessMode:
         if attempt.cancel.is_set():  # while the child was starting
             self._idle.append(child)
             return timed_out(limit, handler.name)
-        asking = asyncio.ensure_future(child.ask(call, message))
+        asking = asyncio.ensure_future(child.ask(call, message, attempt.reporter))
         growing = _watched(child, attempt.step.memory_mb)
         attempt.cancel.wake = lambda _: asking.cancel()
         try:

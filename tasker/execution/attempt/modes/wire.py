@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
+from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
 from tasker.execution.attempt.cancel import CancelFlag
 from tasker.execution.attempt.values import Attempt, Checkpoint, Ending
 from tasker.registry.invocation import ResolvedHandler
@@ -25,6 +26,9 @@ HEADER = struct.Struct("!4sI")
 
 LONGEST_ANSWER = 64 * 1024 * 1024
 """Bytes. A result of 4 MB with metadata of as much, all of it escaped, is less."""
+
+REPORTS: Mapping[str, type[LogLine] | type[ProgressReport]] = {"line": LogLine, "progress": ProgressReport}
+"""What a handler says while it runs, by the type of the message."""
 
 CallId: TypeAlias = list[str | int]
 """Step, token, and the number of the call: a step is called again under the same token after each checkpoint."""
@@ -75,11 +79,12 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler) -> dict[st
         "task_context": attempt.task_context,
         "dependency_results": attempt.dependency_results,
         "result_limit_bytes": attempt.result_limit_bytes,
+        "kept_log_level": None if attempt.reporter is None else attempt.reporter.level,
     }
 
 
-def attempt_from(message: Mapping[str, Any], flag: CancelFlag) -> Attempt:
-    """The attempt as the child sees it. Checkpoints are saved by the parent."""
+def attempt_from(message: Mapping[str, Any], flag: CancelFlag, reporter: Reporter) -> Attempt:
+    """The attempt as the child sees it. Checkpoints are saved by the parent, which also keeps what `reporter` gets."""
     plan = Plan.from_json(message["plan"])
     return Attempt(
         claim=Claim(**message["claim"]),
@@ -91,6 +96,7 @@ def attempt_from(message: Mapping[str, Any], flag: CancelFlag) -> Attempt:
         save_checkpoint=_not_here,
         begin=_begun,
         result_limit_bytes=message["result_limit_bytes"],
+        reporter=reporter,
     )
 
 
@@ -113,6 +119,21 @@ def ending_from(message: Mapping[str, Any]) -> Ending:
             return Failure(**fields)
         case _:
             return Checkpoint(**fields)
+
+
+def said(call: CallId, report: LogLine | ProgressReport) -> dict[str, Any]:
+    """What the handler says while it runs, as a message. Fields that are no JSON are told as text."""
+    kind = "line" if isinstance(report, LogLine) else "progress"
+    return {"call": call, "type": kind, "fields": asdict(report)}
+
+
+def report_from(message: Mapping[str, Any]) -> LogLine | ProgressReport | None:
+    """The value that `said` was given; None for an answer. Raises `NotAFrame`."""
+    kind = REPORTS.get(message.get("type", ""))
+    try:
+        return None if kind is None else kind(**message["fields"])
+    except (KeyError, TypeError) as error:
+        raise NotAFrame(message) from error
 
 
 async def _not_here(_: Checkpoint) -> None:

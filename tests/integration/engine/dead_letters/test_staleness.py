@@ -320,3 +320,20 @@ def test_a_second_pending_entry_is_refused_and_one_after_a_closed_one_is_not(alo
     alone.observer.execute(insert, task)
 
     assert len(entries(alone, task)) == 2
+
+
+def test_a_step_whose_checkpoints_stop_is_recorded_unless_it_reports_progress(alone: Lab) -> None:
+    plan = alone.plan(Spec("a"), Spec("b"))
+    watched = replace(plan.steps[0], lifecycle={"max_steps_in_process_minutes": 10_000})
+    alone.one.start_worker(lease_ms=10_000_000)
+    _, claims = alone.running(replace(plan, steps=(watched, plan.steps[1])))
+    for name in ("a", "b"):
+        which = {"step": claims[name]["step"], "token": claims[name]["token"]}
+        alone.one.core("checkpoint", {**which, "cursor": 1, "items_processed": 1, "timeout_ms": 10_000_000})
+    told = {"task": claims["a"]["task"], "step": claims["a"]["step"], "token": claims["a"]["token"], "fraction": 0.5}
+    alone.one.core("report", {"lines": [], "progress": [told]})
+    alone.observer.execute("update tasker.step_progress set reported_at = reported_at + interval '10 minutes'")
+
+    (found,) = search(alone, 16)
+
+    assert (found["signal"], found["step"]) == ("checkpoint_stalled", "b")

@@ -15,7 +15,7 @@ from tasker.cli.live.plain import PlainView
 from tasker.cli.live.rows import ABSENT, Row, Tree, bar, fitted
 from tasker.cli.live.screen import Screen, picture
 from tasker.contracts.plan import Plan
-from tasker.services.progress import StepProgress, TaskProgress
+from tasker.services.progress import Reported, StepProgress, TaskProgress
 from tasker.template.compile import compile_text
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -70,6 +70,33 @@ def lines(*looks: list[StepProgress]) -> list[str]:
     for look in looks:
         view.show(Known(*look), look)
     return [click.unstyle(line).partition("  ")[2] for line in written]
+
+
+def reported(percent: float | None, at: float, **more: Any) -> Reported:
+    return Reported(percent, more.get("done"), more.get("total"), more.get("message"), after(at), more.get("eta"))
+
+
+def test_what_a_handler_reports_is_shown_with_what_is_left(plan: Plan) -> None:
+    told = reported(40, 5, done=4, total=10, message="reading\nb.csv", eta=65.0)
+
+    note = rows(plan, step("begin", "in_progress", started_at=NOON, reported=told))["begin"].note
+
+    assert note == "████░░░░░░░░ 40 %, 4 of 10, about 1 m 00 s left, reading b.csv"
+
+
+def test_a_count_without_an_end_is_a_count(plan: Plan) -> None:
+    told = reported(None, 5, done=1234.0)
+    assert rows(plan, step("begin", "in_progress", reported=told))["begin"].note == "1,234"
+
+
+def test_plain_lines_tell_of_reports_every_five_seconds() -> None:
+    at = [
+        step("begin", "in_progress", reported=reported(share, second)) for share, second in ((1, 0), (20, 2), (30, 5))
+    ]
+
+    told = lines(*([each] for each in at))
+
+    assert [line.rpartition("  ")[2] for line in told] == ["1 %", "30 %"]
 
 
 # --- rows of the tree

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import os
 import signal
 import stat
@@ -219,3 +220,25 @@ class TellsItsCard(StepHandler):
     def call(self, context: StepContext) -> StepHandlerResult:
         pin = context.get_dependency_result("above")["pin"]
         raise ValueError(f"{context.get_input('card')} was refused, its pin is {pin}")
+
+
+class Speaks(StepHandler):
+    def call(self, context: StepContext) -> StepHandlerResult:
+        speak(context)
+        return self.success({})
+
+
+@step_handler("speaks_on_the_loop")
+async def SpeaksOnTheLoop(context: StepContext) -> dict[str, int]:  # it stands for Speaks
+    speak(context)
+    return {}
+
+
+def speak(context: StepContext) -> None:
+    """Everything that a handler can say."""
+    print("printed")
+    logging.getLogger("my_project").info("logged")
+    logging.getLogger("my_project").debug("not kept")
+    context.log.info("told", n=1)
+    context.report_progress(25, message="a quarter")
+    print("begun", end="")

@@ -6,6 +6,8 @@
 --   processes: [{worker, name, kind, host, pid, state, namespaces, slots, in_hand, asleep, beat_age_ms}],
 --   breakers: [{breaker, steps, until}], pauses: how many, open: tasks that have not ended,
 --   dead_letters: those that wait for somebody (of both at most 100,000 are counted), submitted, failed_attempts: in the last minute,
+--   running: [{task, step, template, percent, done, total, message, reported_at, eta_seconds}]: of the steps whose handlers
+--     have reported progress within the last five minutes the 20 that report for longest,
 --   templates: [{namespace, template, tasks, running, failed, mean_ms, p95_ms}], the slowest first}
 create or replace function tasker.overview_v1(p_args jsonb) returns jsonb
 language sql stable
@@ -56,6 +58,14 @@ as $$
         order by d.steps desc, d.breaker), '[]')
       from (select regexp_replace(x.reason, '^the circuit breaker of (.*) is open$', '\1') as breaker, count(*) as steps,
         max(x.due_at) as until from deferred x group by 1) d),
+    'running', (select coalesce(jsonb_agg(r.report || jsonb_build_object('task', r.task_uuid, 'step', r.name, 'template', r.template)
+        order by r.first_at, r.workflow_step_uuid), '[]')
+      from (select tasker.reported(p, s) as report, s.task_uuid, s.name, s.workflow_step_uuid, p.first_at,
+          nt.name || ':' || nt.version as template
+        from tasker.step_progress p join tasker.workflow_steps s on s.workflow_step_uuid = p.workflow_step_uuid
+        join tasker.tasks t on t.task_uuid = s.task_uuid join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
+        where p.reported_at > n.at - interval '5 minutes' and tasker.reported(p, s) is not null
+        order by p.first_at, p.workflow_step_uuid limit 20) r),
     'pauses', (select count(*) from tasker.pauses),
     'open', (select count(*) from (select from tasker.tasks t where not t.complete limit 100000) o),
     'dead_letters', (select count(*) from (select from tasker.tasks_dlq d where d.resolution_status = 'pending' limit 100000) d),

@@ -51,6 +51,8 @@ begin
   delete from tasker.ready_backlog b where b.workflow_step_uuid = any (v_steps);
   delete from tasker.unserved_steps u where u.workflow_step_uuid = any (v_steps);
   delete from tasker.step_checkpoints c where c.workflow_step_uuid = any (v_steps);
+  delete from tasker.step_progress k where k.workflow_step_uuid = any (v_steps);
+  delete from tasker.step_logs l where l.task_uuid = any (v_tasks);
   delete from tasker.step_inputs i where i.workflow_step_uuid = any (v_steps);
   delete from tasker.step_moves m where m.workflow_step_uuid = any (v_steps);
   delete from tasker.parked_events p where p.workflow_step_uuid = any (v_steps);

@@ -1,0 +1,18 @@
+"""What handlers said while they ran."""
+
+from __future__ import annotations
+
+from tasker.db.migrations.run_sql import run_sql
+
+revision = "0006"
+down_revision = "0005"
+
+
+def upgrade() -> None:
+    """Create the tables."""
+    run_sql("0006_step_reports.up.sql")
+
+
+def downgrade() -> None:
+    """Drop them, with all lines that were kept."""
+    run_sql("0006_step_reports.down.sql")

@@ -1,0 +1,38 @@
+-- Keeps what handlers have said: lines, which are with their step for good, and how far they are, which counts for the
+-- claim that said it alone and holds until the next report. Nothing waits for this, and a step needs none of it: it takes no
+-- lock of tasks and steps. Repeated, it changes nothing. Times come as ages, since clocks differ.
+-- p_args: {lines: [{task, step, token, attempt, number, ago_ms, level, logger, message, fields}],
+--   progress: [{task, step, token, attempt, fraction, done, total, message}]}. Answer: {}.
+create or replace function tasker.report_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := tasker.now();
+begin
+  insert into tasker.step_logs (workflow_step_uuid, claim_token, line, task_uuid, logged_at, attempt, level, logger, message, fields)
+  select l.step, l.token, l.number, l.task, v_now - tasker.ms(greatest(l.ago_ms, 0)), l.attempt, l.level, l.logger, l.message,
+    nullif(l.fields, 'null')
+  from jsonb_to_recordset(p_args->'lines') l (task uuid, step uuid, token bigint, attempt int, number int, ago_ms numeric,
+    level smallint, logger text, message text, fields jsonb)
+  where exists (select from tasker.workflow_steps s where s.workflow_step_uuid = l.step)   -- else it was pruned meanwhile
+  on conflict do nothing;
+
+  insert into tasker.step_progress as k (workflow_step_uuid, task_uuid, claim_token, fraction, done, total, message,
+    first_at, first_fraction, reported_at)
+  select p.step, p.task, p.token, p.fraction, p.done, p.total, p.message, v_now, p.fraction, v_now
+  from jsonb_to_recordset(p_args->'progress') p (task uuid, step uuid, token bigint, fraction double precision,
+    done double precision, total double precision, message text)
+  where exists (select from tasker.workflow_steps s
+    where s.workflow_step_uuid = p.step and s.state = 'in_progress' and s.claim_token = p.token)
+  order by p.step
+  on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token, fraction = excluded.fraction,
+    done = excluded.done, total = excluded.total, message = excluded.message, reported_at = excluded.reported_at,
+    first_at = case when k.claim_token = excluded.claim_token and k.first_fraction is not null then k.first_at
+      else excluded.first_at end,
+    first_fraction = case when k.claim_token = excluded.claim_token and k.first_fraction is not null then k.first_fraction
+      else excluded.first_fraction end
+  where k.claim_token <= excluded.claim_token;
+  return '{}';
+end
+$$;

@@ -1,0 +1,97 @@
+"""Stores what handlers say, a moment later: at most once a second, however much it is, and never in a step's way."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.contracts.backoff import Backoff
+from tasker.contracts.execution import Claim
+from tasker.contracts.reporting import ProgressReport
+from tasker.errors import DatabaseError
+from tasker.execution.reporting.buffer import KeptLine, ReportBuffer, Said
+from tasker.services.engine.calls import Engine
+
+MOST = 2_000
+"""Lines in one write."""
+PAUSE_SECONDS = 1.0
+"""Between two writes."""
+FAILED = Backoff(1.0, 15.0)
+_log = logging.getLogger("tasker.execution")
+
+
+class ReportWriter:
+    """Empties the buffer of a worker into the database; what cannot be stored stays in it."""
+
+    def __init__(self, buffer: ReportBuffer, engine: Engine, pause_seconds: float = PAUSE_SECONDS) -> None:
+        self._buffer, self._engine, self._pause = buffer, engine, pause_seconds
+        self._told = 0
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        failures = 0
+        while True:
+            await self._buffer.filled()
+            try:
+                await self.write()
+                failures = 0
+                await asyncio.sleep(self._pause)
+            except DatabaseError:  # the process tells of that elsewhere
+                await asyncio.sleep(FAILED.pause(failures))
+                failures += 1
+
+    async def write(self) -> None:
+        """Store what is there, up to `MOST` lines. Raises `DatabaseError`, and keeps it then."""
+        said = self._buffer.take(MOST)
+        try:
+            if said.lines or said.progress:
+                await self._engine.read("report", _arguments(said, time.time()))
+        except BaseException:
+            self._buffer.give_back(said)
+            raise
+        self._tell_of_dropped()
+
+    def _tell_of_dropped(self) -> None:
+        if self._buffer.dropped > self._told:
+            _log.warning(
+                "step_logs_dropped lines=%s: more is said than can be stored", self._buffer.dropped - self._told
+            )
+            self._told = self._buffer.dropped
+
+
+def _arguments(said: Said, now: float) -> Mapping[str, Any]:
+    """Times travel as ages: the clock that counts is the database's."""
+    return {
+        "lines": [_line(each, now) for each in said.lines],
+        "progress": [_progress(*each) for each in said.progress],
+    }
+
+
+def _line(kept: KeptLine, now: float) -> Mapping[str, Any]:
+    line = kept.line
+    return {
+        **_claimed(kept.claim),
+        "number": kept.number,
+        "ago_ms": round((now - line.at) * 1000, 3),
+        "level": line.level,
+        "logger": line.logger,
+        "message": line.message,
+        "fields": line.fields,
+    }
+
+
+def _progress(claim: Claim, report: ProgressReport) -> Mapping[str, Any]:
+    return {
+        **_claimed(claim),
+        "fraction": report.fraction,
+        "done": report.done,
+        "total": report.total,
+        "message": report.message,
+    }
+
+
+def _claimed(claim: Claim) -> Mapping[str, Any]:
+    return {"task": claim.task_uuid, "step": claim.step_uuid, "token": claim.token, "attempt": claim.attempt}

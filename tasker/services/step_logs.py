@@ -1,0 +1,92 @@
+"""What the handlers of a task have logged and printed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from tasker.db.connection import Statements
+from tasker.db.queries import query
+from tasker.errors import UsageError
+
+LEVELS = ("debug", "info", "warning", "error")
+"""The levels of lines, the lowest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """Which lines: at most `limit`, from `level` on, written `since` a moment or `after` the place of a line.
+
+    `step` is a name, a UUID, or the name of a batch worker in the template; `attempt` a number.
+    """
+
+    step: str | None = None
+    attempt: int | None = None
+    level: str = LEVELS[0]
+    since: datetime | None = None
+    after: str | None = None
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StepLogLine:
+    """A line of a handler; `level` is one of `LEVELS`, `logger` is `stdout` for what was printed.
+
+    `place` is where whoever has read it goes on.
+    """
+
+    at: datetime
+    step: str
+    step_uuid: str
+    attempt: int
+    level: str
+    logger: str
+    message: str
+    fields: Mapping[str, Any] | None
+    place: str
+
+
+async def read_logs(connection: Statements, task_uuid: str, which: LogFilter) -> Sequence[StepLogLine]:
+    """The lines of a task in the order of time. Raises `UsageError` for a place that is none, and `DatabaseError`."""
+    parameters = {
+        "task": task_uuid,
+        "step": which.step,
+        "attempt": which.attempt,
+        "level": getattr(logging, which.level.upper()) if which.level != LEVELS[0] else 0,
+        "since": which.since,
+        "limit": which.limit,
+        **_behind(which.after),
+    }
+    return [_line(*row) for row in await connection.execute(query("tasks", "logs"), parameters)]
+
+
+def _line(
+    at: datetime,
+    step: str,
+    uuid: str,
+    token: int,
+    attempt: int,
+    number: int,
+    level: int,
+    logger: str,
+    message: str,
+    fields: Mapping[str, Any] | None,
+) -> StepLogLine:
+    name = next((each for each in reversed(LEVELS) if level >= getattr(logging, each.upper())), LEVELS[0])
+    place = f"{at.isoformat()}/{uuid}/{token}/{number}"
+    return StepLogLine(at, step, uuid, attempt, name, logger, message, fields, place)
+
+
+def _behind(place: str | None) -> Mapping[str, Any]:
+    if place is None:
+        return {"at": None, "behind": None, "token": None, "line": None}
+    try:
+        at, uuid, token, line = place.split("/")
+        return {"at": datetime.fromisoformat(at), "behind": str(UUID(uuid)), "token": int(token), "line": int(line)}
+    except ValueError:
+        hint = "give the `place` of the line that was read last"
+        raise UsageError(f"{place!r} is no place in a log", hint=hint) from None
