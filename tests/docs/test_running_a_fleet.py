@@ -7,14 +7,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 
-from tasker.cli.main import cli
 from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
 from tasker.settings.catalogue import by_path
 from tests.docs.snippets import read_ini, snippets
+from tests.support.deployed import parse
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "running-a-fleet.md").read_text("utf-8")
@@ -23,18 +22,6 @@ UNITS = [read_ini(block.text) for block in BLOCKS if block.language == "ini"]
 (COMPOSE,) = [yaml.safe_load(block.text) for block in BLOCKS if block.language == "yaml"]
 OURS = {name: service for name, service in COMPOSE["services"].items() if "build" in service}
 SHUTDOWN_SECONDS = int(by_path()["orchestration.shutdown_timeout_ms"].default) / 1000
-
-
-def parse(words: list[str]) -> None:
-    """Read the words as the command line does, without running anything. Raises `click.UsageError`."""
-    assert Path(words[0]).name == "tasker"
-    command: click.Command | None = cli
-    context, rest = None, words[1:]
-    while isinstance(command, click.Group):
-        context = command.make_context(command.name, rest, parent=context)
-        _, command, rest = command.resolve_command(context, [*context._protected_args, *context.args])
-    assert command is not None
-    command.make_context(command.name, rest, parent=context)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +41,9 @@ def seconds(text: str) -> float:
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: values(unit, "Description")[0])
 def test_a_unit_starts_a_command_that_exists_and_stops_only_its_main_process(unit: list[tuple[str, str, str]]) -> None:
     (start,) = values(unit, "ExecStart")
-    parse(shlex.split(start))
+    program, *words = shlex.split(start)
+    assert Path(program).name == "tasker"
+    parse(words)
     assert values(unit, "ExecReload") == ["/bin/kill -HUP $MAINPID"]
     assert values(unit, "KillMode") == ["mixed"]
     assert values(unit, "Restart") == ["always"]
@@ -68,7 +57,8 @@ def test_there_is_a_unit_for_each_kind_of_process() -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_a_service_starts_a_command_that_exists_and_has_time_to_stop(name: str) -> None:
     service = OURS[name]
-    parse(service["command"])
+    assert service["command"][0] == "tasker"
+    parse(service["command"][1:])
     assert seconds(service["stop_grace_period"]) > SHUTDOWN_SECONDS
 
 

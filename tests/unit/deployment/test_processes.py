@@ -1,0 +1,53 @@
+"""Every file of `deploy/` starts the same four processes, asks them where they answer, and gives them time to end."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from tests.support.deployed import KINDS, Deployed, of_compose, of_systemd, parse
+from tests.support.repository import ROOT
+
+DEPLOYED = [*of_compose().values(), *of_systemd()]
+LONGEST_STEP_SECONDS = 300.0
+
+
+@pytest.mark.parametrize("process", DEPLOYED, ids=lambda process: process.file)
+def test_a_command_exists_with_its_options_and_is_the_same_everywhere(process: Deployed) -> None:
+    parse(process.words)
+    assert [each.words for each in of_compose().values() if each.kind == process.kind] in (
+        [process.words],
+        [process.words[:1]],
+    ), "compose.yaml says it differently"
+
+
+@pytest.mark.parametrize("start", [of_compose, of_systemd])
+def test_each_kind_of_process_is_there(start: object) -> None:
+    found = of_compose().values() if start is of_compose else of_systemd()
+    assert sorted(process.kind for process in found) == sorted(KINDS)
+
+
+@pytest.mark.parametrize("process", DEPLOYED, ids=lambda process: process.file)
+def test_it_has_longer_to_end_than_it_gives_itself_and_a_worker_as_long_as_a_step(process: Deployed) -> None:
+    if process.kind == "db":
+        return  # one transaction: it may end at any time
+    assert process.grace_seconds is not None
+    assert process.grace_seconds > process.shutdown_seconds
+    if process.kind == "worker":
+        assert process.shutdown_seconds >= LONGEST_STEP_SECONDS
+
+
+def test_the_longest_step_of_the_examples_is_the_one_that_workers_wait_for() -> None:
+    timeouts = [
+        step.get("timeout_seconds", 0)
+        for path in (ROOT / "workflows").glob("*/workflow.yaml")
+        for template in yaml.safe_load_all(path.read_text("utf-8"))
+        for step in template["steps"]
+    ]
+    assert max(timeouts) == LONGEST_STEP_SECONDS
+
+
+@pytest.mark.parametrize("process", [each for each in DEPLOYED if each.probes], ids=lambda process: process.file)
+def test_probes_ask_where_the_process_answers(process: Deployed) -> None:
+    assert {port for port, _ in process.probes} == {process.port}
+    assert {path for _, path in process.probes} <= {"/live", "/ready"}
