@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from tests.support.repository import ROOT
 
 DEPLOY = ROOT / "deploy"
 COMPOSE = DEPLOY / "compose.yaml"
+KUBERNETES = DEPLOY / "kubernetes"
+OVERLAYS = ("hpa", "keda")
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 SHUTDOWN_VARIABLE = "TASKER_SHUTDOWN_TIMEOUT_MS"
 KINDS = ("db", "server", "orchestrator", "worker")
@@ -85,6 +89,51 @@ def of_systemd() -> Iterator[Deployed]:
         yield Deployed(
             unit.name, tuple(words), environment, float(keys["TimeoutStopSec"]) if "TimeoutStopSec" in keys else None
         )
+
+
+@cache
+def rendered(folder: Path) -> tuple[dict[str, Any], ...]:
+    """What `kubectl apply --kustomize` would send."""
+    command = [tool("kubectl"), "kustomize", str(folder)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return tuple(yaml.safe_load_all(ran.stdout))
+
+
+def workloads() -> dict[str, dict[str, Any]]:
+    """Each pod's template, by the name of what starts it."""
+    resources = [*rendered(KUBERNETES / "migrate"), *rendered(KUBERNETES / "overlays" / "hpa")]
+    return {
+        each["metadata"]["name"]: each["spec"]["template"]
+        for each in resources
+        if each["kind"] in ("Job", "Deployment")
+    }
+
+
+def of_kubernetes() -> Iterator[Deployed]:
+    """The containers."""
+    for name, template in workloads().items():
+        pod = template["spec"]
+        (container,) = pod["containers"]
+        named = {port["name"]: port["containerPort"] for port in container.get("ports", ())}
+        asked = [probe["httpGet"] for key, probe in container.items() if key.endswith("Probe")]
+        yield Deployed(
+            name,
+            tuple(container["args"]),
+            {each["name"]: each["value"] for each in container["env"]},
+            pod.get("terminationGracePeriodSeconds"),
+            tuple((named[probe["port"]], probe["path"]) for probe in asked),
+        )
+
+
+def scaled_by() -> set[str]:
+    """The metrics by which KEDA scales workers."""
+    (scaled,) = [each for each in rendered(KUBERNETES / "overlays" / "keda") if each["kind"] == "ScaledObject"]
+    return {
+        name
+        for trigger in scaled["spec"]["triggers"]
+        for name in re.findall(r"tasker_\w+", trigger["metadata"]["query"])
+    }
 
 
 def parse(words: Sequence[str]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.support.deployed import KINDS, Deployed, of_compose, of_systemd, parse
+from tests.support.deployed import KINDS, Deployed, of_compose, of_kubernetes, of_systemd, parse
 from tests.support.repository import ROOT
 
-DEPLOYED = [*of_compose().values(), *of_systemd()]
+FILES = {"compose": lambda: of_compose().values(), "systemd": of_systemd, "kubernetes": of_kubernetes}
+DEPLOYED = [process for read in FILES.values() for process in read()]
 LONGEST_STEP_SECONDS = 300.0
 
 
@@ -21,10 +22,9 @@ def test_a_command_exists_with_its_options_and_is_the_same_everywhere(process: D
     ), "compose.yaml says it differently"
 
 
-@pytest.mark.parametrize("start", [of_compose, of_systemd])
-def test_each_kind_of_process_is_there(start: object) -> None:
-    found = of_compose().values() if start is of_compose else of_systemd()
-    assert sorted(process.kind for process in found) == sorted(KINDS)
+@pytest.mark.parametrize("files", FILES)
+def test_each_kind_of_process_is_there(files: str) -> None:
+    assert sorted(process.kind for process in FILES[files]()) == sorted(KINDS)
 
 
 @pytest.mark.parametrize("process", DEPLOYED, ids=lambda process: process.file)
