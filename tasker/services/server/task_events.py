@@ -8,15 +8,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from tasker.contracts.backoff import Backoff
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
 from tasker.services.server.task_history import HistoryLooks, TaskEvent
 from tasker.services.tasks import checked, not_found
 
-LOOKS = Backoff(0.1, 1.0)
-"""Seconds between two looks while nothing happens; the end of the task is heard of."""
 LATE = timedelta(seconds=5)
 """A transaction may be committed so long after the time in its rows; what is later is seen at the end of the task."""
 PLACE = re.compile(r"([0-9]{1,16})-([0-9]{1,9})")
@@ -40,7 +38,7 @@ class TaskEvents:
         `UsageError` for what is no place.
         """
         position = _Position.parse(place)
-        history = await self._looks.read(checked(task_uuid), None)
+        history = await self._looks.read(checked(task_uuid))
         if not history:
             raise not_found(task_uuid)
         reader = _Reader(history, position)
@@ -54,26 +52,36 @@ class TaskEvents:
     async def _follow(
         self, task: str, reader: _Reader, first: Sequence[TaskEvent], quiet_seconds: float
     ) -> AsyncGenerator[TaskEvent | None]:
-        ended = asyncio.ensure_future(self._finished(task))
-        looks, quiet = 0, 0.0
+        ended, news = asyncio.ensure_future(self._finished(task)), self._news(task, reader)
         try:
             for event in first:
                 yield event
             while not reader.ended:
-                await asyncio.wait([ended], timeout=LOOKS.pause(looks))
-                news = reader.news(await self._looks.read(task, None if ended.done() else reader.latest - LATE))
-                looks, quiet = (0, 0.0) if news else (looks + 1, quiet + LOOKS.pause(looks))
-                for event in news:
-                    yield event
-                if quiet > quiet_seconds:
-                    quiet = 0.0
+                either: list[asyncio.Future[Any]] = [ended, news]
+                await asyncio.wait(either, timeout=quiet_seconds, return_when=asyncio.FIRST_COMPLETED)
+                if not (ended.done() or news.done()):
                     yield None
+                    continue
+                for event in reader.news(await (self._looks.read(task) if ended.done() else news)):
+                    yield event
+                _let_go(news)
+                news = self._news(task, reader)
                 if ended.done() and not reader.ended:  # an operator has taken it up again
                     ended = asyncio.ensure_future(self._finished(task))
         finally:
+            _let_go(news)
             ended.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await ended
+
+    def _news(self, task: str, reader: _Reader) -> asyncio.Future[list[TaskEvent]]:
+        return self._looks.news(task, reader.latest - LATE, reader.lacks)
+
+
+def _let_go(news: asyncio.Future[list[TaskEvent]]) -> None:
+    """It is not read; also a failure is not."""
+    if not news.cancel() and not news.cancelled():
+        news.exception()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +124,11 @@ class _Reader:
 
     def news(self, found: Sequence[TaskEvent]) -> list[TaskEvent]:
         """Those that were not sent yet, with their places."""
-        return [self._note(event) for event in found if event.key not in self._sent]
+        return [self._note(event) for event in found if self.lacks(event)]
+
+    def lacks(self, event: TaskEvent) -> bool:
+        """True when it was not sent yet."""
+        return event.key not in self._sent
 
     def _note(self, event: TaskEvent) -> TaskEvent:
         self._sent.add(event.key)

@@ -1,13 +1,15 @@
-"""What has happened to tasks, read again and again: one look serves all who ask at about the same time."""
+"""What has happened to tasks, read again and again: one look serves all who ask, and wakes those it has news for."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from tasker.contracts.backoff import Backoff
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.lifecycle.machines.task import TERMINAL
@@ -15,6 +17,8 @@ from tasker.services.listings import Happening
 
 INTERVAL_SECONDS = 0.1
 """Between two looks of a process, however many streams are open."""
+LOOKS = Backoff(INTERVAL_SECONDS, 1.0)
+"""Seconds between two looks at one task while nothing happens to it."""
 MOST_TASKS = 500
 """Tasks of one query."""
 
@@ -43,12 +47,25 @@ class TaskEvent(Happening):
         return self.kind == "task" and self.to_state in TERMINAL
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Asked:
-    """One reader that waits for the next look."""
+    """One reader, who waits for something `new`. `due` is by the loop's clock."""
 
     since: datetime | None
+    new: Callable[[TaskEvent], bool] | None
     answer: asyncio.Future[list[TaskEvent]]
+    due: float
+    looks: int = 0
+
+    def tell(self, found: list[TaskEvent], now: float) -> None:
+        """Answer, if there is anything new, or the reader wants to know in any case."""
+        if self.answer.done():
+            return
+        if self.new is None or any(map(self.new, found)):
+            self.answer.set_result(found)
+        else:
+            self.looks += 1
+            self.due = now + LOOKS.pause(self.looks)
 
 
 class HistoryLooks:
@@ -62,18 +79,17 @@ class HistoryLooks:
         self._asked: dict[str, list[_Asked]] = {}
         self._due = 0.0
         """By the loop's clock: when the next look may begin."""
+        self._called = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
 
-    async def read(self, task: str, since: datetime | None) -> list[TaskEvent]:
-        """What happened to a task since then (None: from the beginning), in order; perhaps some of what was before.
+    async def read(self, task: str) -> list[TaskEvent]:
+        """What happened to a task, in order. Raises what the database says."""
+        return await self._ask(task, None, None, 0.0)
 
-        Raises what the database says.
-        """
-        asked = _Asked(since, asyncio.get_running_loop().create_future())
-        self._asked.setdefault(task, []).append(asked)
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look_while_asked(), name="histories of tasks")
-        return await asked.answer
+    def news(self, task: str, since: datetime, new: Callable[[TaskEvent], bool]) -> asyncio.Future[list[TaskEvent]]:
+        """What happened to a task since then, in order, as soon as something of it is `new`; perhaps some of what was
+        before. Who does not want it any more cancels it. It fails with what the database says."""
+        return self._ask(task, since, new, asyncio.get_running_loop().time() + LOOKS.first)
 
     async def close(self) -> None:
         """Look no more; who waits is cancelled."""
@@ -83,25 +99,50 @@ class HistoryLooks:
         _cancel(self._asked)
         self._asked = {}
 
+    def _ask(
+        self, task: str, since: datetime | None, new: Callable[[TaskEvent], bool] | None, due: float
+    ) -> asyncio.Future[list[TaskEvent]]:
+        asked = _Asked(since, new, asyncio.get_running_loop().create_future(), due)
+        self._asked.setdefault(task, []).append(asked)
+        self._called.set()
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look_while_asked(), name="histories of tasks")
+        return asked.answer
+
     async def _look_while_asked(self) -> None:
         now = asyncio.get_running_loop().time
         try:
             while self._asked:
-                await asyncio.sleep(max(0.0, self._due - now()))
+                await asyncio.sleep(self._due - now())
                 self._due = now() + INTERVAL_SECONDS
-                await self._look()
+                await self._look(now())
+                await self._rest(now())
         finally:
             self._looking = None
 
-    async def _look(self) -> None:
-        asked, self._asked = self._asked, {}
-        waiting = {task: alive for task, each in asked.items() if (alive := [a for a in each if not a.answer.done()])}
+    async def _rest(self, now: float) -> None:
+        """Until somebody's next look is due, or somebody asks."""
+        self._called.clear()
+        due = min((each.due for asked in self._asked.values() for each in asked), default=now)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(due - now):
+                await self._called.wait()
+
+    async def _look(self, now: float) -> None:
+        """At the tasks for which it is time; all who ask for one of them are told."""
+        due = [task for task, asked in self._asked.items() if any(each.due <= now for each in asked)]
+        looked = {task: self._asked.pop(task) for task in due}
+        waiting = {task: alive for task, asked in looked.items() if (alive := _alive(asked))}
         tasks = list(waiting)
         try:
             for first in range(0, len(tasks), MOST_TASKS):
                 await self._answer({task: waiting[task] for task in tasks[first : first + MOST_TASKS]})
-        finally:
+        except BaseException:
             _cancel(waiting)
+            raise
+        for task, asked in waiting.items():
+            if alive := _alive(asked):
+                self._asked.setdefault(task, []).extend(alive)
 
     async def _answer(self, waiting: Mapping[str, Sequence[_Asked]]) -> None:
         since = [_earliest(asked) for asked in waiting.values()]
@@ -109,14 +150,15 @@ class HistoryLooks:
             rows = await self._connection.execute(query("tasks", "events"), {"tasks": list(waiting), "since": since})
         except Exception as error:
             for each in _unanswered(waiting):
-                each.set_exception(error)
+                each.answer.set_exception(error)
             return
         found: dict[str, list[TaskEvent]] = {task: [] for task in waiting}
         for task, *event in rows:
             found[task].append(TaskEvent(*event))
+        now = asyncio.get_running_loop().time()
         for task, asked in waiting.items():
-            for each in _unanswered({task: asked}):
-                each.set_result(found[task])
+            for each in asked:
+                each.tell(found[task], now)
 
 
 def _earliest(asked: Sequence[_Asked]) -> datetime | None:
@@ -124,10 +166,14 @@ def _earliest(asked: Sequence[_Asked]) -> datetime | None:
     return None if None in times else min(time for time in times if time is not None)
 
 
-def _unanswered(waiting: Mapping[str, Sequence[_Asked]]) -> list[asyncio.Future[list[TaskEvent]]]:
-    return [each.answer for asked in waiting.values() for each in asked if not each.answer.done()]
+def _alive(asked: Iterable[_Asked]) -> list[_Asked]:
+    return [each for each in asked if not each.answer.done()]
+
+
+def _unanswered(waiting: Mapping[str, Sequence[_Asked]]) -> list[_Asked]:
+    return [each for asked in waiting.values() for each in _alive(asked)]
 
 
 def _cancel(waiting: Mapping[str, Sequence[_Asked]]) -> None:
     for each in _unanswered(waiting):
-        each.cancel()
+        each.answer.cancel()

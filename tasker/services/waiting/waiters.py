@@ -16,9 +16,9 @@ from typing import NamedTuple, TypeVar
 from tasker.contracts.backoff import Backoff
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, DuplicateTask
-from tasker.services.engine.guarded_connection import is_outage
 from tasker.services.submitting.submission import Submitted
 from tasker.services.tasks import not_found
+from tasker.services.waiting.answered import answered
 from tasker.services.waiting.end_listeners import Ask, EndListener, Heard
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Waiters:
         """Tasks whose ends are told to this program."""
         self._named: set[str] = set()
         """Waited for, and said to have ended."""
-        self._all, self._fresh = False, False
+        self._all, self._fresh, self._new = False, False, False
         self._missed = 0
         """How often some ends may have been missed."""
         self._due = 0.0
@@ -165,7 +165,7 @@ class Waiters:
         if looks:
             self._looking.add(future)
         if task_uuid not in self._told or not self._listener.is_listening:
-            self._look_soon()
+            self._look_soon(task_uuid)
         if self._poller is None or self._poller.done():
             self._poller = asyncio.create_task(self._poll(), name="waiters")
         try:
@@ -178,11 +178,12 @@ class Waiters:
                 if not waiting:
                     del self._waiting[task_uuid]
 
-    def _look_soon(self) -> None:
+    def _look_soon(self, task_uuid: str) -> None:
         """Nobody tells of this task's end, but perhaps a worker of this process, which the first look may wait for."""
         latest = asyncio.get_running_loop().time() + LOOKS.longest
         if not self._watches:
-            self._all = True
+            self._new = True
+            self._named.add(task_uuid)
             self._changed.set()
         elif self._due > latest:
             self._due = latest
@@ -217,17 +218,24 @@ class Waiters:
         return TOLD if self._listener.is_listening and self._waiting.keys() <= self._told else LOOKS
 
     async def _turn(self, pause: float, *, due: bool) -> bool:
-        """Look at all that is waited for when it is `due` or something was missed, else at what was named; True for
-        all. What is named does not put off the look at all: one notice may be lost among many that come."""
-        everything, named, self._fresh = self._all or due, self._named, self._all
-        self._all, self._named = False, set()
+        """Look at all that is waited for when it is `due` or something was missed, else at what was named or is new;
+        True for all. What is named does not put off the look at all: one notice may be lost among many that come."""
+        everything, named, new, self._fresh = self._all or due, self._named, self._new, self._all
+        self._all, self._new, self._named = False, False, set()
         self._changed.clear()
-        if everything:
+        if everything or new:
             with contextlib.suppress(DatabaseError):
                 await self._register(pause)
-        with contextlib.suppress(DatabaseError):
+        if new and not self._are_told(named):
+            everything = self._fresh = True
+        try:
             await self._look(list(self._waiting if everything else named))
+        except DatabaseError:
+            self._due = min(self._due, asyncio.get_running_loop().time() + self._pauses.first)
         return everything
+
+    def _are_told(self, tasks: set[str]) -> bool:
+        return self._listener.is_listening and tasks & self._waiting.keys() <= self._told
 
     def _next(self, pause: float) -> float:
         """The pause after a look at all; short again when something was missed or is new."""
@@ -280,20 +288,3 @@ class Waiters:
 
 async def _nothing() -> None:
     """What is read of a task of which only the end counts."""
-
-
-async def answered(ask: Callable[[], Awaitable[T]]) -> T:
-    """What `ask` returns, asked again with growing pauses while the database is away.
-
-    Whoever waits for a task waits through an outage; the reading behind it must not fail for its last moments: pooled
-    connections that died in it, or the breaker, which lets one call at a time pass.
-    """
-    failures = 0
-    while True:
-        try:
-            return await ask()
-        except DatabaseError as error:
-            if not (error.retryable and is_outage(error)):
-                raise
-        await asyncio.sleep(LOOKS.pause(failures))
-        failures += 1

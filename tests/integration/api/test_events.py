@@ -16,10 +16,12 @@ import tasker
 from tasker.api.application import Options, application
 from tasker.api.http_server import HttpServer
 from tasker.api.sockets import listen
+from tasker.contracts.backoff import Backoff
 from tasker.db.connection import Connection, Statements
 from tasker.db.session import Rows
+from tasker.services.server import task_history
 from tasker.services.server.task_events import TaskEvents
-from tasker.services.server.task_history import TaskEvent
+from tasker.services.server.task_history import HistoryLooks, TaskEvent
 from tasker.services.submitting.submission import Request
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING, order
@@ -202,6 +204,31 @@ async def test_what_many_streams_ask_for_is_one_look_and_each_is_told_of_its_own
     assert sorted(asked.tasks[0]) == sorted(tasks)
     assert [each.to_state for each in ends] == ["cancelled"] * 21
     await followed.close()
+
+
+async def test_a_stream_is_not_woken_while_nothing_happens_to_its_task(
+    app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_history, "LOOKS", Backoff(LOOK_SECONDS, LOOK_SECONDS))
+    tasks, asked, woken = await waiting(app, 5), Asked(app.tasks._engine.connection), list[str]()
+    followed, news = TaskEvents(asked, app.finished), HistoryLooks.news
+
+    def noted(looks: HistoryLooks, task: str, *args: Any) -> asyncio.Future[list[TaskEvent]]:
+        woken.append(task)
+        return news(looks, task, *args)
+
+    monkeypatch.setattr(HistoryLooks, "news", noted)
+    streams = await asyncio.gather(*(followed.follow(task) for task in tasks))
+    told = [asyncio.ensure_future(whole(stream)) for stream in streams if stream is not None]
+    async with asyncio.timeout(LIMIT_SECONDS):
+        while len(asked.tasks) < 5 * len(tasks) or len(woken) < len(tasks):
+            await asyncio.sleep(LOOK_SECONDS)
+    once = sorted(woken)
+    await asyncio.gather(*(app.tasks.cancel(task) for task in tasks))
+    await asyncio.gather(*told)
+    await followed.close()
+
+    assert once == sorted(tasks)
 
 
 async def whole(stream: AsyncIterator[TaskEvent | None]) -> list[TaskEvent]:

@@ -29,10 +29,12 @@ class Database:
 
     def __init__(self, *ended: str, refuses: bool = False) -> None:
         self.ended, self.refuses, self.looked = {*ended}, refuses, asyncio.Event()
+        self.asked: list[str] = []
 
     async def ask(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         if statement != REGISTER:
             self.looked.set()
+            self.asked += params["tasks"]
             return [(task, True) for task in params["tasks"] if task in self.ended]
         if self.refuses:
             raise DatabaseError("permission denied for table tasks")
@@ -143,6 +145,54 @@ async def test_a_program_with_a_worker_looks_while_ever_more_tasks_are_waited_fo
     await waiting.close()
 
     assert found
+
+
+async def test_of_many_that_begin_to_wait_one_after_another_each_is_looked_at_once_if_its_end_will_be_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiters, "TOLD", Backoff(PATIENCE * 10, PATIENCE * 10))
+    database, tasks = Database(), [f"task {number}" for number in range(30)]
+    waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
+    joined = []
+    async with asyncio.timeout(PATIENCE):
+        for task in tasks:
+            joined.append(asyncio.create_task(waiting.wait(task)))
+            while task not in database.asked:
+                await asyncio.sleep(0)
+        database.ended |= {*tasks}
+        waiting.heard(tasks)
+        await asyncio.gather(*joined)
+    await waiting.close()
+
+    assert database.asked == [*tasks, *database.asked[len(tasks) :]]
+    assert sorted(database.asked[len(tasks) :]) == sorted(tasks)
+
+
+async def test_a_task_that_could_not_be_looked_at_when_it_was_new_is_looked_at_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiters, "TOLD", Backoff(OFTEN, PATIENCE * 10))
+    database, fails = Database("task"), ["first look"]
+
+    async def ask(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        if statement != REGISTER and fails:
+            raise DatabaseError(fails.pop())
+        return await database.ask(statement, params)
+
+    waiting = Waiters(ask, "me", lambda heard: Listener(True), watches=False)
+    waiting.submitted(Telling("me"), [Submitted("other", 1)])
+    other = asyncio.create_task(waiting.wait("other"))
+    for _ in range(20):  # the pauses have become long
+        waiting._due = 0.0
+        waiting._changed.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    fails.append("the look at the new one")
+    await asyncio.wait_for(waiting.wait("task"), PATIENCE)
+    other.cancel()
+    await waiting.close()
+
+    assert fails == []
 
 
 async def test_a_program_that_may_not_register_looks_all_the_same() -> None:
