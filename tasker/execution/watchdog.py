@@ -59,8 +59,8 @@ class LoopWatchdog:
             self._stood_still(now - before)
         elif self._stalled_since is not None:
             self._see_whether_it_turns()
-        elif now - self._turned > self._limit:
-            self._warn(now)
+        elif now - (turned := self._turned) > self._limit:
+            self._warn(turned, now)
 
     def _stood_still(self, seconds: float) -> None:
         """This thread did not run either, so that says nothing about the loop; it gets a fresh start."""
@@ -77,13 +77,13 @@ class LoopWatchdog:
             _log.warning("event_loop_turns_again after_ms=%d", (self._turned - since) * 1000)
             self._stalled_since = None
 
-    def _warn(self, now: float) -> None:
-        self._stalled_since = self._turned
+    def _warn(self, turned: float, now: float) -> None:
+        self._stalled_since = turned  # not read again: the loop may have turned since
         frame = sys._current_frames().get(self._loop_thread)
         stack = "".join(traceback.format_stack(frame)) if frame else ""
         _log.warning(
             "event_loop_blocked ms=%d%s: call blocking code in a handler that is no `async def`\n%s",
-            (now - self._turned) * 1000,
+            (now - turned) * 1000,
             self._who(),
             stack.rstrip(),
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import FrameType
 
 import pytest
 
@@ -72,6 +74,27 @@ async def test_a_process_that_stood_still_as_a_whole_accuses_nobody_of_blocking_
 
     assert dog.stalls == 0
     assert [message.split()[:2] for message in caplog.messages] == [["process_stood_still", "ms=60000:"]]
+
+
+async def test_a_loop_that_turns_while_its_stack_is_taken_is_told_with_how_long_it_stood_still(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Hand()
+    dog = LoopWatchdog(clock, 1000, lambda: None)  # type: ignore[arg-type]
+
+    def turns() -> dict[int, FrameType]:
+        dog._turned = clock.seconds = 1.2
+        return {}
+
+    monkeypatch.setattr(sys, "_current_frames", turns)
+    for seconds in (0.9, 1.1, 1.3):
+        clock.seconds = seconds
+        dog.look()
+
+    assert [message.split()[:2] for message in caplog.messages] == [
+        ["event_loop_blocked", "ms=1100:"],
+        ["event_loop_turns_again", "after_ms=1200"],
+    ]
 
 
 async def test_a_loop_that_turns_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:

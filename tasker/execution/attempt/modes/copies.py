@@ -30,12 +30,14 @@ def _register() -> None:
 
 
 def _halt_loops() -> None:
-    """The copy goes on where it forked. As soon as that gives way to the loop, the copy ends."""
+    """The copy goes on where it forked. As soon as that gives way to the loop, the copy ends, before all that is ready.
+
+    Nothing is taken from the loop: a task that was dropped would be complained of.
+    """
     for loop in list(_loops):
         ready: MutableSequence[asyncio.Handle] | None = getattr(loop, "_ready", None)
         if ready is not None:
-            ready.clear()
-            ready.append(asyncio.Handle(_end, (_ON_THE_LOOP,), loop))
+            ready.insert(0, asyncio.Handle(_end, (_ON_THE_LOOP,), loop))
 
 
 _ON_THE_LOOP = "an async handler has forked, and the copy went on with the worker's event loop"
