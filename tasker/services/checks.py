@@ -51,7 +51,10 @@ class Checks:
 
     async def _violations(self) -> list[Finding]:
         rows = await self._engine.connection.execute(query("checks", "violations"))
-        by_rule = ((rule, [f"{row[1]} {row[2]}" for row in group]) for rule, group in groupby(rows, lambda row: row[0]))
+        by_rule = (
+            (rule, [" ".join(filter(None, row[1:])) for row in group])
+            for rule, group in groupby(rows, lambda row: row[0])
+        )
         return [_finding(str(rule), found, SWEEP if rule in MENDED else NOBODY) for rule, found in by_rule]
 
     async def _without_message(self) -> list[Finding]:

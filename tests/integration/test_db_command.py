@@ -106,6 +106,8 @@ def test_a_check_repairs_what_a_sweep_would_and_counts_and_tells_it(database_url
 
     drift = {"counter of enqueued steps differs", "enqueued in linear, without a message"}
     assert {(each["what"], each["is_broken"]) for each in dry} == {(what, False) for what in drift}
+    told = {each["what"]: each["examples"] for each in dry}
+    assert told["counter of enqueued steps differs"] == ["namespace linear: counter 4, rows 1"]
     assert before == 0, "without the option nothing is changed"
     assert repaired["repaired"] == counted == {"hint_lost": 1, "enqueued_miscounted": 1}
     assert (repaired["findings"], messages) == ([], 1)

@@ -72,7 +72,7 @@ def test_what_is_given_counts_above_the_environment_and_a_variable_above_the_fil
         return configured_program(url, data_dir, given, variables or environ).database_url
 
     assert found("postgresql://argument/x") == "postgresql://argument/x"
-    assert found() == "postgresql://variable/x"
+    assert found() == found(DATABASE_URL="postgresql://variable/x") == "postgresql://variable/x"
     assert found(TASKER_CONFIG_PATH=str(file)) == ELSEWHERE
     assert found(data_dir=tmp_path) is None
     assert found(given=UNCONFIGURED) is None

@@ -117,8 +117,8 @@ as $$
   where not exists (select from tasker.step_moves l where l.workflow_step_uuid = d.workflow_step_uuid
     and l.sort_key = d.sort_key and tasker.outcome_of_path(l.path) = d.outcome)
   union all
-  select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', n.namespace_id, n.counter, n.rows)
-  from (select ns.namespace_id, coalesce((select sum(c.enqueued) from tasker.enqueue_counters c
+  select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', n.name, n.counter, n.rows)
+  from (select ns.name, coalesce((select sum(c.enqueued) from tasker.enqueue_counters c
       where c.namespace_id = ns.namespace_id), 0) as counter,
       (select count(*) from tasker.workflow_steps s where s.namespace_id = ns.namespace_id and s.state = 'enqueued') as rows
     from tasker.task_namespaces ns where p_args->'tasks' is null) n
