@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
 from tests.support.deployed import KINDS, Deployed, of_compose, of_kubernetes, of_systemd, parse
 from tests.support.repository import ROOT
 
@@ -51,3 +52,10 @@ def test_the_longest_step_of_the_examples_is_the_one_that_workers_wait_for() -> 
 def test_probes_ask_where_the_process_answers(process: Deployed) -> None:
     assert {port for port, _ in process.probes} == {process.port}
     assert {path for _, path in process.probes} <= {"/live", "/ready"}
+
+
+def test_the_guide_s_sum_of_connections_is_that_of_the_code() -> None:
+    page = (ROOT / "docs" / "deploying.md").read_text("utf-8")
+    worker, orchestrator = len(WORKER) + 1, len(ORCHESTRATOR) + 1  # one more for messages
+    assert f"orchestrators * {orchestrator} + workers * {worker} +" in page
+    assert f"3 orchestrators and 10 workers with `pgmq` are {3 * orchestrator + 10 * worker} connections" in page
