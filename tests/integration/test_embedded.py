@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import signal
@@ -248,6 +249,21 @@ def test_waiting_for_a_process_that_holds_a_lock_ends_and_names_it(
         assert f"kill {os.getpid()}" in str(caught.value.hint)
     with started(folder) as server:
         assert value(server.url, "select 1") == 1
+
+
+def test_whoever_waits_for_a_lock_is_told_whom_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "tasker.embedded")  # which every command shows
+    monkeypatch.setattr(locks, "PATIENCE_SECONDS", -1.0)
+    monkeypatch.setattr(locks, "POLL_SECONDS", 0.0)
+    file = tmp_path / "users.lock"
+    with locks.lock(file, shared=False, timeout_seconds=0), pytest.raises(DatabaseUnavailable):
+        locks.lock(file, shared=True, timeout_seconds=0.2)
+
+    (told,) = caplog.messages
+    assert told.startswith("waiting for ")
+    assert told.endswith(f"which starts or stops the server of {tmp_path}")
 
 
 def test_the_folder_of_its_own_stays_out_of_version_control(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tasker.services.server.task_history import HistoryLooks
 from tasker.services.tasks import Tasks
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import Lab, change, fail, ok, operator, retry
@@ -226,9 +227,14 @@ async def test_the_history_is_in_order_although_the_clock_went_back(orchestra: O
 
     rows = await Tasks(orchestra.engine).history(task)
 
-    for subject in (None, "s0", "s1"):
-        states = [(row.from_state, row.to_state) for row in rows if row.step == subject]
-        assert states[0] == (None, "pending")
-        assert all(before[1] == after[0] for before, after in pairwise(states)), states
+    looks = HistoryLooks(orchestra.engine.connection)
+    streamed = await looks.read(task)
+    await looks.close()
+
+    for told in (rows, streamed):
+        for subject in (None, "s0", "s1"):
+            states = [(row.from_state, row.to_state) for row in told if row.step == subject]
+            assert states[0] == (None, "pending")
+            assert all(before[1] == after[0] for before, after in pairwise(states)), states
     times = [row.at for row in rows if row.step is None]
     assert times != sorted(times), "the clock did go back"
