@@ -61,7 +61,7 @@ def _text(found: Sequence[Pruned], dry_run: bool) -> str:
     from tasker.cli.render.table import table
 
     if not found:
-        return "nothing is old enough"
+        return "nothing is to go by these limits; what ended within the last hour stays in any case"
     rows = [
         (
             f"{each.namespace}/{each.template} {each.version}",

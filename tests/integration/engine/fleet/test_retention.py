@@ -368,7 +368,7 @@ def test_the_command_says_what_would_go_and_deletes_it(lab: Lab) -> None:
 
     assert (done["template"], done["tasks"], done["kept"]) == ("chain", 2, 0)
     assert left(lab) == set()
-    assert "nothing is old enough" in invoke(*asked).output
+    assert "what ended within the last hour stays" in invoke(*asked).output
 
 
 def test_without_options_the_command_does_what_is_configured(
