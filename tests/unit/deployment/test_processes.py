@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
 from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
+from tasker.process.supervision.stopping import grace_of
+from tasker.settings.catalogue import by_path
 from tests.support.deployed import KINDS, Deployed, of_compose, of_kubernetes, of_systemd, parse
 from tests.support.repository import ROOT
 
 FILES = {"compose": lambda: of_compose().values(), "systemd": of_systemd, "kubernetes": of_kubernetes}
 DEPLOYED = [process for read in FILES.values() for process in read()]
-LONGEST_STEP_SECONDS = 300.0
+LONGEST_STOP_SECONDS = int(by_path()["orchestration.shutdown_timeout_ms"].high or 0) / 1000
 
 
 @pytest.mark.parametrize("process", DEPLOYED, ids=lambda process: process.file)
 def test_a_command_exists_with_its_options_and_is_the_same_everywhere(process: Deployed) -> None:
     parse(process.words)
-    assert [each.words for each in of_compose().values() if each.kind == process.kind] in (
-        [process.words],
-        [process.words[:1]],
-    ), "compose.yaml says it differently"
+    (same,) = [each for each in of_compose().values() if each.kind == process.kind]
+    assert process.words == same.words, "compose.yaml says it differently"
 
 
 @pytest.mark.parametrize("files", FILES)
@@ -29,23 +28,19 @@ def test_each_kind_of_process_is_there(files: str) -> None:
 
 
 @pytest.mark.parametrize("process", DEPLOYED, ids=lambda process: process.file)
-def test_it_has_longer_to_end_than_it_gives_itself_and_a_worker_as_long_as_a_step(process: Deployed) -> None:
+def test_it_has_longer_to_end_than_it_gives_itself_and_a_worker_the_most_there_is(process: Deployed) -> None:
     if process.kind == "db":
         return  # one transaction: it may end at any time
     assert process.grace_seconds is not None
     assert process.grace_seconds > process.shutdown_seconds
     if process.kind == "worker":
-        assert process.shutdown_seconds >= LONGEST_STEP_SECONDS
+        assert process.shutdown_seconds == LONGEST_STOP_SECONDS
 
 
-def test_the_longest_step_of_the_examples_is_the_one_that_workers_wait_for() -> None:
-    timeouts = [
-        step.get("timeout_seconds", 0)
-        for path in (ROOT / "workflows").glob("*/workflow.yaml")
-        for template in yaml.safe_load_all(path.read_text("utf-8"))
-        for step in template["steps"]
-    ]
-    assert max(timeouts) == LONGEST_STEP_SECONDS
+def test_the_guide_says_how_much_of_it_is_for_steps_that_run() -> None:
+    page = (ROOT / "docs" / "deploying.md").read_text("utf-8")
+    running = grace_of(LONGEST_STOP_SECONDS)
+    assert f"{running:g} are for steps that run, the last {LONGEST_STOP_SECONDS - running:g} for giving back" in page
 
 
 @pytest.mark.parametrize("process", [each for each in DEPLOYED if each.probes], ids=lambda process: process.file)
