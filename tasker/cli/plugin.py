@@ -23,7 +23,7 @@ def plugin() -> None:
 
     Both commands look at this environment and the configuration that a process reads here, and ask no server: each
     machine of a fleet has what is installed there. How the plugins of a running process do is in its log, and in
-    /health/detailed of a worker or orchestrator with a port.
+    /metrics of a worker or orchestrator with a port.
     """
 
 
