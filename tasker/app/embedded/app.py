@@ -168,7 +168,8 @@ class App(AppLifecycle):
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         """The report once the task has ended. Raises `TaskNotFound`, `UsageError`; after `timeout` s `TimeoutError`."""
-        report = partial(self.tasks.report, checked(task_uuid))
+        task_uuid = checked(task_uuid)
+        report = partial(self.tasks.report, task_uuid)
         return await self._waiters.read(task_uuid, report, timeout, shows_end=lambda found: found.finished)
 
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:

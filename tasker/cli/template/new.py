@@ -48,7 +48,12 @@ def _new_plugin(word: str, name: str, parent: Path) -> None:
 
     folder, written = write_plugin(name, parent)
     _show(folder, written)
-    echo(f"Next:\n  pip install {folder}\n  tasker plugin show {name}\n  pytest {folder}")
+    commands = (
+        f"pip install {folder}",
+        f"tasker plugin show {name}",
+        f"pytest {folder}",
+    )
+    echo("\n  ".join(("Next:", *commands)))
 
 
 def _show(folder: Path, written: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tasker.contracts.execution import Claim
 from tasker.contracts.reporting import LogLine, ProgressReport
-from tasker.execution.reporting.lines import PrintedLines, storable
+from tasker.execution.reporting.lines import PrintedLines, covered, storable
 
 CAPACITY = 20_000
 """Lines that wait to be stored; what comes while there are as many is dropped, and counted."""
@@ -141,8 +141,8 @@ class AttemptReporter:
             self.log(line)
 
     def progress(self, report: ProgressReport) -> None:
-        """Keep the latest."""
-        self._buffer.add_progress(self._claim, report)
+        """Keep the latest, without sensitive values that the step knows."""
+        self._buffer.add_progress(self._claim, covered(report))
 
     def flush(self) -> None:
         """Keep the line that was begun."""

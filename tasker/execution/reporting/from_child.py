@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tasker.contracts.reporting import LogLine, ProgressReport
-from tasker.execution.reporting.lines import PrintedLines, storable
+from tasker.execution.reporting.lines import PrintedLines, covered, storable
 
 
 class ChildReporter:
@@ -26,8 +26,8 @@ class ChildReporter:
             self.log(line)
 
     def progress(self, report: ProgressReport) -> None:
-        """Send it."""
-        self._send(report)
+        """Send it, without sensitive values that the step knows."""
+        self._send(covered(report))
 
     def flush(self) -> None:
         """Send the line that was begun."""

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from tasker.contracts.reporting import LogLine
+from tasker.contracts.reporting import LogLine, ProgressReport
 from tasker.contracts.running import covering
 from tasker.lifecycle.storable import NotStorable, encode
 
@@ -52,6 +52,12 @@ def storable(line: LogLine) -> LogLine:
         told = cover(told)
     message, fields = _text(str(told["message"])), _fields(told["fields"])
     return replace(line, logger=_text(line.logger, 200), message=message, fields=fields)
+
+
+def covered(report: ProgressReport) -> ProgressReport:
+    """The report without sensitive values that its step knows."""
+    cover = covering.get()
+    return report if cover is None or report.message is None else replace(report, message=cover(report.message))
 
 
 def _text(text: str, longest: int = LONGEST_MESSAGE) -> str:

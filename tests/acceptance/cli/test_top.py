@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from tasker.cli.render.overview import overview_text
-from tasker.services.fleet.overview import OpenBreaker, Overview, Process, Queue, TemplatePace
+from tasker.services.fleet.overview import OpenBreaker, Overview, Process, Queue, RunningStep, TemplatePace
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.command_line import invoke, run_json
 
@@ -21,6 +21,7 @@ def fleet(taken: int = 100, seconds: float = 0, queues: int = 1) -> Overview:
         queues=[Queue(f"payments_{n:02}", 3, 20_000, 0, taken, 1) for n in range(queues)],
         processes=[Process("0" * 36, "w1", "worker", "here", 4711, "live", ["payments"], 100, 37, False, 2900)],
         breakers=[OpenBreaker("bank", 12, NOON)],
+        running=[RunningStep(40.0, 4.0, 10.0, "reading b.csv", NOON, 65.0, "0199c1f4-8a52-7", "order:1.0.0", "read")],
         templates=[TemplatePace("payments", "order:1.0.0", 3, 1, 1, 1200, 4000)],
         pauses=1,
         open=20_003,

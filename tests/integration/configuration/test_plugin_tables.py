@@ -86,8 +86,18 @@ def test_names_that_nobody_has_are_problems_with_the_place(bell: None, tmp_path:
     found = problems(tmp_path, '[plugins]\nenabled = ["log"]\ndisabled = ["lgos", "bell"]\n')
     place = str(tmp_path / "merged.toml")
     assert found == [
-        ("plugins.enabled", "No plugin of that name; installed: bell, logs", "Did you mean logs?", f"{place}:2"),
-        ("plugins.disabled", "No plugin of that name; installed: bell, logs", "Did you mean logs?", f"{place}:3"),
+        (
+            "plugins.enabled",
+            "No plugin of that name; installed: bell, logs, sentry",
+            "Did you mean logs?",
+            f"{place}:2",
+        ),
+        (
+            "plugins.disabled",
+            "No plugin of that name; installed: bell, logs, sentry",
+            "Did you mean logs?",
+            f"{place}:3",
+        ),
     ]
     both = problems(tmp_path, "", TASKER_PLUGINS_ENABLED="bell", TASKER_PLUGINS_DISABLED="logs, bell")
     assert [each[:3] for each in both] == [("plugins.enabled", "bell is in plugins.disabled too", "Keep one of them")]

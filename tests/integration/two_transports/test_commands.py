@@ -10,7 +10,7 @@ from tests.integration.two_transports.conftest import Served
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 MOVING = re.compile(
-    r"health +[\d.]+ of 1|throughput .*|over for \S+( \S+)?|\b\d+(\.\d+)? ?(ms|s|min|h)\b( ago)?|"
+    r"health +[\d.]+ of 1|throughput .*|over for \S+( \S+)?|\b(\d+ m )?\d+(\.\d+)? ?(ms|s|min|h)\b( ago)?|"
     r'"oldest_seconds": [\d.]+|'
     r'"(beat_age|lease_left|duration|execution_time)_ms": -?[\d.]+|'
     r'"((time_in_state|task_age)_minutes|minutes_in_dlq|priority_score|health|(tasks|steps)_per_hour)": -?[\d.]+|'

@@ -23,6 +23,10 @@ from tests.support.random_plans import BATCHABLE, DEFERRED, WORKER, Spec
 
 SHARED = {
     "alembic_version",
+    "template_events",
+    "domain_events",  # which have a retention of their own
+    "domain_events_pruned",
+    "event_subscribers",
     "task_namespaces",
     "named_tasks",
     "named_steps",
@@ -161,6 +165,9 @@ def everything(lab: Lab) -> str:
     worker = {**new_step(plan, "work", "cut"), "name": "work_1", "inputs": {"n": 1}, "batch": True}
     lab.one.advance(ok(claims["cut"], gv=0, x=[worker, new_step(plan, "sum", "work_1")]))
     (claim,) = lab.one.claim()
+    told = {"task": task, "step": claim["step"], "token": claim["token"], "attempt": claim["attempt"]}
+    line = {**told, "number": 1, "ago_ms": 0, "level": 20, "logger": "x", "message": "x", "fields": None}
+    lab.one.core("report", {"lines": [line], "progress": [{**told, "fraction": 0.5}]})
     lab.one.core("checkpoint", {"step": claim["step"], "token": claim["token"], "checkpoint": {"at": 1}})
     lab.one.advance(retry(claim, delay_ms=0))
     lab.one.call("due", lab.one.args(limit=10))
@@ -174,6 +181,7 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
     before = counts(lab)
     task = everything(lab)
     step = lab.steps(task)["work_1"].workflow_step_uuid
+    lab.one.execute("insert into tasker.parked_events values (%s, %s, 1, '[]')", step, task)
     lab.one.execute("insert into tasker.unserved_steps values (%s, 1, 'x', now())", step)
     lab.one.execute(
         "insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank) values (%s, %s, 1, 1)",
