@@ -43,9 +43,9 @@ async def test_a_subscriber_that_is_killed_loses_nothing(database_url: str) -> N
         assert first.process.stdout
         read = [json.loads(first.process.stdout.readline())["event_id"] for _ in range(7)]
         first.signal(signal.SIGKILL)
-        rest = first.process.stdout.read()  # not `communicate`, which leaves out what is in the buffer already
+        rest = first.process.stdout.read()  # `communicate` leaves out what is in the buffer already
         read += [json.loads(line)["event_id"] for line in rest.splitlines()]
-        first.process.wait()
+        first.process.communicate()
 
         again: list[str] = []
         await app._connection.execute("update tasker.event_subscribers set lease_until = now()")
