@@ -98,8 +98,9 @@ async def test_a_database_that_is_away_for_longer_than_the_lease_is_told_once_an
         await orchestrator.stop()
         await resources.messaging.close()
     assert report.status == "complete"
-    outage = [line for line in told(caplog) if line not in ("worker_lost", "sweep_repaired")]  # of the step in hand
-    assert outage == ["database_unreachable", "database_reconnected"]
+    lines = [line for line in told(caplog) if line not in ("worker_lost", "sweep_repaired")]  # of the step in hand
+    assert lines[:2] == ["database_unreachable", "database_reconnected"]
+    assert {*lines[2:]} <= {"worker_fenced"}, "a busy machine may miss a lease as short as this one later on"
     assert_no_alarm(caplog)
 
 
