@@ -26,11 +26,14 @@ from tasker.contracts.hook_arguments import (
     TaskFinished,
     Transition,
 )
+from tasker.contracts.template_rules import Finding
 
 if TYPE_CHECKING:
     import click
+    from fastapi import APIRouter
 
     from tasker.contracts.metrics import Metric
+    from tasker.contracts.plan import Plan
     from tasker.contracts.settings import Table
 
 __all__ = [
@@ -39,6 +42,7 @@ __all__ = [
     "AttemptStarted",
     "BreakerChanged",
     "ClaimsHeld",
+    "Finding",
     "Hooks",
     "ProcessInfo",
     "Repaired",
@@ -51,7 +55,15 @@ PROJECT = "tasker"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 """Marks a function of a plugin as one that Tasker calls."""
-ASKED = ("tasker_settings", "tasker_configured", "tasker_metrics", "tasker_domain_events", "tasker_commands")
+ASKED = (
+    "tasker_settings",
+    "tasker_configured",
+    "tasker_metrics",
+    "tasker_domain_events",
+    "tasker_commands",
+    "tasker_routers",
+    "tasker_template_rules",
+)
 """The hooks that are called at once by who needs their answer; all others hear, each plugin in a thread of its own."""
 
 
@@ -123,3 +135,19 @@ class Hooks:
     @hookspec
     def tasker_commands(self) -> Sequence[click.Command]:  # type: ignore[empty-body]  # the plugin's answer counts
         """Commands of `tasker` beside those that there are; those keep their names."""
+
+    @hookspec
+    def tasker_routers(self) -> Sequence[APIRouter]:  # type: ignore[empty-body]  # the plugin's answer counts
+        """Routers of `tasker.api.extending`: asked once, before a server listens.
+
+        One without a prefix is offered below `/plugins/NAME`, another one at its prefix. The server authenticates
+        callers and asks for the permission that each route names, as for routes of its own. A router whose prefix is
+        taken, or with a route that names no permission, is left out.
+        """
+
+    @hookspec
+    def tasker_template_rules(self, plan: Plan) -> Sequence[Finding]:  # type: ignore[empty-body]  # the answer counts
+        """What the plugin finds in a template: asked when one without errors of ours is validated, run or registered.
+
+        What it raises is a warning in that template's list of problems.
+        """

@@ -9,9 +9,11 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Route
 
 from tasker.api.description.openapi import description_of
 from tasker.api.envelope import Envelope, Limits
+from tasker.api.extending.offering import Offered
 from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.program import Program
@@ -83,6 +85,8 @@ class Options:
     request_burst: int = 100
     metrics: Sequence[Metric] = ()
     """Of plugins, told with those of the server."""
+    routers: Sequence[Offered] = ()
+    """Of plugins, beside those of the server."""
     configuration: Mapping[str, Any] | None = None
     """What `/config` answers; None: there is no such path."""
 
@@ -93,6 +97,8 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
     app = described()
     if options.configuration is not None:
         app.include_router(config.routes)
+    for each in options.routers:
+        app.include_router(each.router, prefix=each.prefix)
     app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES, compresslevel=COMPRESSION)
     if options.cors_origins:
         headers = [*CORS["allow_headers"], options.key_header]
@@ -107,6 +113,11 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
 def _rate_limit(options: Options) -> RateLimit | None:
     rate = options.requests_per_second
     return RateLimit(rate, options.request_burst) if rate else None
+
+
+def paths() -> list[str]:
+    """Those that a server has for itself."""
+    return [route.path for module in (*SUBJECTS, config) for route in module.routes.routes if isinstance(route, Route)]
 
 
 def described() -> FastAPI:

@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasker.api.application import Options, application
+from tasker.api.application import Options, application, paths
 from tasker.api.envelope import Limits
+from tasker.api.extending.offering import offered_routers
 from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
 from tasker.api.permissions import Gate, open_gate
@@ -162,7 +163,7 @@ def with_own_pool(configuration: Configured) -> Configured:
 
 def options_of(configuration: Configured) -> Options:
     """How the interface is offered."""
-    http = configuration.http
+    http, plugins = configuration.http, plugins_of(configuration.plugins)
     return Options(
         limits=Limits(body_bytes=http.body_bytes, seconds=http.request_seconds),
         streams=http.streams,
@@ -172,7 +173,8 @@ def options_of(configuration: Configured) -> Options:
         cors_origins=http.cors_origins,
         key_header=http.auth.api_key_header,
         environment=configuration.environment or "development",
-        metrics=metrics_of(plugins_of(configuration.plugins), CATALOGUE),
+        metrics=metrics_of(plugins, CATALOGUE),
+        routers=offered_routers(plugins, paths()),
         configuration=_shown(configuration) if http.config_endpoint else None,
     )
 

@@ -18,6 +18,7 @@ from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db.awaited import Patient
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
+from tasker.plugins.offers import rules_of
 from tasker.plugins.process import plugins_of
 from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
 from tasker.process.connections.resources import Resources
@@ -168,6 +169,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
         workflows=service.workflows,
         namespaces=service.namespaces,
         force=service.force,
+        rules=rules_of(plugins_of(service.configuration.plugins)),
     )
     await connection.close()
     settings = service.configuration.worker

@@ -18,6 +18,8 @@ from tasker.errors import WorkerNotInitializedError
 from tasker.event_bridge import EventBridge
 from tasker.execution.attempt.observed import ObservedRunner
 from tasker.handler import HandlerRegistry
+from tasker.plugins.offers import rules_of
+from tasker.plugins.process import plugins_of
 from tasker.services.authoring.handlers import add_handlers_beside
 from tasker.services.authoring.templates import find_templates, load_workflows
 from tasker.template_discovery import TemplatePath
@@ -118,9 +120,9 @@ def _result(config: BootstrapConfig, app: SyncApp, handle_id: str) -> BootstrapR
 def _register_templates(app: SyncApp, configured: Configured) -> list[Plan]:
     """Register the templates of the usual folder, load the handlers beside them; what they were compiled to."""
     folder = TemplatePath.find_template_config_directory()
-    plans = []
+    plans, rules = [], rules_of(plugins_of(configured.plugins))
     for file in find_templates(folder) if folder and _has_templates(folder) else []:
-        workflows = load_workflows(file, configured.environment)
+        workflows = load_workflows(file, configured.environment, rules)
         add_handlers_beside(app.original.registry, workflows)
         for plan, _ in workflows:
             app.plans.register(plan)

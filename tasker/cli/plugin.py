@@ -11,6 +11,7 @@ from tasker.cli.guessing import GuessingGroup
 from tasker.cli.render.values import echo
 
 if TYPE_CHECKING:
+    from tasker.contracts.template_rules import TemplateRules
     from tasker.plugins.choice import PluginChoice
     from tasker.services.configuration.plugins import PluginReport
 
@@ -39,7 +40,7 @@ def list_plugins(form: str) -> None:
     """
     from tasker.services.configuration.plugins import plugin_reports
 
-    reports = plugin_reports(_choice())
+    reports = plugin_reports(plugin_choice_here())
     if form == "json":
         echo(json.dumps([each.to_dict() for each in reports], indent=2))
         return
@@ -61,7 +62,7 @@ def show(name: str, form: str) -> None:
     """
     from tasker.services.configuration.plugins import plugin_report
 
-    found = plugin_report(name, _choice())
+    found = plugin_report(name, plugin_choice_here())
     if form == "json":
         echo(json.dumps([each.to_dict() for each in found], indent=2) if len(found) > 1 else _json(found[0]))
     else:
@@ -85,7 +86,7 @@ def _text(report: PluginReport) -> str:
     return "\n".join([report.name, *(f"  {label + ':':<10}{value}" for label, value in lines if value)])
 
 
-def _choice() -> PluginChoice:
+def plugin_choice_here() -> PluginChoice:
     """That of the configuration; of one with problems what is usable, with a warning: they may be about a plugin."""
     from tasker.app.configured import from_environment
     from tasker.app.configured.plugins import plugin_choice
@@ -96,3 +97,11 @@ def _choice() -> PluginChoice:
     except ConfigurationInvalid as error:
         click.echo(f"Warning: the configuration has problems:\n{error.message}", err=True)
         return plugin_choice(error.usable.settings)
+
+
+def plugged_rules() -> TemplateRules:
+    """The rules of templates that the plugins of this environment add."""
+    from tasker.plugins.offers import rules_of
+    from tasker.plugins.process import plugins_of
+
+    return rules_of(plugins_of(plugin_choice_here()))

@@ -12,6 +12,8 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
+from tasker.plugins.asking import ANSWER_SECONDS
+
 _log = logging.getLogger("tasker.plugins")
 Call = tuple[str, Any]
 """A hook and its argument, or "" and a `Future` that is done when its turn has come."""
@@ -27,6 +29,8 @@ class Limits:
     """A hook that raises so often in a row switches its plugin off."""
     hang_seconds: float = 30.0
     """A call that takes longer switches the plugin off."""
+    answer_seconds: float = ANSWER_SECONDS
+    """A hook whose answer counts and that takes longer switches the plugin off."""
 
 
 @dataclass(slots=True)

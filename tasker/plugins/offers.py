@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from tasker.contracts.metrics import Metric
-from tasker.plugins.process import Plugins
+from tasker.contracts.plan import Plan
+from tasker.contracts.template_rules import Finding, RuleFailed
+from tasker.plugins.process import PluginFailed, Plugins
 
+RULES = "tasker_template_rules"
 _log = logging.getLogger("tasker.plugins")
 
 
@@ -26,6 +30,39 @@ def metrics_of(plugins: Plugins, taken: Collection[str]) -> list[Metric]:
     return found
 
 
+def routers_of(plugins: Plugins) -> Iterator[tuple[str, Any]]:
+    """(plugin, what it offers as a router), asked now."""
+    return _each(plugins, "tasker_routers")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRules:
+    """The rules of one plugin, as the compiler of templates asks them."""
+
+    plugin: str
+    plugins: Plugins
+
+    def judge(self, plan: Plan) -> list[Finding]:
+        """What the plugin finds. Raises `RuleFailed` where it fails, does not answer, or answers something else."""
+        try:
+            answer = self.plugins.ask(self.plugin, RULES, plan)
+        except PluginFailed as error:
+            raise RuleFailed(str(error)) from error
+        found = _listed(answer)
+        if wrong := [each for each in found if not isinstance(each, Finding)]:
+            raise RuleFailed(f"{RULES}() gives {wrong[0]!r}, and must give a list of tasker.hookspecs.Finding")
+        return found
+
+
+def rules_of(plugins: Plugins) -> list[PluginRules]:
+    """The rules that plugins add to those of templates."""
+    return [PluginRules(name, plugins) for name in plugins.having(RULES)]
+
+
 def _each(plugins: Plugins, hook: str) -> Iterator[tuple[str, Any]]:
     for plugin, answer in plugins.answers(hook):
-        yield from ((plugin, each) for each in (answer if isinstance(answer, (list, tuple)) else [answer]))
+        yield from ((plugin, each) for each in _listed(answer))
+
+
+def _listed(answer: Any) -> list[Any]:
+    return [] if answer is None else [*answer] if isinstance(answer, (list, tuple)) else [answer]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.plugins.asking import NoAnswer, answer_of
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import Hook, Installed, installed, load, settings_table
 from tasker.plugins.hearing import Hearing, Limits
@@ -29,6 +30,10 @@ class PluginState:
     dropped: int
     failures: Mapping[str, int]
     off: str
+
+
+class PluginFailed(Exception):
+    """A plugin has no answer; the text says why."""
 
 
 class Plugins:
@@ -55,20 +60,39 @@ class Plugins:
         if tell := self.listener(hook):
             tell(value)
 
+    def having(self, hook: str) -> tuple[str, ...]:
+        """The plugins that have this hook, by name."""
+        return tuple(name for name, functions in self._hooks.items() if hook in functions)
+
     def answers(self, hook: str, *values: Any) -> list[tuple[str, Any]]:
-        """(plugin, answer) of those that have this hook and did not raise. They are called here and now."""
-        found = ((name, self._answer(name, hook, values)) for name in self._hooks if hook in self._hooks[name])
+        """(plugin, answer) of those that have this hook and did answer. They are asked here and now."""
+        found = ((name, self._answer(name, hook, values)) for name in self.having(hook))
         return [(name, answer) for name, answer in found if answer is not None]
 
     def _answer(self, plugin: str, hook: str, values: Sequence[Any]) -> Any:
-        account = self._hearings[plugin].account
         try:
-            return self._hooks[plugin][hook](*values)
+            return self.ask(plugin, hook, *values)
+        except PluginFailed:
+            return None
+
+    def ask(self, plugin: str, hook: str, *values: Any) -> Any:
+        """The answer of one plugin. Raises `PluginFailed`, which is counted; who does not answer is switched off."""
+        account = self._hearings[plugin].account
+        if account.off:
+            raise PluginFailed(f"the plugin is switched off: {account.off}")
+        try:
+            answer = answer_of(self._hooks[plugin][hook], values, self._limits.answer_seconds)
         except KeyboardInterrupt:
             raise
+        except NoAnswer as error:
+            account.failed(plugin, hook, error, self._limits.failures)
+            account.switch_off(plugin, f"{hook} has not answered within {self._limits.answer_seconds:g} seconds")
+            raise PluginFailed(str(error)) from error
         except BaseException as error:  # also sys.exit: what a plugin wants ends nothing of ours
             account.failed(plugin, hook, error, self._limits.failures)
-            return None
+            raise PluginFailed(repr(error)) from error
+        account.in_a_row.pop(hook, None)
+        return answer
 
     def states(self) -> tuple[PluginState, ...]:
         """How each of them does."""
@@ -131,7 +155,8 @@ def ready(plugin: Installed, choice: PluginChoice) -> tuple[Mapping[str, Hook], 
     try:
         table = settings_table(loaded)
         if "tasker_configured" in loaded.hooks:
-            loaded.hooks["tasker_configured"](choice.settings.get(plugin.name) or (table() if table else None))
+            settings = choice.settings.get(plugin.name) or (table() if table else None)
+            answer_of(loaded.hooks["tasker_configured"], [settings])
     except KeyboardInterrupt:
         raise
     except BaseException as error:

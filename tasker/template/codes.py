@@ -71,6 +71,7 @@ WARNINGS = {
     "T083": "An older spelling, or a key without effect",
     "T084": "A variable that is not replaced",
     "T085": "A key that has no effect in this version",
+    "T086": "A plugin whose rules cannot be asked",
 }
 
 CODES = {**ERRORS, **WARNINGS}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.plan import Plan
+from tasker.contracts.template_rules import TemplateRules
 from tasker.template.build import build_plan
 from tasker.template.codes import Severity
 from tasker.template.diagnostics import Diagnostic, Place, Report
@@ -19,6 +20,7 @@ from tasker.template.overrides import check_overrides, overrides, settings
 from tasker.template.reading import Reading
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
+from tasker.template.rules.plugged import check_plugged
 from tasker.template.yaml.nodes import Node
 from tasker.template.yaml.source import Document, read_documents
 
@@ -60,14 +62,17 @@ class CompileResult:
 Origins = Mapping[str, CompiledStep]
 
 
-def compile_text(text: str, *, file: str = "<string>", environment: str | None = None) -> CompileResult:
+def compile_text(
+    text: str, *, file: str = "<string>", environment: str | None = None, rules: TemplateRules = ()
+) -> CompileResult:
     """Compile every template of a text.
 
-    `file` is the name that diagnostics carry; `environment` chooses the overrides to apply. Never raises:
-    whatever is wrong with the text is a diagnostic, and a document with an error yields no plan.
+    `file` is the name that diagnostics carry; `environment` chooses the overrides to apply; `rules` are those of
+    plugins, beside ours. Never raises: whatever is wrong with the text is a diagnostic, and a document with an error
+    yields no plan.
     """
     with _without_collections():
-        return _compile(text, file, environment)
+        return _compile(text, file, environment, rules)
 
 
 @contextmanager
@@ -82,11 +87,11 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _compile(text: str, file: str, environment: str | None) -> CompileResult:
+def _compile(text: str, file: str, environment: str | None, rules: TemplateRules) -> CompileResult:
     report = Report(file)
     compiled: dict[tuple[str, str, str], tuple[Plan, Origins, frozenset[str]]] = {}
     for document in read_documents(text, report):
-        found = _compile_document(document, report, environment)
+        found = _compile_document(document, report, environment, rules)
         if found is not None:
             _report_second(found[0], document.node, compiled, report)
             compiled.setdefault(_identity(found[0]), found)
@@ -107,7 +112,7 @@ def _report_second(plan: Plan, node: Node, compiled: Mapping[tuple[str, str, str
 
 
 def _compile_document(
-    source: Document, report: Report, environment: str | None
+    source: Document, report: Report, environment: str | None, rules: TemplateRules
 ) -> tuple[Plan, Origins, frozenset[str]] | None:
     reading = Reading(report, source.node.place)
     document = TEMPLATE.read(source.node, (), reading)
@@ -118,8 +123,12 @@ def _compile_document(
     _check_every_environment(drafts, document)
     if report.errors > source.errors_before:
         return None
+    plan = build_plan(document, graph, environment)
+    check_plugged(rules, plan, drafts, reading)
+    if report.errors > source.errors_before:
+        return None
     origins = {draft.name: _origin(draft, report.file) for draft in drafts}
-    return build_plan(document, graph, environment), origins, frozenset(document.get("environments", ()))
+    return plan, origins, frozenset(document.get("environments", ()))
 
 
 def _origin(draft: StepDraft, file: str) -> CompiledStep:

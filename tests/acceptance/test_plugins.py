@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +35,28 @@ def write(hook, value):
         for each in value if isinstance(value, tuple) else [value]:
             file.write(json.dumps([hook, os.getpid(), dataclasses.asdict(each)], default=str) + "\\n")
 """
-NOTED = [name for name in vars(Hooks) if name.startswith("tasker_") and name not in ASKED]
+HOOKS = [name for name in vars(Hooks) if name.startswith("tasker_")]
+NOTED = [name for name in HOOKS if name not in ASKED]
+MAKING = ("tasker_settings", "tasker_configured")
+"""Without these a plugin is not there at all."""
 ARGUMENTS = {name: vars(Hooks)[name].__code__.co_varnames[1] for name in NOTED}
 HEARS += "".join(f"\n@hookimpl\ndef {hook}({name}): write({hook!r}, {name})\n" for hook, name in ARGUMENTS.items())
-RAISES = "from tasker.hookspecs import hookimpl\n" + "".join(
-    f"\n@hookimpl\ndef {hook}(): raise RuntimeError('no')\n" for hook in (*NOTED, "tasker_commands")
-)
-BLOCKS = """
-import time
-from tasker.hookspecs import hookimpl
 
-@hookimpl
-def tasker_process_started(): time.sleep(60)
-@hookimpl
-def tasker_attempt_started(): pass
-"""
+
+def doing(statement: str, hooks: Iterable[str]) -> str:
+    """A plugin that does this in each of the hooks."""
+    return "import time\nfrom tasker.hookspecs import hookimpl\n" + "".join(
+        f"\n@hookimpl\ndef {hook}(): {statement}\n" for hook in hooks
+    )
+
+
+RAISES, SLEEPS = "raise RuntimeError('no')", "time.sleep(60)"
+WORST = {
+    "watcher": doing(RAISES, [hook for hook in HOOKS if hook not in MAKING]),
+    "blocker": doing(SLEEPS, NOTED),
+    "dumb": doing(SLEEPS, [hook for hook in ASKED if hook not in MAKING]),
+    **{hook.removeprefix("tasker_"): doing(RAISES, [hook]) for hook in MAKING},
+}
 
 
 def submit(url: str) -> list[str]:
@@ -128,10 +136,12 @@ def test_what_a_plugin_hears_in_every_process_is_what_the_rows_say(
 def test_a_plugin_that_raises_in_every_hook_and_one_that_blocks_for_a_minute_harm_nothing(
     database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path
 ) -> None:
-    environment = environment_with(tmp_path, RAISES)
-    blocker = write_distribution(tmp_path, "blocker_dist", "tasker.plugins", "blocker", "blocker_plugin", BLOCKS)
-    environment["PYTHONPATH"] += f"{os.pathsep}{blocker}"
-    fleet.worker("worker", str(DIAMOND), environment=environment)
+    roots = [
+        str(write_distribution(tmp_path, f"{name}_dist", "tasker.plugins", name, f"{name}_plugin", source))
+        for name, source in WORST.items()
+    ]
+    path = os.pathsep.join(filter(None, [*roots, os.environ.get("PYTHONPATH", "")]))
+    fleet.worker("worker", str(DIAMOND), "--port", "0", environment={"PYTHONPATH": path})
     tasks = submit(database_url)
     oracle.wait_for_the_end(tasks)
     oracle.check(dict.fromkeys(tasks, "complete"))
@@ -139,10 +149,13 @@ def test_a_plugin_that_raises_in_every_hook_and_one_that_blocks_for_a_minute_har
     until(lambda: fleet.ended("worker"), "the worker has ended")
     log = fleet.log("worker")
     assert fleet.processes["worker"].returncode == 0, log
-    for hook in ("tasker_process_started", "tasker_attempt_started", "tasker_attempt_ended"):
+    asked = ("tasker_template_rules", "tasker_domain_events", "tasker_metrics")
+    for hook in (*asked, "tasker_process_started", "tasker_attempt_started", "tasker_attempt_ended"):
         assert log.count(f"plugin_failed plugin=watcher hook={hook} ") == 1
     assert log.count("plugin_switched_off plugin=watcher reason=tasker_attempt_") == 1
     assert "plugin_behind plugin=blocker dropped=0 waiting=" in log
+    assert log.count("plugin_switched_off plugin=dumb reason=tasker_template_rules has not answered") == 1
+    assert {hook for hook in MAKING if f"plugin_refused plugin={hook.removeprefix('tasker_')} " in log} == {*MAKING}
 
 
 def test_a_program_tells_its_plugins_too(

@@ -263,6 +263,29 @@ def test_a_metric_of_a_plugin_takes_no_name_of_ours(log: pytest.LogCaptureFixtur
     ]
 
 
+@pytest.mark.parametrize("hook", sorted({*hookspecs.ASKED} - {"tasker_settings", "tasker_configured"}))
+def test_a_hook_that_is_asked_and_does_not_answer_is_waited_for_once_and_a_raising_one_is_left_out(hook: str) -> None:
+    stuck, calls = threading.Event(), list[str]()
+
+    def block(*values: object) -> None:
+        calls.append("blocks")
+        stuck.wait()
+
+    hooks = {"blocks": {hook: block}, "raises": {hook: lambda *values: exit(3)}, "works": {hook: lambda *values: ["x"]}}
+    plugins = Plugins(hooks, Limits(answer_seconds=0.01))
+    for _ in range(2):
+        assert plugins.answers(hook) == [("works", ["x"])]
+    assert calls == ["blocks"]
+    assert [each.off for each in plugins.states()] == [f"{hook} has not answered within 0.01 seconds", "", ""]
+    stuck.set()
+
+
+def test_every_hook_is_either_asked_or_heard() -> None:
+    hooks = {name: function for name, function in vars(hookspecs.Hooks).items() if name.startswith("tasker_")}
+    assert {*hookspecs.ASKED} <= {*hooks}
+    assert all(len(each.__code__.co_varnames) == 2 for name, each in hooks.items() if name not in hookspecs.ASKED)
+
+
 def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
     started = AttemptStarted("task", "step", "shop", "order", "pay", "pay", 1, 3, 7, "worker", "")
     values = [
@@ -275,7 +298,12 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         Repaired((("hint_lost", 2),)),
         ProcessInfo("worker", "uuid", ("shop",)),
     ]
-    assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {"ASKED", "Hooks", "hookimpl"}
+    assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {
+        "ASKED",
+        "Finding",
+        "Hooks",
+        "hookimpl",
+    }
     for value in values:
         assert pickle.loads(pickle.dumps(value)) == value
         assert json.dumps(asdict(value))

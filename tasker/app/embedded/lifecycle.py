@@ -22,6 +22,7 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.plugins.offers import rules_of
 from tasker.plugins.process import plugins_of
 from tasker.process.connections.resources import Resources
 from tasker.process.presence.dead_workers import end_dead_leases
@@ -152,8 +153,9 @@ class AppLifecycle:
         made.engine.on_moved = self._plugins.listener("tasker_transitions")
         self._submitter, self._bulk = made.submitter, made.bulk
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
-        self._targets = TargetPlans(self.registry, made.plans)
-        self.template_texts, self.queues = TemplateTexts(made.plans), Queues(made.engine)
+        rules = rules_of(self._plugins)
+        self._targets = TargetPlans(self.registry, made.plans, rules)
+        self.template_texts, self.queues = TemplateTexts(made.plans, rules), Queues(made.engine)
         self.operator_log = OperatorLog(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
         self._after_commit = AfterCommit(made.connection, self._resources.messaging, self._wake)

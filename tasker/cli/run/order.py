@@ -136,11 +136,13 @@ def kept_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
 
 
 def _compiled(path: Path, order: RunOrder, configuration: Configured) -> Workflow:
+    from tasker.plugins.offers import rules_of
+    from tasker.plugins.process import plugins_of
     from tasker.services.authoring.targets import choose_workflow
     from tasker.services.authoring.templates import load_workflows
 
-    asked = order.environment
-    workflows = load_workflows(path, asked or configuration.environment, named=asked is not None)
+    asked, rules = order.environment, rules_of(plugins_of(configuration.plugins))
+    workflows = load_workflows(path, asked or configuration.environment, rules, named=asked is not None)
     return choose_workflow(workflows, order.template, str(path))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tasker.cli.guessing import GuessingGroup, WorkflowPath
+from tasker.cli.plugin import plugged_rules
 from tasker.cli.template.registered import list_templates, register
 from tasker.services.authoring.templates import check_handlers, combined, load_path, load_plans, require_environment
 from tasker.template.codes import Severity
@@ -55,7 +56,8 @@ def validate(paths: tuple[Path, ...], environment: str | None, handlers: tuple[s
     """
     diagnostics: list[Diagnostic] = []
     sources: dict[str, str] = {}
-    results = [load_path(path, environment) for path in paths]
+    rules = plugged_rules()
+    results = [load_path(path, environment, rules) for path in paths]
     if all(result.ok for result in results):
         require_environment(combined(results), environment)
     for path, result in zip(paths, results, strict=True):

@@ -13,6 +13,7 @@ from tasker.cli.connection import FORMAT, connected, print_as
 from tasker.cli.guessing import WorkflowPath
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import DatabasePlace, Place
+from tasker.cli.plugin import plugged_rules
 from tasker.cli.render.table import table
 from tasker.cli.render.values import date_time, echo, one_line
 
@@ -45,7 +46,7 @@ def register(path: Path, environment: str | None, force: bool, place: Place) -> 
     """
     from tasker.services.authoring.templates import load_plans
 
-    plans = load_plans(path, environment, named=True)
+    plans = load_plans(path, environment, plugged_rules(), named=True)
     if isinstance(place, DatabasePlace):
         connected(place.database, partial(_store, plans=plans, force=force), create=True, operates=True)
     else:

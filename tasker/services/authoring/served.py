@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Protocol
 
 from tasker.contracts.plan import Plan
+from tasker.contracts.template_rules import TemplateRules
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
 from tasker.messaging.queues import check_namespace
-from tasker.services.authoring.handlers import add_handlers_beside, require_handlers
+from tasker.services.authoring.handlers import Workflow, add_handlers_beside, require_handlers
 from tasker.services.authoring.template_search import search
 from tasker.services.authoring.templates import load_workflows
 from tasker.services.engine.plans import PlanStore
@@ -54,19 +55,22 @@ async def register_served(
     workflows: Sequence[Path] = (),
     namespaces: Sequence[str] = (),
     force: bool = False,
+    rules: TemplateRules = (),
 ) -> Served:
     """Register the templates of `workflows`, load the handlers beside them; what to serve.
 
     Where no workflow is named, the templates are those that the configuration's search paths find: of the namespaces
-    that are named here or by the configuration, else all of them. Raises `UsageError` when there is nothing to serve,
-    `InvalidQueueName` for a namespace that can have no queue (RT-47), `TemplateError` and `HandlerNotFound`.
+    that are named here or by the configuration, else all of them. `rules` are those of plugins. Raises `UsageError`
+    when there is nothing to serve, `InvalidQueueName` for a namespace that can have no queue (RT-47), `TemplateError`
+    and `HandlerNotFound`.
     """
     asked = {*namespaces} or (set() if workflows else {*configuration.namespaces})
     for namespace in sorted(asked):
         check_namespace(namespace)
     only = set() if workflows else asked
     paths = workflows or search(configuration.search_paths)
-    found = [plan for path in paths for plan in _plans(path, configuration.environment, registry, only)]
+    compiled = [load_workflows(path, configuration.environment, rules) for path in paths]
+    found = [plan for workflows_of_path in compiled for plan in _plans(workflows_of_path, registry, only)]
     for plan in found:
         await plans.register(plan, force=force)
     found_in = asked | {plan.namespace for plan in found}
@@ -79,9 +83,8 @@ async def register_served(
     return Served(sorted(found_in), found)
 
 
-def _plans(path: Path, environment: str | None, registry: HandlerRegistry, only: Collection[str]) -> list[Plan]:
+def _plans(compiled: Sequence[Workflow], registry: HandlerRegistry, only: Collection[str]) -> list[Plan]:
     """The plans of a path, those of the namespaces `only` if any are named, each with all its handlers."""
-    compiled = load_workflows(path, environment)
     found = [workflow for workflow in compiled if not only or workflow.plan.namespace in only]
     add_handlers_beside(registry, found)
     for workflow in found:

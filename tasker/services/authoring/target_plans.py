@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tasker.contracts.plan import Plan
+from tasker.contracts.template_rules import TemplateRules
 from tasker.db.caller_transaction import CallerTransaction
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
@@ -28,11 +29,11 @@ class Compiled(NamedTuple):
 class TargetPlans:
     """The plans of template files and folders, compiled once for each edit, and those that are registered.
 
-    Handlers beside a template file are added to `registry`, for it alone.
+    Handlers beside a template file are added to `registry`, for it alone. `rules` are those of plugins.
     """
 
-    def __init__(self, registry: HandlerRegistry, plans: PlanStore) -> None:
-        self._registry, self._plans = registry, plans
+    def __init__(self, registry: HandlerRegistry, plans: PlanStore, rules: TemplateRules = ()) -> None:
+        self._registry, self._plans, self._rules = registry, plans, rules
         self._compiled: dict[tuple[str, str | None, bool], Compiled] = {}
 
     async def find(
@@ -61,7 +62,7 @@ class TargetPlans:
         known = self._compiled.get((path, environment, named))
         if known is None or known.stamps != _stamps(known.stamps):
             files = [Path(path), *find_templates(path)]
-            known = Compiled(_stamps(files), load_workflows(path, environment, named=named))
+            known = Compiled(_stamps(files), load_workflows(path, environment, self._rules, named=named))
             add_handlers_beside(self._registry, known.workflows)
             self._compiled[path, environment, named] = known
         return known.workflows

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tasker.contracts.plan import Plan
+from tasker.contracts.template_rules import TemplateRules
 from tasker.errors import ResolutionError, TemplateError, UsageError
 from tasker.registry.invocation import resolve_for
 from tasker.registry.overlooked import overlooked
@@ -23,26 +24,30 @@ WORKFLOW_FILES = ("workflow.yaml", "workflow.yml")
 SUFFIXES = (".yaml", ".yml")
 
 
-def load_path(path: str | Path, environment: str | None = None) -> CompileResult:
+def load_path(path: str | Path, environment: str | None = None, rules: TemplateRules = ()) -> CompileResult:
     """Compile the template file, or every template of a folder (see `find_templates`), for an environment.
 
-    Problems inside the files are diagnostics. Raises
+    Problems inside the files are diagnostics, and so is what the `rules` of plugins find. Raises
     `UsageError` when there is nothing to read.
     """
-    return combined([load_file(file, environment) for file in find_templates(path)])
+    return combined([load_file(file, environment, rules) for file in find_templates(path)])
 
 
-def load_plans(path: str | Path, environment: str | None = None, *, named: bool = False) -> tuple[Plan, ...]:
+def load_plans(
+    path: str | Path, environment: str | None = None, rules: TemplateRules = (), *, named: bool = False
+) -> tuple[Plan, ...]:
     """The plans of `load_path`. Raises `TemplateError` with every diagnostic when a file holds an error.
 
     `named`: somebody asked for the environment by name; then `UsageError` is raised when no template has it.
     """
-    return tuple(workflow.plan for workflow in load_workflows(path, environment, named=named))
+    return tuple(workflow.plan for workflow in load_workflows(path, environment, rules, named=named))
 
 
-def load_workflows(path: str | Path, environment: str | None = None, *, named: bool = False) -> tuple[Workflow, ...]:
+def load_workflows(
+    path: str | Path, environment: str | None = None, rules: TemplateRules = (), *, named: bool = False
+) -> tuple[Workflow, ...]:
     """The same with the folders whose handlers are theirs (see `add_handlers_beside`)."""
-    result = load_path(path, environment)
+    result = load_path(path, environment, rules)
     if not result.ok:
         raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
     if named:
@@ -95,7 +100,7 @@ def find_templates(path: str | Path) -> list[Path]:
     return files
 
 
-def load_file(file: Path, environment: str | None = None) -> CompileResult:
+def load_file(file: Path, environment: str | None = None, rules: TemplateRules = ()) -> CompileResult:
     """Compile one file. Raises `UsageError` when it cannot be opened."""
     try:
         content = file.read_bytes()
@@ -105,7 +110,7 @@ def load_file(file: Path, environment: str | None = None) -> CompileResult:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return _not_utf8(file, content, error)
-    return compile_text(text, file=str(file), environment=environment)
+    return compile_text(text, file=str(file), environment=environment, rules=rules)
 
 
 def combined(results: Sequence[CompileResult]) -> CompileResult:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tasker.contracts.plan import Plan
+from tasker.contracts.template_rules import TemplateRules
 from tasker.errors import TemplateError, UsageError
 from tasker.services.engine.plans import PlanStore
 from tasker.template.diagnostics import Diagnostic
@@ -27,8 +28,8 @@ class Compiled:
 class TemplateTexts:
     """Compiles and registers."""
 
-    def __init__(self, plans: PlanStore) -> None:
-        self._plans = plans
+    def __init__(self, plans: PlanStore, rules: TemplateRules = ()) -> None:
+        self._plans, self._rules = plans, rules
 
     async def compiled(self, text: str, environment: str | None = None) -> Compiled:
         """The templates in a text. Raises `TemplateError` with every problem, `UsageError` for an unknown environment.
@@ -39,7 +40,8 @@ class TemplateTexts:
         from tasker.template.compile import compile_text
         from tasker.template.output.render import render_text
 
-        result = await asyncio.to_thread(partial(compile_text, text, file=FILE, environment=environment))
+        compiling = partial(compile_text, text, file=FILE, environment=environment, rules=self._rules)
+        result = await asyncio.to_thread(compiling)
         if not result.ok:
             raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
         require_environment(result, environment)

@@ -16,9 +16,13 @@ def to_sarif(diagnostics: Iterable[Diagnostic]) -> str:
     """One SARIF log with one run; the rules are the codes that occur."""
     found = list(diagnostics)
     codes = sorted({d.code for d in found})
-    rules = [{"id": code, "shortDescription": {"text": CODES[code]}} for code in codes]
+    rules = [{"id": code, "shortDescription": {"text": _meaning(code)}} for code in codes]
     run = {"tool": {"driver": {"name": "tasker", "rules": rules}}, "results": [_result(d, codes) for d in found]}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+
+
+def _meaning(code: str) -> str:
+    return CODES.get(code) or f"A rule of the plugin {code.partition('.')[0]}"
 
 
 def _result(diagnostic: Diagnostic, codes: list[str]) -> dict[str, Any]:

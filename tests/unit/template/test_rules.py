@@ -12,8 +12,8 @@ from tests.unit.template.cases_of_effects import EFFECTS
 from tests.unit.template.support import marked, place
 
 CASES = (*cases.CASES, *EFFECTS)
-FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075"}
-"""Codes of files and handlers, which need more than a text."""
+FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T086"}
+"""Codes of files, handlers and plugins, which need more than a text."""
 
 
 def _id(case: Case) -> str:

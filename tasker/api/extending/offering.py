@@ -1,0 +1,75 @@
+"""Which routers of plugins a server offers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import iter_route_contexts
+
+from tasker.api.extending.route import PluginRoute
+from tasker.api.permissions import REQUIRED
+from tasker.plugins.offers import routers_of
+from tasker.plugins.process import Plugins
+
+BELOW = "/plugins"
+_log = logging.getLogger("tasker.plugins")
+
+
+class _Refused(Exception):
+    """A router cannot be offered; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A router, and what comes before its own paths."""
+
+    prefix: str
+    router: APIRouter
+
+
+def offered_routers(plugins: Plugins, taken: Collection[str]) -> list[Offered]:
+    """The routers of plugins; one that cannot be offered is named in the log. `taken` are the server's paths."""
+    owners = {_head(path): "the server" for path in (*taken, BELOW)}
+    found: list[Offered] = []
+    for plugin, router in routers_of(plugins):
+        try:
+            found.append(_offered(plugin, router, owners))
+        except _Refused as error:
+            shown = getattr(router, "prefix", None) or repr(router)
+            _log.error("plugin_router_refused plugin=%s router=%s reason=%s", plugin, shown, error)
+    return found
+
+
+def _offered(plugin: str, router: Any, owners: dict[str, str]) -> Offered:
+    if not isinstance(router, APIRouter):
+        raise _Refused("it is no fastapi.APIRouter: make it with tasker.api.extending.plugin_router")
+    offered = Offered("" if router.prefix else f"{BELOW}/{plugin}", router)
+    head = _head(router.prefix)
+    if router.prefix and owners.setdefault(head, plugin) != plugin:
+        raise _Refused(f"/{head} is taken by {owners[head]}: leave the prefix out, or choose another one")
+    for problem in _problems(router):
+        raise _Refused(problem)
+    return offered
+
+
+def _problems(router: APIRouter) -> Iterator[str]:
+    if "{" in _head(router.prefix):
+        yield "its prefix begins with a parameter: begin with a word"
+    for each in iter_route_contexts(router.routes):
+        if not isinstance(each.original_route, PluginRoute):
+            yield f"{each.path} is no route of tasker.api.extending.plugin_router, so that nobody would guard it"
+        elif REQUIRED not in (each.openapi_extra or {}):
+            yield f"{each.path} names no permission: declare it with **needs(Permission...)"
+    try:
+        get_openapi(title="", version="", routes=router.routes)
+    except Exception as error:  # whatever the shapes of a stranger do when they are described
+        yield f"it cannot be described: {error!r}"
+
+
+def _head(path: str) -> str:
+    return path.removeprefix("/").partition("/")[0]

@@ -1,0 +1,37 @@
+"""The rules of plugins, asked about a template in which ours find no error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tasker.contracts.plan import Plan
+from tasker.contracts.template_rules import Finding, RuleFailed, TemplateRule, TemplateRules
+from tasker.template.codes import Severity
+from tasker.template.diagnostics import Place
+from tasker.template.drafts import StepDraft
+from tasker.template.reading import Reading
+
+
+def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft], reading: Reading) -> None:
+    """Report what they find. One that fails is reported, too, as a warning: it says nothing about the template."""
+    steps = {draft.name: draft.path for draft in drafts}
+    for rule in rules:
+        try:
+            findings = rule.judge(plan)
+        except RuleFailed as error:
+            message = f"the rules of the plugin `{rule.plugin}` could not be asked: {error}"
+            reading.report.add("T086", message, reading.value("name"), "mend or disable it: tasker plugin list")
+        else:
+            for finding in findings:
+                _report(rule, finding, steps, reading)
+
+
+def _report(rule: TemplateRule, finding: Finding, steps: dict[str, tuple[str | int, ...]], reading: Reading) -> None:
+    place = _place(finding, steps, reading)
+    code = f"{rule.plugin}.{finding.code}"
+    reading.report.add_found(code, Severity(finding.severity), finding.message, place, finding.hint)
+
+
+def _place(finding: Finding, steps: dict[str, tuple[str | int, ...]], reading: Reading) -> Place:
+    """Of what it names, or of what is nearest to it."""
+    return reading.value(*steps.get(finding.step or "", ()), *(finding.keys or ("name",)))
