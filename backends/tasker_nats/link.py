@@ -14,6 +14,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error, NoRespondersError
 
 from tasker.errors import BackendUnavailable, MessagingError
+from tasker_nats import tls
 from tasker_nats.settings import NatsSettings
 
 REPLY_SECONDS = 5.0
@@ -31,12 +32,15 @@ class Link:
         """How often the connection was made again; what was received before counts as given back."""
 
     async def open(self) -> None:
-        """Connect; nothing happens when it is open. Raises `BackendUnavailable`."""
+        """Connect; nothing happens when it is open. Raises `BackendUnavailable`, and `MessagingError` for files of
+        certificates that cannot be used."""
         if self._client is None:
-            client = Client()
+            client, files = Client(), tls.files_of(self._settings.url)
+            encrypted = tls.context(files) if files else None  # else the client makes one where the server wants it
             try:
                 connecting = client.connect(
-                    self._settings.url.split(","),
+                    tls.plain(self._settings.url),
+                    tls=encrypted,
                     name="tasker",
                     max_reconnect_attempts=-1,
                     reconnect_time_wait=1,

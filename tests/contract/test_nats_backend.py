@@ -324,6 +324,28 @@ async def test_addresses_that_the_client_refuses_before_it_connects_are_an_error
         await backend.open()
 
 
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("tls://one?ca=/a.pem", "no setting 'ca' in its URL"),
+        ("tls://one?cafile=", "cafile without a file"),
+        ("tls://one?cafile=/a.pem,tls://two?cafile=/b.pem", "two files as cafile"),
+        ("tls://one?keyfile=/a.pem", "a key without a certificate"),
+    ],
+)
+def test_what_a_url_names_beside_files_of_certificates_is_refused(url: str, problem: str) -> None:
+    with pytest.raises(MessagingError, match=problem) as caught:
+        create({"url": url})
+    assert "tls://host:4222?cafile=" in str(caught.value.hint)
+
+
+async def test_a_certificate_that_cannot_be_read_is_named() -> None:
+    backend = create({"url": "tls://127.0.0.1:1,tls://127.0.0.1:2?cafile=/nowhere/ca.pem"})
+    with pytest.raises(MessagingError, match=r"cafile=/nowhere/ca\.pem.*No such file") as caught:
+        await backend.open()
+    assert not caught.value.retryable
+
+
 async def test_a_backend_that_is_not_open_says_so() -> None:
     backend = create({})
     with pytest.raises(BackendUnavailable, match="is not open"):

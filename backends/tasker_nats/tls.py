@@ -1,0 +1,51 @@
+"""Which certificate is trusted and which is shown: the query of a URL, `tls://host?cafile=FILE`."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from tasker.errors import MessagingError
+
+FILES = ("cafile", "certfile", "keyfile")
+"""What a URL may name: as those of RabbitMQ do."""
+
+
+def files_of(urls: str) -> Mapping[str, str]:
+    """The files that the URLs, separated by commas, name; all servers of a cluster are reached with the same.
+
+    Raises `MessagingError` for anything else in their queries, for two files of a kind and for a key alone.
+    """
+    found: dict[str, str] = {}
+    for url in urls.split(","):
+        for name, path in parse_qsl(urlsplit(url).query, keep_blank_values=True):
+            if name not in FILES or not path:
+                raise _refused(f"has no setting {name!r} in its URL" if path else f"has {name} without a file")
+            if found.setdefault(name, path) != path:
+                raise _refused(f"is given two files as {name}; all servers of a cluster take the same")
+    if "keyfile" in found and "certfile" not in found:
+        raise _refused("is given a key without a certificate")
+    return found
+
+
+def plain(urls: str) -> list[str]:
+    """The URLs without their queries."""
+    return [urlunsplit(urlsplit(url)._replace(query="")) if "?" in url else url for url in urls.split(",")]
+
+
+def context(files: Mapping[str, str]) -> ssl.SSLContext:
+    """What connections are encrypted with. Raises `MessagingError` for a file that cannot be used."""
+    try:
+        made = ssl.create_default_context(cafile=files.get("cafile"))
+        if "certfile" in files:
+            made.load_cert_chain(files["certfile"], files.get("keyfile"))
+    except (OSError, ssl.SSLError) as error:
+        named = ", ".join(f"{name}={path}" for name, path in files.items())
+        raise _refused(f"cannot use the files of its URL ({named}): {error}") from error
+    return made
+
+
+def _refused(problem: str) -> MessagingError:
+    hint = f"a URL may name {', '.join(FILES)}, each a file of PEM: tls://host:4222?cafile=/etc/tasker/ca.pem"
+    return MessagingError(f"nats {problem}", retryable=False, hint=hint)
