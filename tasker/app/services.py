@@ -59,7 +59,7 @@ class Services:
         self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
         self.analytics, self.retention = Analytics(self.connection), Retention(self.connection)
         self.fleet, self.sizes = Fleet(self.connection), DatabaseSizes(self.connection)
-        self.checks, self.doctor = Checks(self.engine), Doctor(self.engine, settings.window)
+        self.checks, self.doctor = Checks(self.engine), _doctor(self.engine, settings, configuration)
         self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
         self.dead_letters, self.replays = DeadLetters(self.engine), Replays(self.engine)
         self.admission = admission = Admission(self.engine, SystemClock(), limits)
@@ -77,6 +77,10 @@ class Services:
 def _connection(resources: Resources, configuration: Configured, breaker: Guard) -> GuardedConnection:
     pool = Pool(lambda: Connection(resources.url, name="tasker app"), configuration.database.pool)
     return GuardedConnection(pool, breaker)
+
+
+def _doctor(engine: Engine, settings: WorkerSettings, configuration: Configured) -> Doctor:
+    return Doctor(engine, settings.window, configuration.http.pool.total_hint)
 
 
 def _submitter(

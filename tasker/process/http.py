@@ -18,6 +18,8 @@ class HttpPool:
     min_connections: int = 20
     acquire_timeout: float = 30.0
     idle_timeout: float = 600.0
+    total_hint: int = 50
+    """How many connections of all processes a person expects; `tasker doctor` tells of more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ RESERVED: Mapping[str, str] = {
     "orchestration.decision_points.enable_metrics": _TELEMETRY,
     "orchestration.enable_performance_logging": _TELEMETRY,
     "orchestration.grpc": _GRPC,
-    "orchestration.web.database_pools.max_total_connections_hint": "advice about connections",
     "worker.event_systems.worker.metadata.in_process_events": _EVENTS,
     "worker.grpc": _GRPC,
     "worker.mpsc_channels.in_process_events": _EVENTS,

@@ -35,6 +35,7 @@ def http_settings(settings: Settings) -> HttpSettings:
             min_connections=pools.web_api_pool_size,
             acquire_timeout=pools.web_api_connection_timeout_seconds,
             idle_timeout=pools.web_api_idle_timeout_seconds,
+            total_hint=pools.max_total_connections_hint,
         ),
         auth=_auth(web.auth),
     )

@@ -56,19 +56,20 @@ CHECKS = ("versions", "connections", "settings", "clocks", "rows", "queues")
 
 
 class Doctor:
-    """Looks and changes nothing; `window` is this process's enqueue window.
+    """Looks and changes nothing; `window` is this process's enqueue window, `expected` the connections of the fleet.
 
     All methods raise `DatabaseError` and `MessagingError`.
     """
 
-    def __init__(self, engine: Engine, window: int) -> None:
-        self._engine, self._window = engine, window
+    def __init__(self, engine: Engine, window: int, expected: int) -> None:
+        self._engine, self._window, self._expected = engine, window, expected
 
     async def findings(self) -> list[Diagnosis]:
         """Everything, in the order of the `CHECKS`: all open tasks are read, of the finished ones a sample."""
         fleet = [LiveProcess(*row) for row in await self._rows("processes")]
-        found = [*versions(fleet), *await self._connections(), *settings(fleet, self._window, self._engine)]
-        found += [*clocks(fleet), *await self._own_clock(), *await self._tasks(fleet)]
+        found = [*versions(fleet), *await self._connections(), *await self._unexpected()]
+        found += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
+        found += await self._tasks(fleet)
         return sorted(found, key=lambda each: CHECKS.index(each.check))
 
     async def _connections(self) -> list[Diagnosis]:
@@ -80,6 +81,15 @@ class Doctor:
         what = f"{in_use} of {room} connections are used, and {live} processes take up to {needed}"
         fix = "raise max_connections of the server, put a pooler in front, or start fewer processes"
         return [Diagnosis("connections", what, fix)]
+
+    async def _unexpected(self) -> list[Diagnosis]:
+        ((ours,),) = await self._engine.connection.execute(query("sessions", "ours"))
+        if ours <= self._expected:
+            return []
+        what = f"{ours} connections to this database are Tasker's, and {self._expected} are expected"
+        fix = "look who has them (application_name in pg_stat_activity); if so many are meant, say so: "
+        fix += "orchestration.web.database_pools.max_total_connections_hint"
+        return [Diagnosis("connections", what, fix, wrong=False)]
 
     async def _own_clock(self) -> list[Diagnosis]:
         before = datetime.now(UTC)

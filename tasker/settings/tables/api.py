@@ -71,7 +71,10 @@ _SIZE, _MOST, _WAIT = (
     "Connections for requests at most.",
     "Wait for one at most so long.",
 )
-_IDLE, _HINT = "Close one that was idle for so long.", "What a person expects in total; only logged."
+_IDLE, _HINT = (
+    "Close one that was idle for so long.",
+    "Connections of all processes of a fleet that a person expects; `tasker doctor` tells of more. Nothing is refused.",
+)
 
 
 class OrchestrationPools(Table):

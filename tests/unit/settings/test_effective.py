@@ -112,6 +112,7 @@ LEAVES: dict[str, Leaf] = {
     "http.pool.min_connections": same(f"{WEB}.database_pools.web_api_pool_size"),
     "http.pool.acquire_timeout": same(f"{WEB}.database_pools.web_api_connection_timeout_seconds"),
     "http.pool.idle_timeout": same(f"{WEB}.database_pools.web_api_idle_timeout_seconds"),
+    "http.pool.total_hint": same(f"{WEB}.database_pools.max_total_connections_hint"),
     "shutdown_seconds": times("orchestration.shutdown_timeout_ms", 0.001),
     "database.statement_timeout_ms": same("common.database.statement_timeout_ms"),
     "database.connect_wait_seconds": same("common.database.connect_wait_seconds"),

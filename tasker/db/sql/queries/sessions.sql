@@ -16,3 +16,8 @@ select current_setting('max_connections')::int,
   current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true)::int, 0),
   (select coalesce(sum(d.numbackends), 0)::int from pg_catalog.pg_stat_database d),
   (select count(*)::int from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now())
+
+-- name: ours
+-- Connections of the processes and programs of a fleet.
+select count(*)::int from pg_catalog.pg_stat_activity a
+where a.datname = current_database() and a.application_name like 'tasker%%'

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
+import psycopg
 import pytest
 
 from tasker import App
@@ -144,3 +146,16 @@ def test_programs_read_the_findings_as_objects(working: Watched) -> None:
 
     assert (found["wrong"], found["checks"]) == (True, list(CHECKS))
     assert {"check", "what", "fix", "wrong", "examples"} == set(found["findings"][0])
+
+
+def test_more_connections_than_a_person_expects_are_told_and_are_no_error(
+    working: Watched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "tasker.toml").write_text("[orchestration.web.database_pools]\nmax_total_connections_hint = 1\n")
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(tmp_path / "tasker.toml"))
+    with psycopg.connect(working.lab.url, application_name="tasker worker"):
+        result = invoke("doctor", database=working.lab.url)
+
+    assert "connections to this database are Tasker's, and 1 are expected" in result.stdout
+    assert "max_total_connections_hint" in result.stdout
+    assert result.exit_code == 0
