@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+import orjson
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 
@@ -11,6 +12,7 @@ from tasker.api.failures import status_of
 from tasker.api.permissions import caller_of
 from tasker.api.program import program_of
 from tasker.errors import TaskerError
+from tasker.services.by_hand import kept
 from tasker.services.server.operator_log import OperatorAction
 
 
@@ -19,12 +21,22 @@ async def recorded(request: Request, path: str, handle: Callable[[Request], Awai
     log = program_of(request).operator_log
     action = await log.asked(_action(request, path))
     try:
-        answer = await handle(request)
+        with kept():
+            answer = await handle(request)
     except (TaskerError, RequestValidationError) as error:
         await log.answered(action, status_of(request, error))
         raise
     await log.answered(action, answer.status_code)
     return answer
+
+
+async def only_tells(request: Request, field: str) -> bool:
+    """Whether this field of the body is true; what is no JSON is refused later."""
+    try:
+        body = orjson.loads(await request.body())
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(body, dict) and body.get(field) is True
 
 
 def _action(request: Request, path: str) -> OperatorAction:

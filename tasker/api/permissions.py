@@ -22,6 +22,8 @@ CONFINES = "x-confines-by-namespace"
 
 OPERATES = "x-recorded"
 """The key of an operation that is kept in `tasker.operator_actions` with who asked for it."""
+UNLESS = "x-recorded-unless"
+"""The key that names the field of its body with which such an operation only tells what it would do."""
 
 Gate = Callable[[Request], Awaitable[Caller]]
 """Answers who calls; raises `NotAuthenticated` when nobody is known by what they show."""
@@ -32,14 +34,17 @@ async def open_gate(request: Request) -> Caller:
     return ANYBODY
 
 
-def needs(permission: Permission, *, confines: bool = False, operates: bool = False) -> dict[str, Any]:
+def needs(
+    permission: Permission, *, confines: bool = False, operates: bool = False, unless: str | None = None
+) -> dict[str, Any]:
     """The part of a route's declaration that says which permission it needs.
 
     A caller who is confined to namespaces reaches a route whose path names a task or a namespace of theirs; another
     one only where it `confines`: its function keeps to `namespaces_of` the request. What `operates` by hand is kept
-    with who asked for it.
+    with who asked for it, `unless` a field of that name in the body is true.
     """
-    marks = {mark: True for mark, set_ in ((CONFINES, confines), (OPERATES, operates)) if set_}
+    marks: dict[str, Any] = {mark: True for mark, set_ in ((CONFINES, confines), (OPERATES, operates)) if set_}
+    marks |= {UNLESS: unless} if unless else {}
     return {"openapi_extra": {REQUIRED: str(permission), **marks}}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -131,10 +130,9 @@ def print_as(form: str, value: Any, render: Callable[[Any], str]) -> None:
 
 def actor() -> str:
     """The user's name, for the history."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
+    from tasker.services.by_hand import os_user
+
+    return os_user()
 
 
 def plain(value: Any) -> Any:

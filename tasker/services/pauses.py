@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
 from tasker.messaging.queues import namespace_of
+from tasker.services.by_hand import by_hand
 from tasker.services.engine.answers import PauseAnswer, ResumeAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.listings import Pause, PauseList
@@ -86,6 +87,7 @@ class Pauses:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
+    @by_hand("App.pauses.pause")
     async def pause(self, target: Target, *, actor: str, reason: str) -> bool:
         """Pause the target; False when it is paused already (the first actor and reason stay).
 
@@ -101,6 +103,7 @@ class Pauses:
             raise _missing(target, answer.missing)
         return answer.paused
 
+    @by_hand("App.pauses.resume")
     async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None:
         """End the pause of exactly this target; how many ready steps it held, None when it was not paused.
 

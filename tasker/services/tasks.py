@@ -9,6 +9,7 @@ from uuid import UUID
 
 from tasker.db.queries import query
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
+from tasker.services.by_hand import by_hand
 from tasker.services.engine.answers import CancelAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.explain.explanation import Explanation, explanation
@@ -141,6 +142,7 @@ class Tasks:
         rows = await self._query("refused", queue=queue, limit=limit)
         return [RefusedMessage(*row) for row in rows]
 
+    @by_hand("App.tasks.cancel")
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
         """Cancel the task and every step of it that is not final; the state it was in.
 

@@ -17,6 +17,7 @@ from tasker.services.dead_letters.replays import Group, Replay, ReplayPlan
 routes = router("dlq")
 READS = needs(Permission.DLQ_READ)
 RESETS = needs(Permission.STEPS_RESOLVE, operates=True)
+BEGINS = needs(Permission.STEPS_RESOLVE, operates=True, unless="dry_run")
 WHICH = ("fingerprint", "namespace", "template", "reason", "since")
 ReplayUuid = Annotated[str, Path(description="The replay's identifier.", max_length=64)]
 
@@ -33,7 +34,7 @@ async def get_replay(request: Request, replay_uuid: ReplayUuid) -> Json:
     return Json(await program_of(request).replays.get(replay_uuid))
 
 
-@routes.post("/v1/dlq/replays", response_model=ReplayPlan, responses=refusals(), **RESETS)
+@routes.post("/v1/dlq/replays", response_model=ReplayPlan, responses=refusals(), **BEGINS)
 async def begin_replay(request: Request, body: BeginReplayRequest) -> Json:
     """Let the failed steps of a group of entries run again, so many tasks per second. `dry_run` only tells.
 

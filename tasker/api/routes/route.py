@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from tasker.api.operating import recorded
-from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, namespaces_of, require_namespace
+from tasker.api.operating import only_tells, recorded
+from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, UNLESS, namespaces_of, require_namespace
 from tasker.api.program import program_of as program_of  # offered to the routes
 from tasker.api.rate_limit import RateLimit
 from tasker.contracts.rules.permissions import Permission
@@ -31,11 +31,13 @@ class GuardedRoute(APIRoute):
         if REQUIRED not in declared:
             return handle
         permission, confines = Permission(declared[REQUIRED]), bool(declared.get(CONFINES))
-        operates, path = bool(declared.get(OPERATES)), self.path
+        operates, unless, path = bool(declared.get(OPERATES)), declared.get(UNLESS), self.path
 
         async def guarded(request: Request) -> Response:
             await admit(request, permission, confines)
-            return await (recorded(request, path, handle) if operates else handle(request))
+            if not operates or (unless and await only_tells(request, unless)):
+                return await handle(request)
+            return await recorded(request, path, handle)
 
         return guarded
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from tasker.cli.connection import FORMAT, configured_for, connected, print_as
 from tasker.cli.options import Database, NumberRange, database_options
+from tasker.cli.place.naming import or_unknown
 from tasker.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ def prune(database: Database, form: str, dry_run: bool, **limits: float | str | 
     Without a limit and a name those of [common.retention] count. Deletes in small transactions: what was cut off is
     repeated.
     """
-    rules = _rules(database, limits)
+    rules, named = _rules(database, limits), cast("dict[str, str | None]", limits).get
 
     async def act(app: App) -> Sequence[Pruned]:
-        return await (app.retention.prunable(rules) if dry_run else app.retention.prune(rules))
+        found = await (app.retention.prunable(rules) if dry_run else app.retention.prune(rules))
+        return await or_unknown(app, found, named("namespace"), named("template"))
 
     print_as(form, connected(database, act, operates=not dry_run), lambda found: _text(found, dry_run))
 

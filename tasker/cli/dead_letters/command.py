@@ -13,6 +13,7 @@ from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.dead_letters import text
 from tasker.cli.dead_letters.replay import replay, replays
 from tasker.cli.guessing import GuessingGroup
+from tasker.cli.place.naming import or_unknown
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
@@ -20,6 +21,8 @@ from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tasker.cli.place.fleet import Fleet
     from tasker.services.dead_letters.records import DeadLetter
 
@@ -64,7 +67,11 @@ def list_(form: str, place: Place, **which: Any) -> None:
       tasker dlq list --status pending
       tasker dlq list --namespace payments --format json
     """
-    print_as(form, reached(place, lambda app: app.dead_letters.list(**which)), _to_the_screen(text.list_text))
+
+    async def read(app: Fleet) -> Sequence[DeadLetter]:
+        return await or_unknown(app, await app.dead_letters.list(**which), which["namespace"], which["template"])
+
+    print_as(form, reached(place, read), _to_the_screen(text.list_text))
 
 
 @dlq.command()

@@ -10,6 +10,7 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.guessing import GuessingGroup
+from tasker.cli.place.naming import or_unknown
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import counted, date_time, echo
@@ -82,6 +83,7 @@ def replay(
 
     async def act(app: Fleet) -> ReplayPlan | Replay:
         plan = await app.replays.plan(group)
+        await or_unknown(app, range(plan.tasks), group.namespace, group.template)
         _say(form, _plan_text(plan, rate))
         if dry_run or not plan.tasks:
             return plan

@@ -13,6 +13,7 @@ import click
 from tasker.cli.connection import FORMAT, plain, print_as
 from tasker.cli.events import text
 from tasker.cli.guessing import GuessingGroup
+from tasker.cli.place.naming import or_unknown
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import echo
@@ -69,7 +70,7 @@ def list_(form: str, place: Place, after: int | None, withheld: bool, limit: int
         if withheld:
             return await app.domain_events.withheld(_which(which), limit=limit)
         page = await app.domain_events.page(_which(which), after=after or 0, limit=limit, newest=after is None)
-        return page.events
+        return await or_unknown(app, page.events, which["namespace"])
 
     print_as(form, reached(place, read), text.list_text)
 

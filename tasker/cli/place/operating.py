@@ -40,10 +40,13 @@ T = TypeVar("T")
 async def recorded(fleet: F, use: Callable[[F], Awaitable[T]]) -> T:
     """What `use` returns, once it is kept that the command that runs here does it. Where nothing can be kept nothing
     is done."""
+    from tasker.services.by_hand import kept
+
     log = fleet.operator_log
     action = await log.asked(_action(click.get_current_context()))
     try:
-        answer = await use(fleet)
+        with kept():
+            answer = await use(fleet)
     except TaskerError as error:
         await log.answered(action, MISTAKE if isinstance(error, MISTAKES) else FAILED)
         raise

@@ -10,6 +10,7 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.guessing import GuessingGroup
+from tasker.cli.place.naming import or_unknown
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
@@ -30,7 +31,7 @@ from tasker.lifecycle.machines.task import TaskState
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
-    from tasker.services.listings import Transition
+    from tasker.services.listings import ListedTask, Transition
     from tasker.services.reports import TaskReport
 
 
@@ -81,7 +82,10 @@ def list_(form: str, place: Place, **which: Any) -> None:
     """
     from tasker.cli.render.task_list import list_text
 
-    rows = reached(place, lambda app: app.tasks.list(**which))
+    async def read(app: Fleet) -> Sequence[ListedTask]:
+        return await or_unknown(app, await app.tasks.list(**which), which["namespace"], which["template"])
+
+    rows = reached(place, read)
     print_as(form, rows, lambda found: list_text(found, screen_width()))
 
 

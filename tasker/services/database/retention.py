@@ -8,6 +8,7 @@ from typing import Any
 
 from tasker.contracts.retention import RetentionRule
 from tasker.db.connection import Statements
+from tasker.services.by_hand import by_hand
 from tasker.services.engine.encoding import to_json
 
 LEAST_MS = 3_600_000
@@ -52,6 +53,7 @@ class Retention:
         """What `prune` would delete now; counts every task. Raises `DatabaseError`."""
         return [target.pruned for target in await self._find(rules, counted=True)]
 
+    @by_hand("App.retention.prune", "_connection")
     async def prune(self, rules: Sequence[RetentionRule]) -> list[Pruned]:
         """Delete; what was deleted, by template. Raises `DatabaseError`; what was deleted until then stays so."""
         targets = await self.targets(rules)

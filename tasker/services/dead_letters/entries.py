@@ -10,6 +10,7 @@ from uuid import UUID
 from tasker.db.queries import query
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
 from tasker.lifecycle.storable import encode
+from tasker.services.by_hand import by_hand
 from tasker.services.dead_letters.records import (
     REASONS,
     STATUSES,
@@ -87,6 +88,7 @@ class DeadLetters:
         """Pending entries by the fingerprints of their failures, the largest group first."""
         return [FailureGroup(*row) for row in await self._query("groups", limit=limit, namespaces=names(namespaces))]
 
+    @by_hand("App.dead_letters.open")
     async def open(
         self,
         task_uuid: str,
@@ -107,6 +109,7 @@ class DeadLetters:
             raise StateMachineError(f"task {task} has a pending entry", hint="see `tasker dlq show`")
         raise not_found(task)
 
+    @by_hand("App.dead_letters.update")
     async def update(
         self,
         entry_uuid: str,

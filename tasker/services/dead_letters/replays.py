@@ -10,6 +10,7 @@ from uuid import UUID
 
 from tasker.db.queries import query
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
+from tasker.services.by_hand import by_hand
 from tasker.services.dead_letters.entries import known
 from tasker.services.dead_letters.records import REASONS
 from tasker.services.engine.answers import ReplayAnswer
@@ -76,6 +77,7 @@ class Replays:
         """What a replay of this group would do now."""
         return await self._plan(group, {"dry_run": True, "rate": 1, "actor": "", "why": ""})
 
+    @by_hand("App.replays.begin")
     async def begin(self, group: Group, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
         """Begin a replay of `rate` tasks per second. Raises `UsageError` for a rate out of bounds."""
         if not RATES[0] <= rate <= RATES[1]:
@@ -100,6 +102,7 @@ class Replays:
             raise DeadLetterNotFound(f"there is no replay {replay_uuid}", hint="see `tasker dlq replays`")
         return Replay(*rows[0])
 
+    @by_hand("App.replays.steer")
     async def steer(self, replay_uuid: str, state: Steered) -> Replay:
         """Pause, resume or cancel it. Raises `StateMachineError` when it has ended."""
         if not await self._query("steer_replay", replay=_checked(replay_uuid), state=state):

@@ -11,6 +11,7 @@ from uuid import uuid4
 from tasker.contracts.backoff import Backoff
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
+from tasker.services.by_hand import by_hand
 from tasker.services.domain_events.subscription import Subscription
 from tasker.services.domain_events.values import MOST, EventFilter, EventPage, PublishedEvent, Rewound, SubscriberStatus
 from tasker.services.engine.encoding import to_json
@@ -109,6 +110,7 @@ class DomainEvents:
         times = ({**row, "updated_at": datetime.fromisoformat(row["updated_at"])} for row in found)
         return [SubscriberStatus(**row) for row in times]
 
+    @by_hand("App.domain_events.replay", "_connection")
     async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> Rewound:
         """Let a subscriber read again what is behind a position, or from a time on. It never skips anything."""
         if (after is None) == (since is None):

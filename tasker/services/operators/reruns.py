@@ -12,6 +12,7 @@ from tasker.contracts.step_types import StepType
 from tasker.db.queries import query
 from tasker.errors import StateMachineError, StepNotFound
 from tasker.lifecycle.rerun import Rerun, rerun_from
+from tasker.services.by_hand import by_hand
 from tasker.services.engine.answers import RerunAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
@@ -48,6 +49,7 @@ class Reruns:
     def __init__(self, engine: Engine, plans: PlanStore, submitter: Submitter) -> None:
         self._engine, self._plans, self._drafts = engine, plans, submitter.drafts
 
+    @by_hand("App.reruns.start")
     async def start(
         self, task_uuid: str, step: str, *, actor: str, reason: str, context: Mapping[str, Any] | None = None
     ) -> Rerunning:

@@ -12,6 +12,7 @@ from tasker.errors import IllegalTransition, StateMachineError, StepNotFound
 from tasker.lifecycle.machines.moves import CHANGES
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.storable import encode
+from tasker.services.by_hand import by_hand
 from tasker.services.engine.answers import OperateAnswer, RetryAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.graph import plan_growth
@@ -38,10 +39,12 @@ class Steps:
     def __init__(self, engine: Engine, plans: PlanStore) -> None:
         self._engine, self._plans = engine, plans
 
+    @by_hand("App.steps.reset")
     async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
         """Run a step in `error` again, with its attempts counted from zero; inputs and checkpoint stay."""
         await self._operate(task_uuid, step, {"kind": "reset", "n": {"actor": actor, "reason": reason}})
 
+    @by_hand("App.steps.retry")
     async def retry(self, task_uuid: str, *, actor: str, reason: str) -> Retried:
         """Reset every step in `error`, in one transaction, so that the task goes on.
 
@@ -55,10 +58,12 @@ class Steps:
             raise StateMachineError(f"task {task_uuid} is cancelled: nothing of it runs again")
         return Retried(tuple(answer.reset), tuple(answer.left))
 
+    @by_hand("App.steps.resolve")
     async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
         """Take a step as done without a result; what depends on it goes on."""
         await self._settle(task_uuid, step, {"kind": "resolve", "n": {"actor": actor, "reason": reason}}, None)
 
+    @by_hand("App.steps.complete")
     async def complete(
         self,
         task_uuid: str,

@@ -10,6 +10,7 @@ from functools import partial
 from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
 from tasker.errors import TemplateError, UsageError
+from tasker.services.by_hand import by_hand
 from tasker.services.engine.plans import PlanStore
 from tasker.template.diagnostics import Diagnostic
 
@@ -49,6 +50,7 @@ class TemplateTexts:
             raise UsageError("the text holds no template", hint="a template has at least name and steps")
         return Compiled(result.plans, result.diagnostics)
 
+    @by_hand("App.template_texts.register", "_plans._connection")
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> Compiled:
         """Register every template of a text. Raises as `compiled`, and `TemplateError` for a version that has other
         content, unless `force` is set; those before it in the text are registered then."""

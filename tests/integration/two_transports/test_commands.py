@@ -165,3 +165,26 @@ def test_both_transports_change_the_same(served: Served, purpose: str) -> None:
             for number, place in enumerate(("server", "database"))
         ]
         assert found[0] == found[1], command
+
+
+@pytest.mark.parametrize("place", ["database", "server"])
+def test_a_filter_that_names_nothing_says_so(served: Served, place: str) -> None:
+    for command in ("task list", "dlq list", "events list", "dlq replay --dry-run"):
+        found = served.invoke(place, *command.split(), "--namespace", "shpo")
+        assert (found.exit_code, "there is no namespace 'shpo'" in found.stderr) == (2, True), command
+        assert "did you mean `shop`?" in found.stderr
+    found = served.invoke(place, "task", "list", "--namespace", "shop", "--template", "order")
+    assert (found.exit_code, "there is no template 'order'" in found.stderr) == (2, True)
+    assert served.invoke(place, "task", "list", "--namespace", "shop", "--status", "blocked_by_failures").exit_code == 0
+
+
+def test_a_replay_that_only_tells_is_not_among_what_was_done_by_hand(served: Served) -> None:
+    for place in ("database", "server"):
+        assert served.invoke(place, "dlq", "replay", "--all", "--dry-run").exit_code == 0
+    told = served.invoke("database", "actions", "--limit", "1000").stdout
+    assert "replay" not in told
+
+
+def test_pruning_what_does_not_exist_says_so(served: Served) -> None:
+    found = served.invoke("database", "db", "prune", "--completed-days", "1", "--namespace", "shpo", "--dry-run")
+    assert (found.exit_code, "did you mean `shop`?" in found.stderr) == (2, True)
