@@ -16,6 +16,7 @@ from tests.integration.embedded_api.test_ends_by_operators import HELD
 from tests.integration.embedded_api.test_sync_app import services
 from tests.support.command_line import invoke
 
+
 @pytest.fixture
 async def held(module_database_url: str, tmp_path: Path) -> tuple[str, str]:
     (tmp_path / "held.yaml").write_text(HELD)
