@@ -70,6 +70,7 @@ def _auth(auth: OrchestrationAuth | WorkerAuth) -> AuthSettings:
         public_key_path=auth.jwt_public_key_path,
         private_key=auth.jwt_private_key,
         jwks_url=auth.jwks_url,
+        jwks_private_addresses=auth.jwks_private_addresses,
         jwks_refresh_seconds=auth.jwks_refresh_interval_seconds,
         audience=auth.jwt_audience,
         issuer=auth.jwt_issuer,

@@ -65,7 +65,9 @@ def verification_keys(settings: AuthSettings) -> VerificationKeys | None:
     if settings.verification_method == "jwks":
         if not settings.jwks_url:
             raise UsageError("jwt_verification_method is jwks, and there is no jwks_url", hint="set jwks_url")
-        return PublishedKeys(settings.jwks_url, settings.jwks_refresh_seconds)
+        return PublishedKeys(
+            settings.jwks_url, settings.jwks_refresh_seconds, private_addresses=settings.jwks_private_addresses
+        )
     if settings.public_key_path:
         where = f"jwt_public_key_path ({settings.public_key_path})"
         return OneKey(public_key(read(settings.public_key_path, where), where))

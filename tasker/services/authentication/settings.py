@@ -34,6 +34,7 @@ class AuthSettings:
     """What `tasker auth generate-token` signs with; a server does not need it."""
     jwks_url: str = ""
     jwks_refresh_seconds: float = 3600.0
+    jwks_private_addresses: bool = False
     audience: str = "tasker-api"
     issuer: str = "tasker-core"
     token_hours: int = 24

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
 
 import httpx
-import orjson
 
 from tasker.errors import NotAuthenticated, UsageError
+from tasker.services.authentication.issuer import checked_url, fetched
 from tasker.services.authentication.rsa_keys import require_strong
 
 if TYPE_CHECKING:
@@ -22,9 +20,6 @@ if TYPE_CHECKING:
 
 AGAIN_SECONDS = 10.0
 """The issuer is asked once in so long at most, whatever key ids strangers make up."""
-FETCH_SECONDS, MOST_BYTES = 5.0, 1_000_000
-LOCAL = ("localhost", "127.0.0.1", "::1")
-METADATA = ("metadata", "metadata.google.internal")
 _log = logging.getLogger("tasker.api")
 Fetch = Callable[[str], Awaitable[Any]]
 
@@ -54,8 +49,11 @@ class PublishedKeys:
     While the issuer cannot be asked the former keys count. Raises `UsageError` for a URL that must not be asked.
     """
 
-    def __init__(self, url: str, refresh_seconds: float, fetch: Fetch | None = None) -> None:
-        self._url, self._refresh_seconds, self._fetch = checked_url(url), refresh_seconds, fetch or fetched
+    def __init__(
+        self, url: str, refresh_seconds: float, fetch: Fetch | None = None, *, private_addresses: bool = False
+    ) -> None:
+        self._url, self._refresh_seconds = checked_url(url, private=private_addresses), refresh_seconds
+        self._fetch = fetch or partial(fetched, private=private_addresses)
         self._keys: Mapping[str, RSAPublicKey] = {}
         self._asked: float | None = None
         self._fetching = asyncio.Lock()
@@ -80,38 +78,10 @@ class PublishedKeys:
                 return
             try:
                 self._keys = keys_in(await self._fetch(self._url))
-            except (httpx.HTTPError, ValueError, UsageError) as error:
+            except (httpx.HTTPError, OSError, ValueError, UsageError) as error:
                 _log.warning("the keys of %s could not be fetched: %s", self._url, error)
             finally:
                 self._asked = monotonic()
-
-
-def checked_url(url: str) -> str:
-    """The URL, if it may be asked: of https, or of this machine; not of a private address, nor of a place where clouds
-    keep their secrets (G-215)."""
-    parts = urlsplit(url)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOCAL):
-        raise UsageError(f"jwks_url must begin with https://: {url}", hint="only this machine may be asked over http")
-    if parts.hostname in METADATA:
-        raise UsageError(f"jwks_url names where a cloud keeps its secrets: {url}", hint="name the host of the issuer")
-    with suppress(ValueError):
-        address = ipaddress.ip_address(parts.hostname or "")
-        if not (address.is_global or parts.hostname in LOCAL):
-            raise UsageError(f"jwks_url names a private address: {url}", hint="name the host of the issuer")
-    return url
-
-
-async def fetched(url: str) -> Any:
-    """The document behind a URL. Redirects are not followed: they may lead where `checked_url` would not."""
-    client = httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False)
-    async with client, client.stream("GET", url) as answer:
-        answer.raise_for_status()
-        body = bytearray()
-        async for part in answer.aiter_bytes():
-            body += part
-            if len(body) > MOST_BYTES:
-                raise ValueError(f"more than {MOST_BYTES} bytes")
-    return orjson.loads(body)
 
 
 def keys_in(document: Any) -> dict[str, RSAPublicKey]:

@@ -43,6 +43,7 @@ class Auth(Table):
         "public_key", "Check tokens with that key, or with those that `jwks_url` publishes."
     )
     jwks_url: str = text("", "Where the issuer of tokens publishes its keys, https.", shortest=0)
+    jwks_private_addresses: bool = flag(False, "The name of the issuer may stand for an address of a private network.")
     jwks_refresh_interval_seconds: int = whole(
         3600, 10, 86_400, "Fetch them again after so long; earlier when a token names an unknown one."
     )

@@ -95,6 +95,7 @@ LEAVES: dict[str, Leaf] = {
             ("private_key", "jwt_private_key"),
             ("jwks_url", "jwks_url"),
             ("jwks_refresh_seconds", "jwks_refresh_interval_seconds"),
+            ("jwks_private_addresses", "jwks_private_addresses"),
             ("audience", "jwt_audience"),
             ("issuer", "jwt_issuer"),
             ("token_hours", "jwt_token_expiry_hours"),

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from time import time
 from typing import Any
 
+import httpx
 import jwt
 import pytest
 
 from tasker.contracts.rules.permissions import Grant, Permission
 from tasker.errors import NotAuthenticated, NotPermitted, UsageError
 from tasker.services.authentication.authenticator import Authenticator
+from tasker.services.authentication.issuer import checked_url, fetched
 from tasker.services.authentication.rsa_keys import generate, private_key, public_key
 from tasker.services.authentication.settings import AuthSettings
 from tasker.services.authentication.tokens import TokenOrder, TokenReader, sign
-from tasker.services.authentication.verification_keys import AGAIN_SECONDS, PublishedKeys, checked_url
+from tasker.services.authentication.verification_keys import AGAIN_SECONDS, PublishedKeys
 
 Pair = tuple[str, str]
 ORDER = TokenOrder("ada", ["tasks:*", "steps:read:shop"], hours=1)
@@ -209,6 +211,67 @@ async def test_keys_that_an_issuer_publishes_are_kept_and_asked_for_again_when_o
 def test_keys_are_not_fetched_from_where_they_could_be_changed_or_secrets_lie(url: str) -> None:
     with pytest.raises(UsageError, match="jwks_url"):
         checked_url(url)
+
+
+@dataclass
+class Names:
+    """Every name stands for these addresses; requests are answered without a network."""
+
+    addresses: tuple[str, ...] = ()
+    asked: list[httpx.Request] = field(default_factory=list)
+
+    async def look_up(self, loop: object, host: str, port: int, **kind: object) -> list[tuple[Any, ...]]:
+        return [(2, 1, 6, "", (address, port)) for address in self.addresses]
+
+    async def answer(self, transport: object, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        return httpx.Response(200, json={"keys": []})
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Names:
+    found = Names()
+    monkeypatch.setattr("asyncio.BaseEventLoop.getaddrinfo", lambda *given, **kind: found.look_up(*given, **kind))
+    monkeypatch.setattr("httpx.AsyncHTTPTransport.handle_async_request", lambda *given: found.answer(*given))
+    monkeypatch.setattr("tasker.services.authentication.issuer.getproxies", dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("addresses", "private"),
+    [
+        (("10.0.0.7",), False),
+        (("93.184.215.14", "127.0.0.1"), False),
+        (("::ffff:192.168.0.1",), False),
+        (("169.254.169.254",), True),
+    ],
+)
+async def test_a_name_that_stands_for_a_private_address_is_not_asked(
+    names: Names, addresses: tuple[str, ...], private: bool
+) -> None:
+    names.addresses = addresses
+    with pytest.raises(UsageError, match="a private address"):
+        await fetched("https://issuer.example.com/k", private=private)
+    assert names.asked == []
+
+
+@pytest.mark.parametrize(("address", "private"), [("93.184.215.14", False), ("10.0.0.7", True)])
+async def test_the_address_that_was_checked_is_the_one_that_is_asked(names: Names, address: str, private: bool) -> None:
+    names.addresses = (address,)
+    assert await fetched("https://issuer.example.com:8443/k", private=private) == {"keys": []}
+    (request,) = names.asked
+    assert str(request.url) == f"https://{address}:8443/k"
+    assert request.headers["host"] == "issuer.example.com:8443"
+    assert request.extensions["sni_hostname"] == "issuer.example.com"
+
+
+async def test_an_issuer_in_a_private_network_is_left_unasked_and_its_tokens_are_refused(
+    names: Names, caplog: pytest.LogCaptureFixture
+) -> None:
+    names.addresses = ("10.0.0.7",)
+    with pytest.raises(NotAuthenticated):
+        await PublishedKeys("https://issuer.example.com/k", 3600).key("one")
+    assert "stands for 10.0.0.7" in caplog.text
 
 
 @pytest.mark.parametrize(

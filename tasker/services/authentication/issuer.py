@@ -1,0 +1,81 @@
+"""Asking an issuer for its keys: only where nobody can change them, and where no secrets lie (G-215)."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+import orjson
+
+from tasker.errors import UsageError
+
+FETCH_SECONDS, MOST_BYTES = 5.0, 1_000_000
+LOCAL = ("localhost", "127.0.0.1", "::1")
+METADATA = ("metadata", "metadata.google.internal")
+HINT = "name the host of the issuer; jwks_private_addresses permits one in a network of your own"
+
+
+def checked_url(url: str, *, private: bool = False) -> str:
+    """The URL, if it may be asked: of https, or of this machine; not of a private address unless `private`, nor of a
+    place where clouds keep their secrets."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOCAL):
+        raise UsageError(f"jwks_url must begin with https://: {url}", hint="only this machine may be asked over http")
+    if parts.hostname in METADATA:
+        raise UsageError(f"jwks_url names where a cloud keeps its secrets: {url}", hint="name the host of the issuer")
+    host = parts.hostname or ""
+    if _is_address(host) and not (host in LOCAL or may_be_asked(host, private)):
+        raise UsageError(f"jwks_url names a private address: {url}", hint=HINT)
+    return url
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def may_be_asked(address: str, private: bool) -> bool:
+    """Whether an address is public, or of a private network where those are permitted; never a link's own, where
+    clouds keep their secrets."""
+    found = ipaddress.ip_address(address)
+    found = getattr(found, "ipv4_mapped", None) or found
+    return found.is_global or (private and not found.is_link_local)
+
+
+async def fetched(url: str, *, private: bool = False) -> Any:
+    """The document behind a URL, from an address that was checked. Redirects are not followed: they may lead where
+    `checked_url` would not. Raises `UsageError` for a name that stands for an address which must not be asked."""
+    async with asyncio.timeout(FETCH_SECONDS):
+        target, extensions = await _pinned(httpx.URL(url), private)
+    client = httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False)
+    headers = {"Host": httpx.URL(url).netloc.decode()}
+    async with client, client.stream("GET", target, headers=headers, extensions=extensions) as answer:
+        answer.raise_for_status()
+        body = bytearray()
+        async for part in answer.aiter_bytes():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise ValueError(f"more than {MOST_BYTES} bytes")
+    return orjson.loads(body)
+
+
+async def _pinned(url: httpx.URL, private: bool) -> tuple[httpx.URL, dict[str, str]]:
+    """The URL with the address in place of the name, so that no second look-up leads elsewhere, and the name for TLS.
+
+    A proxy looks names up itself, and answers for where it leads.
+    """
+    if url.host in LOCAL or (url.scheme in getproxies() and not proxy_bypass(url.host)):
+        return url, {}
+    found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
+    addresses = [str(each[4][0]).partition("%")[0] for each in found]
+    if refused := [each for each in addresses if not may_be_asked(each, private)]:
+        raise UsageError(f"{url.host} of jwks_url stands for {refused[0]}, a private address", hint=HINT)
+    return url.copy_with(host=addresses[0]), {"sni_hostname": url.host}
