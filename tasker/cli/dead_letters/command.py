@@ -19,6 +19,7 @@ from tasker.cli.place.places import Place
 from tasker.cli.render.values import screen_width
 from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task
+from tasker.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +96,7 @@ def _to_the_screen(render: Callable[..., str]) -> Callable[[Any], str]:
 
 
 async def _found(app: Fleet, uuid: str) -> DeadLetter:
-    from tasker.errors import DeadLetterNotFound, TaskNotFound, UsageError
+    from tasker.errors import DeadLetterNotFound, TaskNotFound
 
     try:
         return await app.dead_letters.entry(uuid)
@@ -157,11 +158,11 @@ def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, 
         more = {"notes": notes, "reason": reason, "metadata": _object(metadata)}
         return await app.dead_letters.open(task, actor=actor(), **more)
 
-    print_as(form, reached(place, act, operates=True), text.entry_text)
+    print_as(form, reached(place, act, operates=True), text.changed_text)
 
 
 @dlq.command()
-@click.argument("entry", metavar="ENTRY")
+@click.argument("entry", metavar="ENTRY|TASK_UUID")
 @click.option("--status", type=STATUSES, help="How the investigation stands now.")
 @click.option("--notes", metavar="TEXT", help="What was found.")
 @click.option("--by", metavar="NAME", help="Who closes it; your user name when a status is given.")
@@ -177,7 +178,7 @@ def update(
     form: str,
     place: Place,
 ) -> None:
-    """Keep what was found, and close an entry. Its task stays as it is.
+    """Keep what was found, and close an entry, or the newest one of a task. The task stays as it is.
 
     \b
     Examples:
@@ -186,8 +187,13 @@ def update(
     """
     who = by or (actor() if status not in (None, "pending") else None)
     more = {"status": status, "notes": notes, "by": who, "metadata": _object(metadata)}
-    done = reached(place, lambda app: app.dead_letters.update(entry, **more), operates=True)
-    print_as(form, done, text.entry_text)
+    if all(each is None for each in more.values()):
+        raise UsageError("nothing is to be kept", hint="give --status, --notes, --by or --metadata")
+
+    async def act(app: Fleet) -> DeadLetter:
+        return await app.dead_letters.update((await _found(app, entry)).dlq_entry_uuid, **more)
+
+    print_as(form, reached(place, act, operates=True), text.changed_text)
 
 
 def _object(metadata: str | None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,6 +56,11 @@ def _standing(each: DeadLetter) -> tuple[str, str, str, str]:
 
 def entry_text(entry: DeadLetter) -> str:
     """All that is known of one."""
+    return "\n".join([changed_text(entry), *_objects(snapshot=entry.task_snapshot)])
+
+
+def changed_text(entry: DeadLetter) -> str:
+    """How it stands, without what the task was doing."""
     lines = [
         f"entry {entry.dlq_entry_uuid}: {entry.dlq_reason}, {entry.resolution_status}",
         f"task {entry.task_uuid}, which was {entry.original_state} and is {entry.current_state or 'deleted'}",
@@ -67,10 +72,15 @@ def entry_text(entry: DeadLetter) -> str:
         lines.append(f"notes: {entry.resolution_notes}")
     if entry.fingerprints:
         lines.append(f"fingerprints: {', '.join(entry.fingerprints)}")
-    for name, value in (("metadata", entry.metadata), ("snapshot", entry.task_snapshot)):
-        if value:
-            lines.append(f"{name}: {json.dumps(value, indent=2, ensure_ascii=False, default=str)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_objects(metadata=entry.metadata)])
+
+
+def _objects(**named: Any) -> list[str]:
+    return [
+        f"{name}: {json.dumps(value, indent=2, ensure_ascii=False, default=str)}"
+        for name, value in named.items()
+        if value
+    ]
 
 
 def stats_text(found: Sequence[ReasonStats]) -> str:

@@ -94,12 +94,25 @@ def test_what_was_found_is_kept_closed_and_opened_again(tasks: list[str], module
     assert dlq("show", tasks[1], database=database)["dlq_entry_uuid"] == opened["dlq_entry_uuid"]
 
 
+def test_the_entry_of_a_task_is_changed_by_its_task_and_told_without_its_snapshot(
+    tasks: list[str], module_database_url: str
+) -> None:
+    result = invoke("dlq", "update", tasks[0][:18], "--notes", "asked the shop", database=module_database_url)
+
+    assert result.exit_code == 0
+    assert "notes: asked the shop" in result.stdout
+    assert "snapshot" not in result.stdout
+    assert dlq("show", tasks[0], database=module_database_url)["resolution_notes"] == "asked the shop"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
         (("show", "00000000-0000-7000-8000-000000000000"), 1),
         (("show", "zzz"), 2),
         (("update", "zzz", "--notes", "x"), 2),
+        (("update", "00000000-0000-7000-8000-000000000000"), 2),
+        (("update", "00000000-0000-7000-8000-000000000000", "--notes", "x"), 1),
         (("list", "--status", "solved"), 2),
         (("update", "00000000-0000-7000-8000-000000000000", "--metadata", "[1]"), 2),
     ],
