@@ -10,11 +10,14 @@ from fastapi import Query, Request
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, needs
 from tasker.api.routes.route import program_of, router
-from tasker.api.shapes.analytics import BottleneckAnalysis, PerformanceMetrics, TemplateVersion
+from tasker.api.shapes.analytics import BottleneckAnalysis, PerformanceMetrics, ScalingAdvice, TemplateVersion
 from tasker.api.shapes.problems import refusals
+from tasker.lifecycle.scaling import BY_DEFAULT, ScalingSettings
 from tasker.services.fleet.analytics import Slow
 
 routes = router("analytics")
+Workers = Annotated[int, Query(ge=0, le=10_000)]
+Depth = Annotated[int, Query(ge=0, le=10_000_000)]
 Hours = Annotated[int, Query(ge=1, le=720, description="Of tasks that were submitted within so many hours.")]
 
 
@@ -84,6 +87,35 @@ async def get_history_of_template(request: Request, namespace: str, name: str) -
     """How each version of a template has done, of its newest 1,000 tasks that ended well and as many others."""
     found = await program_of(request).analytics.versions(namespace, name)
     return Json([{**asdict(each), "error_rate": each.error_rate} for each in found])
+
+
+@routes.get(
+    "/v1/analytics/scaling",
+    response_model=list[ScalingAdvice],
+    responses=refusals(),
+    **needs(Permission.SYSTEM_ANALYTICS_READ),
+)
+async def get_scaling(
+    request: Request,
+    min_workers: Workers = BY_DEFAULT.min_workers,
+    max_workers: Workers = BY_DEFAULT.max_workers,
+    scale_up_depth: Depth = BY_DEFAULT.scale_up_depth,
+    scale_down_depth: Depth = BY_DEFAULT.scale_down_depth,
+    steps_per_worker: Annotated[int, Query(ge=1, le=1_000_000)] = BY_DEFAULT.steps_per_worker,
+    clear_within_seconds: Annotated[float, Query(gt=0, le=86_400)] = BY_DEFAULT.clear_within_seconds,
+    cooldown_seconds: Annotated[float, Query(ge=0, le=86_400)] = BY_DEFAULT.cooldown_seconds,
+) -> Json:
+    """How many workers each namespace should have, by what waits and how fast it went in the last five minutes."""
+    settings = ScalingSettings(
+        min_workers,
+        max_workers,
+        scale_up_depth,
+        scale_down_depth,
+        steps_per_worker,
+        clear_within_seconds,
+        cooldown_seconds,
+    )
+    return Json([each.to_dict() for each in await program_of(request).analytics.scaling(settings)])
 
 
 def _slow(each: Slow) -> dict[str, Any]:

@@ -44,6 +44,21 @@ class TemplateVersion(BaseModel):
     last_at: datetime | None
 
 
+class ScalingAdvice(BaseModel):
+    """How many workers a namespace should have and why. Null: nothing has ended lately that would tell."""
+
+    namespace: str
+    recommended_workers: int
+    reason: str
+    workers: int
+    slots: int
+    in_hand: int
+    depth: int
+    drain_per_second: float | None
+    step_seconds: float | None
+    clears_in_seconds: float | None
+
+
 class SlowTaskInfo(BaseModel):
     """A template by how long its tasks take."""
 

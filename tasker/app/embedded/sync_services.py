@@ -145,6 +145,7 @@ class SyncAnalytics(Twin[Analytics]):
     performance = waiting(Analytics.performance)
     bottlenecks = waiting(Analytics.bottlenecks)
     versions = waiting(Analytics.versions)
+    scaling = waiting(Analytics.scaling)
 
 
 class SyncRetention(Twin[Retention]):

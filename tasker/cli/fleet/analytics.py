@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +12,11 @@ from tasker.cli.guessing import GuessingGroup
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import counted, duration
+from tasker.lifecycle.scaling import BY_DEFAULT, ScalingSettings
 
 if TYPE_CHECKING:
     from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
+    from tasker.services.fleet.scaling import ScalingAdvice
 
 
 @click.group(cls=GuessingGroup)
@@ -59,6 +61,77 @@ def versions(template: str, form: str, place: Place) -> None:
     namespace, name, _ = registered_name(template)
     found = reached(place, lambda app: app.analytics.versions(namespace, name))
     print_as(form, found, _versions)
+
+
+@analytics.command("scaling")
+@click.option("--min-workers", type=click.IntRange(0), default=BY_DEFAULT.min_workers, show_default=True)
+@click.option("--max-workers", type=click.IntRange(0), default=BY_DEFAULT.max_workers, show_default=True)
+@click.option(
+    "--scale-up-depth",
+    type=click.IntRange(0),
+    default=BY_DEFAULT.scale_up_depth,
+    show_default=True,
+    help="More workers when more steps wait.",
+)
+@click.option(
+    "--scale-down-depth",
+    type=click.IntRange(0),
+    default=BY_DEFAULT.scale_down_depth,
+    show_default=True,
+    help="One worker less when fewer steps wait.",
+)
+@click.option(
+    "--steps-per-worker",
+    type=click.IntRange(1),
+    default=BY_DEFAULT.steps_per_worker,
+    show_default=True,
+    help="Where nothing is known of how fast steps go.",
+)
+@click.option(
+    "--clear-within-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=BY_DEFAULT.clear_within_seconds,
+    show_default=True,
+    help="More workers when those that there are need longer for what waits.",
+)
+@click.option(
+    "--cooldown-seconds",
+    type=click.FloatRange(0),
+    default=BY_DEFAULT.cooldown_seconds,
+    show_default=True,
+    help="Fewer only when none has started or stopped for so long.",
+)
+@FORMAT
+@fleet_options
+def recommend(form: str, place: Place, **settings: Any) -> None:
+    """Show how many workers each namespace should have, by what waits there and how fast it goes.
+
+    \b
+    Example:
+      tasker analytics scaling --max-workers 20
+    """
+    found = reached(place, lambda app: app.analytics.scaling(ScalingSettings(**settings)))
+    print_as(form, found, _scaling)
+
+
+def _scaling(found: Sequence[ScalingAdvice]) -> str:
+    from tasker.cli.render.table import table
+
+    rows = [
+        (
+            each.namespace,
+            f"{each.workers} -> {each.recommended_workers}",
+            f"{each.in_hand}/{each.slots}",
+            str(each.depth),
+            "" if each.drain_per_second is None else f"{each.drain_per_second:.1f}/s",
+            "" if each.step_seconds is None else _duration(each.step_seconds),
+            each.reason,
+        )
+        for each in found
+    ]
+    return (
+        table(("namespace", "workers", "in hand", "waiting", "ended", "step", "why"), rows) if rows else "no namespaces"
+    )
 
 
 def _performance(found: Performance) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
+from tasker.lifecycle.scaling import ScalingSettings
 from tasker.lifecycle.sensitive import Veil
 from tasker.services.dead_letters.records import (
     DeadLetter,
@@ -25,6 +26,7 @@ from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHis
 from tasker.services.fleet.brokers import BrokerReport
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
+from tasker.services.fleet.scaling import ScalingAdvice
 from tasker.services.listings import ListedTask, PauseList, RefusedMessage, RegisteredProcess, Transition
 from tasker.services.operators.reruns import Rerunning
 from tasker.services.operators.steps import Retried
@@ -191,6 +193,7 @@ class AnalyticsService(Protocol):
     async def performance(self, *, hours: float = 1.0) -> Performance: ...
     async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks: ...
     async def versions(self, namespace: str, template: str) -> Sequence[VersionHistory]: ...
+    async def scaling(self, settings: ScalingSettings = ...) -> Sequence[ScalingAdvice]: ...
 
 
 class QueueService(Protocol):

@@ -16,10 +16,12 @@ from tasker.client.http.client import HttpClient
 from tasker.client.http.problems import error_of
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
+from tasker.lifecycle.scaling import BY_DEFAULT, ScalingSettings
 from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.doctor import Diagnosis
 from tasker.services.fleet.overview import Overview
+from tasker.services.fleet.scaling import ScalingAdvice
 from tasker.services.listings import PauseList, RegisteredProcess
 from tasker.services.pauses import Target
 from tasker.services.reports import TaskReport
@@ -212,6 +214,10 @@ class HttpAnalytics:
         used = found["resource_utilization"]
         steps, tasks = ([_slow(each) for each in found[kind]] for kind in ("slow_steps", "slow_tasks"))
         return Bottlenecks(steps, tasks, used["system_health"], used["database_pool_utilization"])
+
+    async def scaling(self, settings: ScalingSettings = BY_DEFAULT) -> Sequence[ScalingAdvice]:
+        """How many workers each namespace should have."""
+        return decoded_list(ScalingAdvice, await self._client.scaling(**asdict(settings)))
 
 
 def _slow(each: Mapping[str, Any]) -> Slow:

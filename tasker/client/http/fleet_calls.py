@@ -69,6 +69,10 @@ class FleetCalls:
         params = {"hours": hours, "limit": limit, "min_executions": min_executions}
         return dict(await self.connection.get("/v1/analytics/bottlenecks", params))
 
+    async def scaling(self, **settings: float) -> list[dict[str, Any]]:
+        """How many workers each namespace should have, and why; `settings` as the query of that route names them."""
+        return list(await self.connection.get("/v1/analytics/scaling", settings))
+
     async def health_check(self) -> HealthResponse:
         """Whether database and messaging answer."""
         return HealthResponse.from_dict(await self.connection.get("/health"))

@@ -93,6 +93,7 @@ class SyncHttpClient(Twin[HttpClient]):
     performance = waiting(HttpClient.performance)
     template_history = waiting(HttpClient.template_history)
     bottlenecks = waiting(HttpClient.bottlenecks)
+    scaling = waiting(HttpClient.scaling)
     health_check = waiting(HttpClient.health_check)
     detailed_health = waiting(HttpClient.detailed_health)
     is_live = waiting(HttpClient.is_live)

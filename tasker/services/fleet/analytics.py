@@ -9,8 +9,10 @@ from typing import Any
 
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.machines.task import TaskState
+from tasker.lifecycle.scaling import BY_DEFAULT, ScalingSettings
 from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.engine.plans import not_registered
+from tasker.services.fleet.scaling import ScalingAdvice, scaling
 
 OFTEN_FAILED = 0.2
 """From this share of errors on somebody should look."""
@@ -141,6 +143,10 @@ class Analytics:
         if found is None:
             raise not_registered(namespace, template, None)
         return [VersionHistory(**{**row, **_times(row)}) for row in found]
+
+    async def scaling(self, settings: ScalingSettings = BY_DEFAULT) -> list[ScalingAdvice]:
+        """How many workers each namespace should have."""
+        return await scaling(self._connection, settings)
 
 
 def _times(row: Mapping[str, Any]) -> dict[str, datetime | None]:

@@ -13,6 +13,7 @@ from tasker.db.queries import query
 from tasker.errors import TaskerError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.services.fleet.overview import Fleet, Overview
+from tasker.services.fleet.scaling import ScalingAdvice, scaling
 from tasker.services.server.exposition import Catalogue, Sample, exposition
 from tasker.services.server.health import ServerHealth
 from tasker.version import __version__
@@ -30,6 +31,10 @@ CATALOGUE: Catalogue = {
     "tasker_steps_paused": ("gauge", "Ready steps that a pause holds."),
     "tasker_queue_depth": ("gauge", "Steps in the queue of a namespace."),
     "tasker_steps_taken_total": ("counter", "Steps that have left the queue of a namespace."),
+    "tasker_workers_recommended": (
+        "gauge",
+        "Workers that a namespace should have, by what waits and how fast.",
+    ),
     "tasker_workers": ("gauge", "Processes by kind (worker, orchestrator) and state (live, draining, lost)."),
     "tasker_worker_slots": ("gauge", "Steps that the live workers can run at the same time."),
     "tasker_worker_steps": ("gauge", "Steps that the live workers have in hand, as of their last beats."),
@@ -105,11 +110,17 @@ class ServerMetrics:
     async def _read(self) -> list[Sample]:
         try:
             overview = await self._fleet.overview(window_seconds=0)
+            advised = await scaling(self._connection)
             counted = await self._connection.execute(query("fleet", "counted"))
         except TaskerError:
             return [Sample("tasker_database_up", 0)]
         named = [Sample(name, number, {label: value}) for name, label, value, number in counted]
+        named += [Sample("tasker_workers_recommended", *_recommended(each)) for each in advised]
         return [Sample("tasker_database_up", 1), *named, *_overall(overview), *_queues(overview), *_processes(overview)]
+
+
+def _recommended(found: ScalingAdvice) -> tuple[int, dict[str, str]]:
+    return found.recommended_workers, {"namespace": found.namespace}
 
 
 def _overall(found: Overview) -> Iterator[Sample]:

@@ -65,6 +65,7 @@ REFUSED = {
 }
 SEEN = (
     "select tasker.overview_v1('{}')",
+    "select tasker.scaling_v1('{}')",
     "select tasker.performance_v1('{}')",
     "select tasker.bottlenecks_v1('{}')",
     "select * from tasker.v_dlq_dashboard",

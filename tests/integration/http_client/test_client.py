@@ -134,6 +134,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.performance(),
         client.template_history("shop", "orders"),
         client.bottlenecks(),
+        client.scaling(min_workers=1),
         client.health_check(),
         client.detailed_health(),
         client.is_live(),

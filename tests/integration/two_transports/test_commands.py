@@ -96,6 +96,8 @@ AT_ANOTHER_MOMENT = [
     "analytics performance",
     "analytics performance --format json",
     "analytics bottlenecks --format json",
+    "analytics scaling --min-workers 1",
+    "analytics scaling --format json",
     "broker status",
     "broker status --format json",
     "top --once",

@@ -1,0 +1,55 @@
+-- What the workers of each namespace have to do, and how fast they do it. Reads counters, the registry, and of each template the
+-- newest tasks that ended within a span of time, by an index: of at most 2,000 how many steps they had, of 20 how long those ran.
+-- p_args: {window_seconds (300)}
+-- Answer: {namespaces: [{namespace, depth: ready steps that nobody holds up, workers, slots, in_hand: of live workers that serve it,
+--   drain_per_second, step_seconds: null where nothing ended, steady_seconds: since a worker of it started or stopped}]}, by name
+create or replace function tasker.scaling_v1(p_args jsonb) returns jsonb
+language sql stable
+set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set jit to off
+as $$
+  with moment as materialized (
+    select tasker.now() as at, coalesce((p_args->>'window_seconds')::numeric, 300) as seconds
+  ), process as materialized (
+    select w.namespaces, w.concurrency, w.in_hand, greatest(w.started_at, w.draining_at, w.stopped_at) as changed_at,
+      w.stopped_at is null and w.draining_at is null and w.lease_until > tasker.now() as live
+    from tasker.workers w where w.kind = 'worker'
+  ), waiting as (
+    select x.namespace_id, sum(x.steps) as steps from (
+      select c.namespace_id, sum(c.enqueued) as steps from tasker.enqueue_counters c group by c.namespace_id
+      union all
+      select b.namespace_id, count(*) from (select r.namespace_id from tasker.ready_backlog r where not r.paused limit 100000) b
+      group by b.namespace_id) x
+    group by x.namespace_id
+  ), ended as materialized (
+    select nt.namespace_id, e.task_uuid, e.total, e.completed_at, e.position
+    from moment n cross join tasker.named_tasks nt
+    cross join lateral (
+      select k.task_uuid, k.total, k.completed_at, row_number() over (partition by b.badly order by k.completed_at desc) as position
+      from (values (false), (true)) as b (badly)
+      cross join lateral (
+        select t.task_uuid, t.total, t.completed_at from tasker.tasks t
+        where t.named_task_uuid = nt.named_task_uuid and t.troubled = b.badly and t.complete
+          and t.completed_at > n.at - tasker.ms(n.seconds * 1000)
+        order by t.completed_at desc limit 2000) k) e
+  ), drained as (   -- where there were more tasks than were read, the time since the first of those counts
+    select e.namespace_id, sum(e.total) / case when max(e.position) < 2000 then n.seconds
+      else greatest(1, extract(epoch from n.at - min(e.completed_at))) end as per_second
+    from ended e cross join moment n group by e.namespace_id, n.seconds, n.at
+  ), ran as (
+    select e.namespace_id, avg(m.execution_time_ms) / 1000.0 as seconds
+    from ended e join tasker.workflow_steps s on s.task_uuid = e.task_uuid
+    join tasker.step_moves m on m.workflow_step_uuid = s.workflow_step_uuid and m.execution_time_ms is not null
+    where e.position <= 20 group by e.namespace_id
+  )
+  select jsonb_build_object('namespaces', coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'depth', coalesce(w.steps, 0),
+    'workers', p.workers, 'slots', p.slots, 'in_hand', p.in_hand, 'drain_per_second', round(d.per_second, 4),
+    'step_seconds', round(r.seconds, 4), 'steady_seconds', round(extract(epoch from n.at - p.changed_at), 3)) order by ns.name), '[]'))
+  from moment n cross join tasker.task_namespaces ns
+  left join waiting w using (namespace_id) left join drained d using (namespace_id) left join ran r using (namespace_id)
+  cross join lateral (
+    select count(*) filter (where x.live) as workers, coalesce(sum(x.concurrency) filter (where x.live), 0) as slots,
+      coalesce(sum(x.in_hand) filter (where x.live), 0) as in_hand, max(x.changed_at) as changed_at
+    from process x where ns.name = any (x.namespaces)) p
+$$;

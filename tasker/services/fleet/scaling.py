@@ -1,0 +1,60 @@
+"""How many workers each namespace should have, by what waits there and how fast it goes (H-61)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tasker.db.connection import Statements
+from tasker.errors import UsageError
+from tasker.lifecycle.scaling import BY_DEFAULT, Load, ScalingSettings, recommend_workers
+
+WINDOW_SECONDS = 300.0
+"""Of so much of the past the rates are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingAdvice:
+    """How many workers a namespace should have and why, with what that was found by (as in `Load`)."""
+
+    namespace: str
+    recommended_workers: int
+    reason: str
+    workers: int
+    slots: int
+    in_hand: int
+    depth: int
+    drain_per_second: float | None
+    step_seconds: float | None
+    clears_in_seconds: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+async def scaling(connection: Statements, settings: ScalingSettings = BY_DEFAULT) -> list[ScalingAdvice]:
+    """One for each namespace, by name. Raises `DatabaseError`, `UsageError` for bounds that exclude each other."""
+    for low, high in (("min_workers", "max_workers"), ("scale_down_depth", "scale_up_depth")):
+        if getattr(settings, low) > getattr(settings, high):
+            message = f"{low} is {getattr(settings, low)}, and {high} {getattr(settings, high)}"
+            raise UsageError(message, hint=f"{low} must be at most {high}")
+    found = await connection.call("tasker.scaling_v1(%s::jsonb)", {"window_seconds": WINDOW_SECONDS})
+    return [advice(Load(**each), settings) for each in found["namespaces"]]
+
+
+def advice(load: Load, settings: ScalingSettings) -> ScalingAdvice:
+    """What is recommended for a namespace."""
+    found, seconds = recommend_workers(load, settings), load.clears_in_seconds
+    return ScalingAdvice(
+        namespace=load.namespace,
+        recommended_workers=found.workers,
+        reason=found.reason,
+        workers=load.workers,
+        slots=load.slots,
+        in_hand=load.in_hand,
+        depth=load.depth,
+        drain_per_second=load.drain_per_second,
+        step_seconds=load.step_seconds,
+        clears_in_seconds=None if seconds is None else round(seconds, 3),
+    )
