@@ -21,6 +21,18 @@ class Target(TypedDict, total=False):
     queue: str | None
 
 
+class Scaling(TypedDict, total=False):
+    """When there should be more or fewer workers; the server has a default for each."""
+
+    min_workers: int
+    max_workers: int
+    scale_up_depth: int
+    scale_down_depth: int
+    steps_per_worker: int
+    clear_within_seconds: float
+    cooldown_seconds: float
+
+
 class FleetCalls:
     """What a client asks of the fleet and the server itself; lists are plain data, as the interface describes them."""
 
@@ -69,9 +81,9 @@ class FleetCalls:
         params = {"hours": hours, "limit": limit, "min_executions": min_executions}
         return dict(await self.connection.get("/v1/analytics/bottlenecks", params))
 
-    async def scaling(self, **settings: float) -> list[dict[str, Any]]:
-        """How many workers each namespace should have, and why; `settings` as the query of that route names them."""
-        return list(await self.connection.get("/v1/analytics/scaling", settings))
+    async def scaling(self, **settings: Unpack[Scaling]) -> list[dict[str, Any]]:
+        """How many workers each namespace should have, and why."""
+        return list(await self.connection.get("/v1/analytics/scaling", {**settings}))
 
     async def health_check(self) -> HealthResponse:
         """Whether database and messaging answer."""
