@@ -13,6 +13,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from tasker.contracts.defaults import LONGEST_OPTION_SECONDS
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.errors import UsageError
@@ -56,7 +57,7 @@ class NumberRange(click.FloatRange):
 
 
 SECONDS = NumberRange(min=0, min_open=True)
-STOP_SECONDS = NumberRange(0, 3600, min_open=True)
+STOP_SECONDS = NumberRange(0, LONGEST_OPTION_SECONDS, min_open=True)
 CONCURRENCY = click.IntRange(1, 10_000)
 """As the setting `max_concurrent_handlers`."""
 PRIORITY = click.IntRange(MIN_PRIORITY, MAX_PRIORITY)

@@ -17,6 +17,12 @@ LEASE_MS = 15_000
 STARVATION_MS = 10_000
 """How long a step waits for a thread before it is warned of."""
 
+LONGEST_STOP_MS = 300_000
+"""The most that `orchestration.shutdown_timeout_ms` may be."""
+
+LONGEST_OPTION_SECONDS = 3600
+"""The most that the option --shutdown-timeout of a worker may be."""
+
 KEPT_LOG_LINES = 1_000
 """How many lines of one attempt are kept with its step."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasker.contracts.defaults import KEPT_LOG_LINES, LEASE_MS, STEP_GRACE_MS
+from tasker.contracts.defaults import KEPT_LOG_LINES, LEASE_MS, LONGEST_STOP_MS, STEP_GRACE_MS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 from tasker.settings.tables.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.tables.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
@@ -42,7 +42,7 @@ class Orchestration(Table):
     shutdown_timeout_ms: int = whole(
         30_000,
         1000,
-        300_000,
+        LONGEST_STOP_MS,
         "How long an orderly stop of a worker or orchestrator may take; then it ends all the same.",
     )
     batch_processing: BatchProcessing = table(BatchProcessing)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tasker.contracts.defaults import LONGEST_OPTION_SECONDS, LONGEST_STOP_MS
 from tasker.contracts.plan import Plan
 
 _log = logging.getLogger("tasker.process")
@@ -37,13 +38,26 @@ def tell_short_grace(plans: Iterable[Plan], limit_seconds: float) -> None:
         return
     _log.warning(
         "an orderly stop leaves running steps %g seconds, and the step %s may take %g: what does not end in time is"
-        " given back and begins anew elsewhere; set orchestration.shutdown_timeout_ms to %d or more, and let what"
-        " supervises this process wait longer than that, or give the step a shorter timeout_seconds",
+        " given back and begins anew elsewhere; %s",
         grace,
         name,
         seconds,
-        math.ceil((seconds + min(GIVE_BACK_SECONDS, seconds)) * 1000),
+        _longer(math.ceil((seconds + min(GIVE_BACK_SECONDS, seconds)) * 1000)),
     )
+
+
+def _longer(milliseconds: int) -> str:
+    """What to do for a stop that takes so long. Neither the setting nor the option may be as long as any timeout."""
+    seconds = math.ceil(milliseconds / 1000)
+    if seconds > LONGEST_OPTION_SECONDS:
+        longest = f"no stop lasts {seconds} seconds, the longest is --shutdown-timeout {LONGEST_OPTION_SECONDS}"
+        return f"{longest}: give the step a shorter timeout_seconds, or let its handler keep checkpoints"
+    long_enough = f"set orchestration.shutdown_timeout_ms to {milliseconds} or more"
+    if milliseconds > LONGEST_STOP_MS:
+        bound = f"orchestration.shutdown_timeout_ms allows at most {LONGEST_STOP_MS}"
+        long_enough = f"start the worker with --shutdown-timeout {seconds} or more ({bound})"
+    supervised = "let what supervises this process wait longer than that"
+    return f"{long_enough}, and {supervised}, or give the step a shorter timeout_seconds"
 
 
 def stopping_signals() -> tuple[signal.Signals, ...]:
