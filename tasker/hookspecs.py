@@ -23,8 +23,11 @@ from tasker.contracts.hook_arguments import (
     ClaimsHeld,
     ProcessInfo,
     Repaired,
+    StoredAttempt,
     TaskFinished,
+    TasksSubmitted,
     Transition,
+    Written,
 )
 from tasker.contracts.template_rules import Finding
 
@@ -46,8 +49,11 @@ __all__ = [
     "Hooks",
     "ProcessInfo",
     "Repaired",
+    "StoredAttempt",
     "TaskFinished",
+    "TasksSubmitted",
     "Transition",
+    "Written",
     "hookimpl",
 ]
 
@@ -81,6 +87,18 @@ class Hooks:
     @hookspec
     def tasker_transitions(self, transitions: Sequence[Transition]) -> None:
         """What one write of this process has changed, after its commit. Not called where its answer was lost."""
+
+    @hookspec
+    def tasker_attempts_stored(self, attempts: Sequence[StoredAttempt]) -> None:
+        """The attempts of one write of this worker, behind its answer. Those that are brought again come later."""
+
+    @hookspec
+    def tasker_tasks_submitted(self, submitted: TasksSubmitted) -> None:
+        """This process created tasks. Not called where the answer of the database was lost."""
+
+    @hookspec
+    def tasker_written(self, written: Written) -> None:
+        """A write of the engine was answered: what it came to, in numbers, and how long it took."""
 
     @hookspec
     def tasker_task_finished(self, task: TaskFinished) -> None:

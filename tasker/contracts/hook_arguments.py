@@ -61,6 +61,56 @@ class Transition:
     error_message: str | None = None
 
 
+Counts: TypeAlias = tuple[tuple[str, int], ...]
+"""(what, how many) of each of which there were any."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSubmitted:
+    """Tasks of one template that this process created in one transaction.
+
+    `duration_ms` is the time of the submission in milliseconds, from before its template was looked up.
+    """
+
+    namespace: str
+    template: str
+    created: int
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAttempt:
+    """An attempt of this worker whose result a write has dealt with.
+
+    `error_type` is None for a success; `accepted` is False where the step is others' now, so that the result counts for
+    nothing. `duration_ms` is the time of the handler in milliseconds.
+    """
+
+    namespace: str
+    error_type: str | None
+    duration_ms: int
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One answered write of the engine. `function` is its name (`submit`, `claim`, `advance`, `park`, ...).
+
+    `duration_ms` is the time until its answer in milliseconds; `queued` are the steps that it put into queues, by
+    namespace, `claimed` those that it claimed; `results` are the results of attempts that it accepted, by what they are
+    (`success`, `error`, `timeout`, `worker_lost`), `own` how many of them this worker has run itself; `ended` are the
+    tasks that it ended, by state.
+    """
+
+    function: str
+    duration_ms: float
+    queued: Counts = ()
+    claimed: int = 0
+    results: Counts = ()
+    own: int = 0
+    ended: Counts = ()
+
+
 @dataclass(frozen=True, slots=True)
 class TaskFinished:
     """A task that a write of this process brought to `state`: `complete`, `error` or `cancelled`."""

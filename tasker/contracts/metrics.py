@@ -90,12 +90,12 @@ class Histogram(Metric):
         self.bounds = tuple(bounds)
         self._found: dict[Labels, tuple[list[int], list[float]]] = {}
 
-    def observe(self, value: float, /, **labels: str) -> None:
-        """A value was seen. Raises `ValueError` for other labels than it has."""
+    def observe(self, value: float, times: int = 1, /, **labels: str) -> None:
+        """A value was seen so many times. Raises `ValueError` for other labels than it has."""
         key = self._key(labels, self._found)
         counts, total = self._found.setdefault(key, ([0] * (len(self.bounds) + 1), [0.0]))
-        counts[bisect_left(self.bounds, value)] += 1
-        total[0] += value
+        counts[bisect_left(self.bounds, value)] += times
+        total[0] += value * times
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
         """Each bucket with all below it, the sum, and the number."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from tasker.contracts.backoff import Backoff
-from tasker.contracts.execution import Verdict
+from tasker.contracts.execution import Failure, Verdict
+from tasker.contracts.hook_arguments import StoredAttempt
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.completion_buffer import Batch, CompletionBuffer
@@ -21,6 +22,7 @@ from tasker.lifecycle.breaker import BreakerState
 from tasker.resilience.guard import SlowCalls
 from tasker.services.engine.exchange import AdvanceResult, Result, ResultSink
 
+OnStored = Callable[[Sequence[StoredAttempt]], None]
 Release = Callable[[list[GivenBack]], Awaitable[None]]
 FAILED = Backoff(0.05, 2.0)
 """Seconds to wait after writes that failed, while the breaker does not say how long."""
@@ -33,7 +35,7 @@ class Collector:
 
     Parameters: `sink` stores results; `release` gives claims back; `breaker` is told how long storing took;
     `on_advanced` sees every answer (tasks that ended, retries to come); `on_lost` is called when an answer of the
-    database was lost; `bus` is told of accepted results, for their events.
+    database was lost; `bus` is told of accepted results, for their events, `on_stored` of all that were dealt with.
     """
 
     def __init__(
@@ -47,9 +49,11 @@ class Collector:
         on_advanced: Callable[[AdvanceResult], None],
         on_lost: Callable[[], None],
         bus: Bus,
+        on_stored: OnStored | None = None,
     ) -> None:
         self._buffer, self._worker, self._sink, self._release = buffer, worker, sink, release
         self._breaker, self._on_advanced, self._on_lost, self._bus = breaker, on_advanced, on_lost, bus
+        self._on_stored = on_stored
         self._failures = 0
         self._timer: asyncio.TimerHandle | None = None
         breaker.guard.listeners.append(self._obey_breaker)
@@ -132,6 +136,8 @@ class Collector:
         if any(result.events for result in results):
             self._bus.accepted(_accepted(results, advanced))
         self._on_advanced(advanced)
+        if self._on_stored is not None and (stored := _stored(results, advanced)):
+            self._on_stored(stored)
 
     async def _release_claims(self) -> None:
         try:
@@ -154,3 +160,15 @@ def _accepted(results: list[Result], advanced: AdvanceResult) -> list[Result]:
     newest = {result.claim.step_uuid: result for result in sorted(results, key=lambda result: result.claim.token)}
     verdicts = advanced.verdicts
     return [each for step, each in newest.items() if verdicts.get(step) in (None, Verdict.ALREADY_ACCEPTED)]
+
+
+def _stored(results: list[Result], advanced: AdvanceResult) -> tuple[StoredAttempt, ...]:
+    """What the write said of these attempts; those that are brought again are left out."""
+    said = [(each, advanced.verdicts.get(each.claim.step_uuid)) for each in results]
+    return tuple([_attempt(each, verdict) for each, verdict in said if verdict is None or not verdict.comes_again])
+
+
+def _attempt(result: Result, verdict: Verdict | None) -> StoredAttempt:
+    error_type = result.outcome.error_type if isinstance(result.outcome, Failure) else None
+    accepted = verdict in (None, Verdict.ALREADY_ACCEPTED)
+    return StoredAttempt(result.claim.namespace, error_type, result.duration_ms, accepted)

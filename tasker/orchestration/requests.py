@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 from tasker.contracts.clock import Clock
 from tasker.contracts.messaging import QueuedMessage
@@ -144,7 +145,9 @@ class TaskRequests:
 
         async def create(part: Sequence[Asked]) -> None:
             once = list({each.draft.task_uuid: each.draft for each in part}.values())
+            began = perf_counter()
             answer = await self._engine.move("submit", self._drafts.args(template.template_id, once), SubmitAnswer)
+            self._engine.listeners.submitted(template.plan, answer, began)
             advanced.append(answer)
             await self._tell_duplicates(template, once, answer)
             await self._ack([each.message for each in part])

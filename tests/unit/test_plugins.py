@@ -29,8 +29,11 @@ from tasker.hookspecs import (
     ClaimsHeld,
     ProcessInfo,
     Repaired,
+    StoredAttempt,
     TaskFinished,
+    TasksSubmitted,
     Transition,
+    Written,
 )
 from tasker.messaging import MessagingService, load_backend
 from tasker.plugins.choice import PluginChoice
@@ -297,6 +300,9 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         ClaimsHeld("fenced", None),
         Repaired((("hint_lost", 2),)),
         ProcessInfo("worker", "uuid", ("shop",)),
+        StoredAttempt("shop", None, 5, True),
+        TasksSubmitted("shop", "order", 1, 2.5),
+        Written("advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),)),
     ]
     assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {
         "ASKED",

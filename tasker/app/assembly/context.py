@@ -16,6 +16,13 @@ from tasker.process.context import ProcessContext
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
+from tasker.services.engine.listeners import Listeners
+
+
+def listeners_of(plugins: Plugins) -> Listeners:
+    """The plugins that hear of the engine's writes."""
+    hooks = ("tasker_transitions", "tasker_written", "tasker_tasks_submitted")
+    return Listeners(*map(plugins.listener, hooks))
 
 
 def process_context(
@@ -35,7 +42,7 @@ def process_context(
     """
     settings, clock = settings or WorkerSettings(), SystemClock()
     plugins = plugins or plugins_of(PluginChoice())
-    engines = Engines(url, messaging, settings.rules, waiter, plugins.listener("tasker_transitions"))
+    engines = Engines(url, messaging, settings.rules, waiter, listeners_of(plugins))
     breakers = breakers or Breakers(clock)
     breakers.on_change = plugins.listener("tasker_breaker_changed")
     return ProcessContext(

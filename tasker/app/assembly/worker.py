@@ -251,4 +251,5 @@ class WorkerAssembly(Assembly):
             on_advanced=self.follow_up.advanced,
             on_lost=self.context.schedule.suspect,
             bus=self.bus,
+            on_stored=self.context.plugins.listener("tasker_attempts_stored"),
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tasker.app.assembly.context import listeners_of
 from tasker.app.assembly.process import told_of_ends
 from tasker.app.assembly.waiting import program_waiters
 from tasker.app.assembly.worker import worker_process
@@ -150,7 +151,7 @@ class AppLifecycle:
         self._plugins = plugins_of(self._configuration.plugins)
         self._services = made = self._joined()
         self._connection, self._engine = made.connection, made.engine
-        made.engine.on_moved = self._plugins.listener("tasker_transitions")
+        made.engine.listeners = listeners_of(self._plugins)
         self._submitter, self._bulk = made.submitter, made.bulk
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
         rules = rules_of(self._plugins)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from tasker.db.connection import Connection
 from tasker.messaging.service import MessagingService
 from tasker.process.presence.heartbeat import briefly
-from tasker.services.engine.calls import Engine, OnMoved, Rules
+from tasker.services.engine.calls import Engine, Rules
 from tasker.services.engine.end_notices import EndNotices
+from tasker.services.engine.listeners import Listeners
 
 
 class Engines:
     """Makes engines, each for one purpose and over a connection of its own, and closes them.
 
     `upkeep` is the one for what is neither a claim nor a result. Somebody must run `notices`, which tell who waits for
-    a task that any of them has ended; `waiter` is the program in this process, `on_moved` as of `Engine`.
+    a task that any of them has ended; `waiter` is the program in this process, `listeners` as of `Engine`.
     """
 
     def __init__(
@@ -22,9 +23,10 @@ class Engines:
         messaging: MessagingService,
         rules: Rules,
         waiter: str | None = None,
-        on_moved: OnMoved | None = None,
+        listeners: Listeners | None = None,
     ) -> None:
-        self._url, self._messaging, self._rules, self._on_moved = url, messaging, rules, on_moved
+        self._url, self._messaging, self._rules = url, messaging, rules
+        self._listeners = listeners or Listeners()
         self._connections: list[Connection] = []
         shared = self._connection("upkeep")
         self.notices = EndNotices(shared, waiter)
@@ -36,7 +38,7 @@ class Engines:
 
     def _engine(self, connection: Connection) -> Engine:
         engine = Engine(connection, self._messaging, self._rules, self.notices)
-        engine.on_moved = self._on_moved
+        engine.listeners = self._listeners
         return engine
 
     def _connection(self, purpose: str) -> Connection:

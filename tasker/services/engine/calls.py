@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
-from tasker.contracts.hook_arguments import Transition
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import Statements
 from tasker.db.queries import query
@@ -25,12 +25,11 @@ from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.end_notices import EndNotices
-from tasker.services.engine.transitions import transitions_of
+from tasker.services.engine.listeners import Listeners
 
 Answer = dict[str, Any]
 Args = Mapping[str, Any]
 OnFinished: TypeAlias = Callable[[str, str], None]
-OnMoved: TypeAlias = Callable[[Sequence[Transition]], None]
 
 
 class Parsed(Protocol):
@@ -78,8 +77,8 @@ class Engine:
     """Calls the engine. One instance serves one purpose (claims, results, the rest) over one connection.
 
     Who waits for a task that a call has ended is told: by whoever runs `notices`, without them before the call returns.
-    `on_finished(task_uuid, state)` is called for each, where nobody else follows the answers, `on_moved` with what each
-    call has changed.
+    `on_finished(task_uuid, state)` is called for each, where nobody else follows the answers; `listeners` hear of
+    every answer.
     All methods raise `DatabaseUnavailable` when the connection is lost: whether the call was committed is then unknown,
     and every call may be repeated.
     """
@@ -95,7 +94,7 @@ class Engine:
         self.connection, self._on_finished = connection, on_finished
         self._notices, self._tells = notices or EndNotices(connection), notices is None
         self.messaging, self.rules, self._rules = messaging, rules, _beyond_defaults(rules)
-        self.on_moved: OnMoved | None = None
+        self.listeners = Listeners()
         self._turn, backend = 0, messaging.backend
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
 
@@ -110,6 +109,7 @@ class Engine:
 
     async def call(self, function: str, args: Args) -> Answer:
         """Call `tasker.FUNCTION_v1`, send the hints that it answers, and have told who waits for what it ended."""
+        began = perf_counter()
         text = to_json({**args, **self._rules})
         if self._joined:
             answer = await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", text)
@@ -124,11 +124,10 @@ class Engine:
         if self._on_finished is not None:
             for task_uuid, state in (answer.get("finished") or {}).items():
                 self._on_finished(task_uuid, state)
-        return self._told(function, args, answer)
+        return self._told(function, args, answer, began)
 
-    def _told(self, function: str, args: Args, answer: Answer) -> Answer:
-        if self.on_moved is not None and (moved := transitions_of(function, args, answer)):
-            self.on_moved(moved)
+    def _told(self, function: str, args: Args, answer: Answer, began: float) -> Answer:
+        self.listeners.answered(function, args, answer, began)
         return answer
 
     async def submit(self, args: Args) -> SubmitAnswer:
@@ -153,9 +152,9 @@ class Engine:
 
     async def submit_and_wake(self, joined: str, args: Args) -> Answer:
         """Submit and wake in one statement; `joined` is the backend's function that sends in the transaction."""
-        statement = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)"
+        statement, began = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)", perf_counter()
         ((answer,),) = await self.connection.execute(statement, (joined, to_json(args)))
-        return self._told("submit", args, dict(answer))
+        return self._told("submit", args, dict(answer), began)
 
     async def _send_committed(self, hints: Sequence[dict[str, Any]]) -> dict[str, int]:
         """Send the hints of a committed change. A failure must not hide that it is committed: the sweep sends again."""
@@ -182,7 +181,8 @@ class Engine:
 
     async def pop_and_claim(self, joined: str, args: Args) -> Answer:
         """Take hints and claim in one transaction; `joined` is the backend's function for that."""
-        return self._told("claim", args, await self.connection.call(f"{joined}(%s::jsonb)", to_json(args)))
+        began = perf_counter()
+        return self._told("claim", args, await self.connection.call(f"{joined}(%s::jsonb)", to_json(args)), began)
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
         """Those of the steps that have no message. Where messages cannot be searched: as many as are too few."""

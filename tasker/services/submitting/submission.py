@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
@@ -215,6 +216,7 @@ class Submitter:
         starter: Starter | None = None,
     ) -> list[Submitted | DuplicateTask]:
         """As `submit_many`, of tasks that were checked already; `starter` as of `submit`."""
+        began = perf_counter()
         if self._admission is not None:
             lowest = min((draft.item["priority"] for draft in drafts), default=0)
             await self._admission.require(plan, len(drafts), priority=lowest)
@@ -223,6 +225,7 @@ class Submitter:
         identities = {draft.task_uuid: draft.identity for draft in drafts}
         first = None if starter is None else partial(self._started, starter, len(drafts) * len(plan.roots))
         answer = await submit_surely(self._engine, args, identities, first)
+        self._engine.listeners.submitted(plan, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()
         existing = {identity: task for identity, *task in rows}

@@ -115,6 +115,9 @@ async def test_it_is_on_where_it_is_named_and_a_file_that_cannot_be_written_refu
 def test_it_hears_of_everything_that_a_plugin_hears_of() -> None:
     heard = {name for name in vars(Hooks) if name.startswith("tasker_") and name not in ASKED}
     assert {name for name in heard if not hasattr(Logs, name)} == {
+        "tasker_attempts_stored",
         "tasker_process_stopping",
+        "tasker_tasks_submitted",
         "tasker_transitions",
+        "tasker_written",
     }

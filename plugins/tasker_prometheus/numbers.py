@@ -1,0 +1,101 @@
+"""What the plugin counts, from what it hears. One thread at a time may use it."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+from collections.abc import Sequence
+
+from tasker.contracts.metrics import Counter, Histogram, Metric
+from tasker.hookspecs import StoredAttempt, TasksSubmitted, Written
+from tasker_prometheus.table import BY_NAME, ROWS
+
+REFUSED = "result_refused"
+ENDS = {
+    "complete": "tasker_tasks_completions_total",
+    "error": "tasker_tasks_failures_total",
+    "cancelled": "tasker_tasks_cancellations_total",
+}
+RESENDS = "hinted"
+"""The write that sends again what was lost: the step was counted when it was enqueued."""
+
+
+class Numbers:
+    """All metrics of the table, and what becomes of them."""
+
+    def __init__(self) -> None:
+        self._counters: dict[str, Counter] = {}
+        self._histograms: dict[str, Histogram] = {}
+        for row in ROWS:
+            if row.kind == "counter":
+                self._counters[row.name] = row.counter()
+            else:
+                self._histograms[row.name] = row.histogram()
+
+    def metrics(self) -> list[Metric]:
+        """All of them, in the order of the table."""
+        return [self._counters.get(name) or self._histograms[name] for name in BY_NAME]
+
+    def submitted(self, submitted: TasksSubmitted) -> None:
+        """Tasks were created."""
+        labels = {"namespace": submitted.namespace, "task_type": submitted.template}
+        self._add("tasker_tasks_requests_total", submitted.created, **labels)
+        self._observe(
+            "tasker_task_initialization_duration_milliseconds", submitted.duration_ms, task_type=submitted.template
+        )
+
+    def stored(self, attempts: Sequence[StoredAttempt]) -> None:
+        """Attempts of this worker ended, and were dealt with."""
+        for (namespace, error_type), number in Counts(map(_end, attempts)).items():
+            self._add("tasker_steps_executions_total", number, namespace=namespace)
+            if error_type is None:
+                self._add("tasker_steps_successes_total", number, namespace=namespace)
+            else:
+                self._add("tasker_steps_failures_total", number, namespace=namespace, error_type=error_type)
+        durations = self._histograms["tasker_step_execution_duration_milliseconds"]
+        for each in attempts:
+            result = "error" if each.error_type else "success"
+            durations.observe(each.duration_ms, namespace=each.namespace, result=result)
+
+    def written(self, written: Written) -> None:
+        """The engine has answered."""
+        duration_ms = written.duration_ms
+        self._observe("tasker_sql_query_duration_milliseconds", duration_ms, function=written.function)
+        if written.function != RESENDS:
+            for namespace, number in written.queued:
+                self._add("tasker_steps_enqueued_total", number, namespace=namespace)
+        if written.claimed:
+            self._claimed(written)
+        if written.own:
+            self._add("tasker_steps_results_submitted_total", written.own, result_type="completion")
+            self._observe("tasker_step_result_submission_duration_milliseconds", duration_ms, result_type="completion")
+        if written.function == "advance":
+            self._processed(written)
+        self._ended(written)
+
+    def _claimed(self, written: Written) -> None:
+        method = "queue" if written.function == "claim" else "handed_over"
+        self._add("tasker_steps_claimed_total", written.claimed, claim_method=method)
+        if method == "queue":
+            self._observe("tasker_step_claim_duration_milliseconds", written.duration_ms, claim_method=method)
+
+    def _processed(self, written: Written) -> None:
+        for result_type, number in written.results:
+            self._add("tasker_step_results_processed_total", number, result_type=result_type)
+            each = "tasker_step_result_processing_duration_milliseconds"
+            self._observe(each, written.duration_ms, number, result_type=result_type)
+
+    def _ended(self, written: Written) -> None:
+        for state, number in written.ended:
+            self._add(ENDS[state], number)
+            each = "tasker_task_finalization_duration_milliseconds"
+            self._observe(each, written.duration_ms, number, final_state=state)
+
+    def _add(self, name: str, number: int, /, **labels: str) -> None:
+        self._counters[name].add(number, **labels)
+
+    def _observe(self, name: str, value: float, times: int = 1, /, **labels: str) -> None:
+        self._histograms[name].observe(value, times, **labels)
+
+
+def _end(attempt: StoredAttempt) -> tuple[str, str | None]:
+    return attempt.namespace, attempt.error_type if attempt.accepted else REFUSED

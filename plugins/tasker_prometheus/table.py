@@ -1,0 +1,177 @@
+"""The metrics of the plugin, as data: the code, the reference and the dashboards are made from this table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tasker.contracts.metrics import Counter, Histogram
+
+MILLISECONDS = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
+"""The upper ends of the buckets of durations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A metric. A histogram is one of milliseconds. `label_values` says what each label holds, and how many there are.
+
+    `published` is the name under which it was published first, `where` who counts it.
+    """
+
+    name: str
+    kind: str
+    meaning: str
+    label_values: tuple[tuple[str, str], ...] = ()
+    published: str = ""
+    where: str = "worker"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of its labels."""
+        return tuple(name for name, _ in self.label_values)
+
+    def counter(self) -> Counter:
+        """A counter of this row, at 0."""
+        return Counter(self.name, self.meaning, self.labels)
+
+    def histogram(self) -> Histogram:
+        """A histogram of this row, with nothing in it."""
+        return Histogram(self.name, self.meaning, MILLISECONDS, self.labels)
+
+
+NAMESPACE = ("namespace", "the namespaces that the process serves")
+RESULT = ("result_type", "success, error, timeout, worker_lost")
+ROWS = (
+    Row(
+        "tasker_tasks_requests_total",
+        "counter",
+        "Tasks that this process created.",
+        (NAMESPACE, ("task_type", "the templates of the namespace")),
+        "tasker.tasks.requests.total",
+        "where tasks are submitted",
+    ),
+    Row(
+        "tasker_tasks_completions_total",
+        "counter",
+        "Tasks that a write of this process completed.",
+        published="tasker.tasks.completions.total",
+        where="who stores results",
+    ),
+    Row(
+        "tasker_tasks_failures_total",
+        "counter",
+        "Tasks that a write of this process ended in error.",
+        published="tasker.tasks.failures.total",
+        where="who stores results",
+    ),
+    Row(
+        "tasker_tasks_cancellations_total",
+        "counter",
+        "Tasks that a write of this process cancelled.",
+        where="who cancels",
+    ),
+    Row(
+        "tasker_steps_enqueued_total",
+        "counter",
+        "Steps that a write of this process put into a queue; those handed over at once never are in one.",
+        (NAMESPACE,),
+        "tasker.steps.enqueued.total",
+        "who moves tasks",
+    ),
+    Row(
+        "tasker_steps_claimed_total",
+        "counter",
+        "Steps that this process claimed.",
+        (("claim_method", "queue: taken from it; handed_over: in the answer to a result or a submission"),),
+        "tasker.steps.claimed.total",
+    ),
+    Row(
+        "tasker_steps_executions_total",
+        "counter",
+        "Attempts that ran to an end in this worker, as their results were brought.",
+        (NAMESPACE,),
+        "tasker.steps.executions.total",
+    ),
+    Row(
+        "tasker_steps_successes_total",
+        "counter",
+        "Attempts of this worker whose success was accepted.",
+        (NAMESPACE,),
+        "tasker.steps.successes.total",
+    ),
+    Row(
+        "tasker_steps_failures_total",
+        "counter",
+        "Attempts of this worker that failed, or whose result was refused (result_refused).",
+        (NAMESPACE, ("error_type", "the types of errors that handlers raise; result_refused")),
+        "tasker.steps.failures.total",
+    ),
+    Row(
+        "tasker_steps_results_submitted_total",
+        "counter",
+        "Results of this worker's attempts that the database accepted.",
+        (("result_type", "completion"),),
+        "tasker.steps.results_submitted.total",
+    ),
+    Row(
+        "tasker_step_results_processed_total",
+        "counter",
+        "Results that a write of this process made part of their tasks.",
+        (RESULT,),
+        "tasker.step_results.processed.total",
+        "who stores results",
+    ),
+    Row(
+        "tasker_task_initialization_duration_milliseconds",
+        "histogram",
+        "From the request to the stored task, of each submission.",
+        (("task_type", "the templates of all namespaces"),),
+        "tasker.task.initialization.duration",
+        "where tasks are submitted",
+    ),
+    Row(
+        "tasker_task_finalization_duration_milliseconds",
+        "histogram",
+        "The write that ended a task, of each task.",
+        (("final_state", "complete, error, cancelled"),),
+        "tasker.task.finalization.duration",
+        "who stores results",
+    ),
+    Row(
+        "tasker_step_result_processing_duration_milliseconds",
+        "histogram",
+        "The write that made a result part of its task, of each result.",
+        (RESULT,),
+        "tasker.step_result.processing.duration",
+        "who stores results",
+    ),
+    Row(
+        "tasker_step_execution_duration_milliseconds",
+        "histogram",
+        "The handler of a step, of each attempt.",
+        (NAMESPACE, ("result", "success, error")),
+        "tasker.step.execution.duration",
+    ),
+    Row(
+        "tasker_step_claim_duration_milliseconds",
+        "histogram",
+        "A claim that found steps, of each write.",
+        (("claim_method", "queue"),),
+        "tasker.step.claim.duration",
+    ),
+    Row(
+        "tasker_step_result_submission_duration_milliseconds",
+        "histogram",
+        "The write that took results of this worker, of each write.",
+        (("result_type", "completion"),),
+        "tasker.step_result.submission.duration",
+    ),
+    Row(
+        "tasker_sql_query_duration_milliseconds",
+        "histogram",
+        "A write of the engine, which is one transaction, until its answer.",
+        (("function", "the functions of the engine that write, about twenty"),),
+        "tasker.sql.query.duration",
+        "who moves tasks",
+    ),
+)
+BY_NAME = {row.name: row for row in ROWS}

@@ -1,0 +1,36 @@
+"""Who hears of the engine's writes. Nothing is made for a hook that nobody has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from tasker.contracts.hook_arguments import TasksSubmitted, Transition, Written
+from tasker.contracts.plan import Plan
+from tasker.services.engine.answers import SubmitAnswer
+from tasker.services.engine.transitions import transitions_of
+from tasker.services.engine.written import written
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """What each write has changed, what it came to in numbers, and which tasks are new: told to whoever is given."""
+
+    on_moved: Callable[[Sequence[Transition]], None] | None = None
+    on_written: Callable[[Written], None] | None = None
+    on_submitted: Callable[[TasksSubmitted], None] | None = None
+
+    def answered(self, function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float) -> None:
+        """`tasker.FUNCTION_v1` has answered, asked at `began` by `perf_counter`."""
+        if self.on_moved is not None and (moved := transitions_of(function, args, answer)):
+            self.on_moved(moved)
+        if self.on_written is not None:
+            self.on_written(written(function, args, answer, began))
+
+    def submitted(self, plan: Plan, answer: SubmitAnswer, began: float) -> None:
+        """Tasks of this template were asked for from `began` on, and answered so."""
+        if self.on_submitted is not None and answer.created:
+            duration_ms = (perf_counter() - began) * 1000
+            self.on_submitted(TasksSubmitted(plan.namespace, plan.name, len(answer.created), duration_ms))

@@ -1,0 +1,50 @@
+"""What a write came to in numbers, as plugins hear it: read off what was asked and what was answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from time import perf_counter
+from typing import Any
+
+import orjson
+
+from tasker.contracts.hook_arguments import Written
+from tasker.contracts.json_text import JsonText
+
+RESULTS = frozenset(("ok", "retry", "fail"))
+"""The kinds of change that say what an attempt came to."""
+NAMED_FAILURES = frozenset(("timeout", "worker_lost"))
+"""Failures that are counted by their type; all others are an `error`."""
+
+
+def written(function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float) -> Written:
+    """What `tasker.FUNCTION_v1` did, asked at `began` by `perf_counter`."""
+    duration_ms = (perf_counter() - began) * 1000
+    accepted = list(_accepted(function, args, answer))
+    worker = args.get("worker")
+    return Written(
+        function,
+        duration_ms,
+        queued=tuple((answer.get("sent") or {}).items()),
+        claimed=len(answer.get("claims") or ()),
+        results=tuple(Counter(map(_result_type, accepted)).items()),
+        own=sum(item.get("w") == worker for item in accepted) if worker else 0,
+        ended=tuple(Counter((answer.get("finished") or {}).values()).items()),
+    )
+
+
+def _accepted(function: str, args: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if function not in ("advance", "park"):
+        return
+    refused = answer.get("verdicts") or {}
+    yield from (item for item in args["items"] if item["kind"] in RESULTS and item["s"] not in refused)
+
+
+def _result_type(item: Mapping[str, Any]) -> str:
+    if item["kind"] == "ok":
+        return "success"
+    error = item.get("e") or {}
+    found = orjson.loads(error.text) if isinstance(error, JsonText) else error
+    kind = found.get("error_type")
+    return kind if kind in NAMED_FAILURES else "error"

@@ -1,0 +1,78 @@
+"""The plugin `prometheus`: what it counts of what it hears, under names and labels that are bounded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tasker.hookspecs import StoredAttempt, TasksSubmitted, Written
+from tasker.services.server.exposition import families
+from tasker_prometheus import Prometheus
+from tasker_prometheus.table import ROWS
+
+
+def told(plugin: Prometheus) -> dict[str, float]:
+    """Its samples as Prometheus reads them, without buckets."""
+    found = text_string_to_metric_families(families(plugin.tasker_metrics()))
+    samples = [sample for family in found for sample in family.samples if not sample.name.endswith("_bucket")]
+    return {f"{each.name}{'/'.join(['', *each.labels.values()])}": each.value for each in samples if each.value}
+
+
+def test_attempts_are_counted_by_what_became_of_them() -> None:
+    plugin = Prometheus()
+    fine = StoredAttempt("shop", None, 20, accepted=True)
+    plugin.tasker_attempts_stored(
+        [fine, fine, replace(fine, accepted=False), StoredAttempt("shop", "timeout", 5, True)]
+    )
+    assert told(plugin) == {
+        "tasker_steps_executions_total/shop": 4,
+        "tasker_steps_successes_total/shop": 2,
+        "tasker_steps_failures_total/shop/result_refused": 1,
+        "tasker_steps_failures_total/shop/timeout": 1,
+        "tasker_step_execution_duration_milliseconds_count/shop/success": 3,
+        "tasker_step_execution_duration_milliseconds_sum/shop/success": 60,
+        "tasker_step_execution_duration_milliseconds_count/shop/error": 1,
+        "tasker_step_execution_duration_milliseconds_sum/shop/error": 5,
+    }
+
+
+def test_tasks_are_counted_where_they_are_created_and_where_they_end() -> None:
+    plugin = Prometheus()
+    plugin.tasker_tasks_submitted(TasksSubmitted("shop", "order", 3, 7.5))
+    plugin.tasker_written(Written("advance", 4, ended=(("complete", 2), ("error", 1), ("cancelled", 1))))
+    found = told(plugin)
+    assert found["tasker_tasks_requests_total/shop/order"] == 3
+    assert found["tasker_task_initialization_duration_milliseconds_sum/order"] == 7.5
+    assert found["tasker_tasks_completions_total"] == 2
+    assert found["tasker_tasks_failures_total"] == found["tasker_tasks_cancellations_total"] == 1
+    assert found["tasker_task_finalization_duration_milliseconds_count/complete"] == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "counted"),
+    [
+        (Written("claim", 2, claimed=3), {"tasker_steps_claimed_total/queue": 3}),
+        (Written("advance", 2, claimed=3), {"tasker_steps_claimed_total/handed_over": 3}),
+        (Written("advance", 2, queued=(("shop", 2),)), {"tasker_steps_enqueued_total/shop": 2}),
+        (Written("hinted", 2, queued=(("shop", 2),)), {}),
+        (Written("park", 2, results=(("success", 2),), own=2), {"tasker_steps_results_submitted_total/completion": 2}),
+        (Written("advance", 2, results=(("error", 2),)), {"tasker_step_results_processed_total/error": 2}),
+    ],
+)
+def test_a_write_is_counted_by_what_it_did(written: Written, counted: dict[str, int]) -> None:
+    plugin = Prometheus()
+    plugin.tasker_written(written)
+    found = told(plugin)
+    assert {name: value for name, value in found.items() if "_total" in name} == counted
+    assert found[f"tasker_sql_query_duration_milliseconds_count/{written.function}"] == 1
+
+
+def test_names_and_labels_are_those_of_prometheus_and_no_label_is_of_one_task() -> None:
+    for row in ROWS:
+        assert row.name.endswith("_total" if row.kind == "counter" else "_milliseconds"), row.name
+        assert not {"task_uuid", "correlation_id", "step_uuid"} & {*row.labels}
+        assert all(values for _, values in row.label_values)
+        assert row.meaning.endswith(".")
+    assert [metric.name for metric in Prometheus().tasker_metrics()] == [row.name for row in ROWS]
