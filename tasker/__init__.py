@@ -5,8 +5,6 @@ so that `import tasker` costs nothing (rule 25). All other names are imported fr
 `tasker.step_handler`, `tasker.errors`, `tasker.registry`, `tasker.client` ...
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False
 """Not imported: `typing` would take longer than all else until Ctrl-C is in our hands (see `tasker.__main__`)."""
 

@@ -17,6 +17,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 NAME = re.compile(r"^[\w.-]+")
+COMMANDS = ("tasker", "tasker-ctl")
+SCRIPT = """{first}
+from tasker.__main__ import main
+
+if __name__ == "__main__":
+    main()
+"""
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
 
@@ -29,8 +36,17 @@ def main(extras: str) -> int:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as pip:
         assert pip.stdout
         _show(pip.stdout)
+    start_at_once(Path(sys.executable).parent)
     print(f"installed in {time.monotonic() - began:.0f} s" if pip.returncode == 0 else "not installed", flush=True)
     return pip.returncode
+
+
+def start_at_once(folder: Path) -> None:
+    """Make the commands begin with our code, which deals with Ctrl-C: the scripts of older pips import `re` before it,
+    which takes longer than all else until then, and shows Python's own traceback meanwhile."""
+    for script in (folder / name for name in COMMANDS):
+        if script.is_file() and "import re\n" in (text := script.read_text()):
+            script.write_text(SCRIPT.format(first=text.partition("\n")[0]))
 
 
 def _show(lines: Iterable[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -12,11 +11,11 @@ from typing import Generic, TypeVar
 from tasker.db.connection import Connection, Statements
 from tasker.db.limits import PoolSettings
 from tasker.db.session import Params, Rows
+from tasker.db.slow_waits import SlowWaits
 from tasker.errors import PoolExhausted
 
 C = TypeVar("C", bound=Connection)
 T = TypeVar("T")
-_log = logging.getLogger("tasker.database")
 
 
 class Pool(Statements, Generic[C]):
@@ -35,6 +34,7 @@ class Pool(Statements, Generic[C]):
         self._waiting = 0
         self._closing: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._slow = SlowWaits()
         self.counts: Counter[str] = Counter()
         """`acquires`, `slow_acquires` and `exhausted` since the start (G-61)."""
 
@@ -68,6 +68,7 @@ class Pool(Statements, Generic[C]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._slow.tell(self.sizes)
         idle, self._idle = self._idle, []
         self._all.clear()
         await asyncio.gather(*(connection.close() for _, connection in idle), *self._closing)
@@ -88,7 +89,7 @@ class Pool(Statements, Generic[C]):
             self._waiting -= 1
         if (waited := time.monotonic() - started) > self.settings.slow_acquire:
             self.counts["slow_acquires"] += 1
-            _log.warning("pool_slow_acquire waited_ms=%.0f %s", waited * 1000, self.sizes())
+            self._slow.note(waited, self.sizes)
 
     def _exhausted(self) -> PoolExhausted:
         self.counts["exhausted"] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tools.install import start_at_once
 
 ROOT = Path(__file__).parents[2]
 PYTEST = """#!/bin/sh
@@ -108,3 +111,17 @@ def test_a_first_run_installs_less_than_the_tests_need_and_they_find_it_done(tmp
 
     done = [line for line in calls.read_text().splitlines() if line.startswith("tools/install.py")]
     assert done == ["tools/install.py embedded,api", "tools/install.py embedded,api,dev"]
+
+
+def test_the_commands_import_nothing_before_they_deal_with_ctrl_c(tmp_path: Path) -> None:
+    older = "#!/usr/bin/python\n# -*- coding: utf-8 -*-\nimport re\nimport sys\nfrom tasker.__main__ import main\n"
+    for name in ("tasker", "other"):
+        (tmp_path / name).write_text(older)
+    start_at_once(tmp_path)
+    assert (tmp_path / "other").read_text() == older
+    assert (tmp_path / "tasker").read_text().splitlines()[:2] == older.splitlines()[::4]
+
+    package = ast.parse((ROOT / "tasker" / "__init__.py").read_text())
+    entry = ast.parse((ROOT / "tasker" / "__main__.py").read_text())
+    imports = [each for each in (*package.body, *entry.body) if isinstance(each, ast.Import | ast.ImportFrom)]
+    assert {name.name for each in imports for name in each.names} == {"_signal", "os"}

@@ -16,6 +16,7 @@ from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.db.pool import Pool
+from tasker.db.slow_waits import SlowWaits
 from tasker.errors import PoolExhausted
 from tasker.services.submitting.submission import Submitted
 from tasker.template import compile_text
@@ -126,7 +127,33 @@ async def test_whoever_waits_gets_the_next_free_connection_and_a_long_wait_is_to
         assert await waiting == [(7,)]
 
     assert pool.counts["slow_acquires"] == 1
-    assert "pool_slow_acquire" in caplog.text
+    assert "pool_slow_acquire count=1" in caplog.text
+
+
+async def test_those_who_wait_too_long_together_are_told_in_one_line(
+    make_pool: MakePool, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    pool = make_pool(replace(ONE, slow_acquire=0.0))
+    async with all_lent(pool, database_url):
+        waiting = [asyncio.create_task(pool.execute("select 7")) for _ in range(6)]
+        await until(lambda: pool.sizes()["waiting"] == 6)
+    await asyncio.gather(*waiting)
+    await pool.close()
+
+    told = [line.getMessage() for line in caplog.records if "pool_slow_acquire" in line.getMessage()]
+    assert [line.split()[1] for line in told] == ["count=1", "count=5"]
+    assert pool.counts["slow_acquires"] == 6
+
+
+def test_each_period_has_its_line(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    waits = SlowWaits(lambda: now)
+    for now, seconds in ((0.0, 0.1), (1.0, 0.3), (59.0, 0.2), (60.0, 0.1), (61.0, 0.1)):  # noqa: B007
+        waits.note(seconds, dict)
+    assert [line.getMessage() for line in caplog.records] == [
+        "pool_slow_acquire count=1 longest_ms=100 {}",
+        "pool_slow_acquire count=3 longest_ms=300 {}",
+    ]
 
 
 async def test_a_caller_who_gives_up_while_waiting_takes_nothing_along(make_pool: MakePool, database_url: str) -> None:
