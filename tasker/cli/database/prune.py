@@ -24,8 +24,12 @@ _COUNT = click.IntRange(1)
 @click.command()
 @click.option("--completed-days", type=_DAYS, help="Delete tasks that completed longer ago.")
 @click.option("--failed-days", type=_DAYS, help="Delete tasks that ended otherwise longer ago.")
-@click.option("--completed-count", type=_COUNT, help="Of each template keep at most so many that completed.")
-@click.option("--failed-count", type=_COUNT, help="Of each template keep at most so many that ended otherwise.")
+@click.option(
+    "--completed-count",
+    type=_COUNT,
+    help="Of each template keep the newest so many that completed.",
+)
+@click.option("--failed-count", type=_COUNT, help="The same of those that ended otherwise.")
 @click.option("--namespace", help="Only tasks of this namespace.")
 @click.option("--template", help="Only tasks of this template, every version.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
