@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -66,9 +67,9 @@ class BatchForms(Generic[Cursor, Analysis]):
         counts = (items_processed, succeeded, items_failed, items_skipped)
         return BatchWorkerOutcome.counted(counts, results, errors, last_cursor, batch_metadata)
 
+    @abstractmethod
     def _batch_ranges(self, total: int, size: int, step: int, max_batches: int | None) -> list[tuple[int, int]]:
         """Start and end of each batch."""
-        raise NotImplementedError
 
     def _batch_succeeded(self, processed: int, failed: int, skipped: int) -> int:
         """How many items succeeded where no number is given: none, where some failed or were skipped."""

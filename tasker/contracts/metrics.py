@@ -7,6 +7,7 @@ holds at most `MOST_SERIES` combinations of labels; what would be one more is co
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -18,7 +19,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 Labels = tuple[str, ...]
 
 
-class Metric:
+class Metric(ABC):
     """What all metrics have. `labels` are the names of its labels; each value is given with all of them."""
 
     kind: ClassVar[str]
@@ -29,9 +30,9 @@ class Metric:
             raise ValueError(f"{wrong[0]!r} is no name of a metric or label: small letters, digits and '_'")
         self.name, self.meaning, self.labels = name, meaning, tuple(labels)
 
+    @abstractmethod
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
         """(ending of the name, labels, value) of now."""
-        raise NotImplementedError
 
     def _key(self, given: Mapping[str, str], known: Mapping[Labels, object]) -> Labels:
         """Raises `ValueError` for other labels than the metric has."""

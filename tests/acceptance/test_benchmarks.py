@@ -41,10 +41,10 @@ def database(tmp_path_factory: pytest.TempPathFactory, cluster: Path) -> Iterato
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(BRIEF, id="in_one_process"),
+        pytest.param(BRIEF, id="in_one_process", marks=pytest.mark.servers),
         pytest.param([name for name in IN_ONE_PROCESS if name not in BRIEF], id="others", marks=pytest.mark.long),
         *(
-            pytest.param([name], id=name, marks=[] if name == "scaling-pgmq" else pytest.mark.long)
+            pytest.param([name], id=name, marks=pytest.mark.servers if name == "scaling-pgmq" else pytest.mark.long)
             for (name,) in OTHERS
         ),
     ],

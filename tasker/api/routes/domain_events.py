@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated
@@ -15,8 +14,7 @@ from starlette.responses import Response
 
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, namespaces_of, needs
-from tasker.api.problems import answer, problem
-from tasker.api.routes.events import AGAIN_MS, FULL_SECONDS, MEDIA_TYPE, EventStream
+from tasker.api.routes.events import AGAIN_MS, MEDIA_TYPE, streamed
 from tasker.api.routes.route import program_of, router
 from tasker.api.shapes.domain_events import EventListResponse, ReplayEventsRequest
 from tasker.api.shapes.problems import refusals
@@ -74,7 +72,7 @@ async def list_domain_events(
     Of a page with fewer events than `limit`, `last` is where to go on: nothing that fits will appear before it.
     """
     if MEDIA_TYPE in accept:
-        return _stream(request, which, _place(last_event_id) if last_event_id else after)
+        return await _stream(request, which, _place(last_event_id) if last_event_id else after)
     events, where = program_of(request).domain_events, namespaces_of(request)
     if withheld:
         return Json({"events": await events.withheld(which, limit=limit, namespaces=where), "last": None})
@@ -111,16 +109,12 @@ def _place(text: str) -> int:
     raise UsageError(f"{text!r:.60} is no place in the stream of events", hint="send the last id as it came")
 
 
-def _stream(request: Request, which: EventFilter, after: int | None) -> Response:
-    streams: Streams = request.app.state.streams
-    if not streams.enter():
-        message = "too many streams are open"
-        refused = problem(503, message, kind="too_many_streams", code="SERVICE_UNAVAILABLE", retry_after=FULL_SECONDS)
-        return answer(refused, request.scope)
-    with ExitStack() as place:
-        place.callback(streams.leave)
+async def _stream(request: Request, which: EventFilter, after: int | None) -> Response:
+    async def follow(streams: Streams) -> AsyncIterator[bytes]:
         found = program_of(request).domain_events.follow(which, after=after, namespaces=namespaces_of(request))
-        return EventStream(_written(streams.through(found)), place.pop_all())
+        return _written(streams.through(found))
+
+    return await streamed(request, follow)
 
 
 async def _written(events: AsyncIterator[PublishedEvent | None]) -> AsyncIterator[bytes]:

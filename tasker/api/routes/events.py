@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack
 from typing import Annotated, Any
 
@@ -48,6 +48,16 @@ async def get_events(
     after: Annotated[str | None, Query(max_length=60, description="The same, for clients without headers.")] = None,
 ) -> Response:
     """Every transition of a task and its steps, from the beginning or behind an event, until the task has ended."""
+
+    async def follow(streams: Streams) -> AsyncIterator[bytes] | None:
+        found = await program_of(request).events.follow(uuid, last_event_id or after)
+        return None if found is None else _written(streams.through(found))
+
+    return await streamed(request, follow)
+
+
+async def streamed(request: Request, follow: Callable[[Streams], Awaitable[AsyncIterator[bytes] | None]]) -> Response:
+    """An answer that goes on with what `follow` finds; 204 where that is nothing, 503 where no place is left."""
     streams: Streams = request.app.state.streams
     if not streams.enter():
         message = "too many streams are open"
@@ -55,10 +65,8 @@ async def get_events(
         return answer(refused, request.scope)
     with ExitStack() as place:
         place.callback(streams.leave)
-        found = await program_of(request).events.follow(uuid, last_event_id or after)
-        if found is None:
-            return Response(status_code=204)
-        return EventStream(_written(streams.through(found)), place.pop_all())
+        found = await follow(streams)
+        return Response(status_code=204) if found is None else EventStream(found, place.pop_all())
 
 
 class EventStream(StreamingResponse):

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from tasker.api.shapes.texts import Name, Text
+from tasker.services.server.operator_log import KeptAction
 
 
 class WorkerInfo(BaseModel):
@@ -30,24 +31,10 @@ class WorkerInfo(BaseModel):
     beat_age_ms: int
 
 
-class OperatorActionInfo(BaseModel):
-    """What somebody did by hand. `status` is that of the answer, of a command its exit code; null: not known."""
-
-    action_uuid: str
-    requested_at: datetime
-    actor: str
-    proof: str
-    endpoint: str
-    path: str
-    request_id: str
-    address: str | None
-    status: int | None
-
-
 class OperatorActionListResponse(BaseModel):
     """The actions, the newest first."""
 
-    actions: list[OperatorActionInfo]
+    actions: list[KeptAction]
 
 
 class WorkerListResponse(BaseModel):

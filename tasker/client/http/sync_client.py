@@ -41,17 +41,14 @@ class SyncHttpClient(Twin[HttpClient]):
 
     def stream(self, task_uuid: str, after: str | None = None) -> Iterator[TaskEvent]:
         """As `HttpClient.stream`."""
-        events = self._original.stream(task_uuid, after)
-        try:
-            while (event := self._loop.wait(_next(events))) is not None:
-                yield event
-        finally:
-            if self._loop.running:
-                self._loop.wait(events.aclose())
+        return self._each(self._original.stream(task_uuid, after))
 
     def stream_events(self, **which: Any) -> Iterator[dict[str, Any]]:
         """As `HttpClient.stream_events`."""
-        events = self._original.stream_events(**which)
+        return self._each(self._original.stream_events(**which))
+
+    def _each(self, events: AsyncGenerator[T]) -> Iterator[T]:
+        """What a stream has, waited for; it is closed with this one, or with the client."""
         try:
             while (event := self._loop.wait(_next(events))) is not None:
                 yield event

@@ -24,15 +24,18 @@ def write_workflow(name: str, parent: Path) -> dict[str, str]:
     """
     check_name(name)
     folder = parent / name
+    make_folder(folder, folder)
+    return {_write(file, name, folder): what for file, what in CONTENTS.items()}
+
+
+def make_folder(folder: Path, whole: Path) -> None:
+    """Make it and those above it, of which `whole` is what is begun. Raises `UsageError`, when it exists, too."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise UsageError(
-            f"{folder} exists; nothing was written", hint="choose another name, or another --dir"
-        ) from None
+        raise UsageError(f"{whole} exists; nothing was written", hint="choose another name, or another --dir") from None
     except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}") from None
-    return {_write(file, name, folder): what for file, what in CONTENTS.items()}
+        raise UsageError(f"{whole} cannot be made: {error.strerror}") from None
 
 
 def _write(file: str, name: str, folder: Path) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasker.errors import UsageError
-from tasker.services.scaffold import check_name
+from tasker.services.scaffold import check_name, make_folder
 
 FILES = Path(__file__).parent / "plugin"
 CONTENTS = {
@@ -23,14 +22,7 @@ def write_plugin(name: str, parent: Path) -> tuple[Path, dict[str, str]]:
     """
     check_name(name, "a plugin")
     folder = parent / f"tasker-{name.replace('_', '-')}"
-    try:
-        (folder / f"tasker_{name}").mkdir(parents=True)
-    except FileExistsError:
-        raise UsageError(
-            f"{folder} exists; nothing was written", hint="choose another name, or another --dir"
-        ) from None
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}") from None
+    make_folder(folder / f"tasker_{name}", folder)
     return folder, {_write(file, source, name, folder): what for file, (source, what) in CONTENTS.items()}
 
 

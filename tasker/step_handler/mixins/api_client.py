@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -145,6 +146,6 @@ class ApiClient(Generic[R]):
         """DELETE; takes what `delete` takes."""
         return self._api_answer(await self.async_client.request("DELETE", path, **kwargs))
 
+    @abstractmethod
     def _api_answer(self, response: httpx.Response) -> R:
         """What a verb answers."""
-        raise NotImplementedError

@@ -117,23 +117,13 @@ def test_failed_tasks_have_limits_of_their_own(lab: Lab) -> None:
     assert left(lab).isdisjoint(failed)
 
 
-def test_of_a_template_the_newest_stay_when_a_count_is_given(lab: Lab) -> None:
-    tasks = [ended(lab, days)[0] for days in (5, 4, 3, 2)]
+def test_of_a_template_the_newest_stay_when_a_count_is_given_with_what_ended_together_with_the_last(lab: Lab) -> None:
+    tasks = [*ended(lab, 5), *ended(lab, 4), *ended(lab, 3, 3), *ended(lab, 2)]
     others = ended(lab, 9, name="other")
 
     prune(lab, RetentionRule(completed_count=2))
 
     assert left(lab) == {*tasks[2:], *others}
-
-
-def test_what_ended_together_with_the_last_one_that_stays_stays_with_it(lab: Lab) -> None:
-    older, together, newest = ended(lab, 9), ended(lab, 5, 3), ended(lab, 2)
-
-    (done,) = prune(lab, RetentionRule(completed_count=2), dry_run=True)
-    prune(lab, RetentionRule(completed_count=2))
-
-    assert done.tasks == len(older)
-    assert left(lab) == {*together, *newest}
 
 
 def test_the_rule_of_a_template_counts_above_its_namespace_s_and_that_above_the_general_one(lab: Lab) -> None:
