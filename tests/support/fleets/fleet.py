@@ -43,10 +43,10 @@ class Fleet:
     ) -> None:
         self._folder = folder
         self._common = ["--database-url", database_url, "--backend", backend]
-        self._environment = {**os.environ, **environment}
+        self.environment = {**os.environ, **environment}
         self._chaos, self._seeds = chaos, itertools.count(1000 * seed)
         if broker:
-            self._environment[URL_VARIABLES[backend]] = broker
+            self.environment[URL_VARIABLES[backend]] = broker
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, tuple[list[str], Mapping[str, str]]] = {}
 
@@ -124,7 +124,7 @@ class Fleet:
             self.processes[name] = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env={**self._environment, **environment, **chaos},
+                env={**self.environment, **environment, **chaos},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
