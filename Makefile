@@ -54,6 +54,7 @@ generate: $(STAMP)  ## write the SQL and the parts of the documentation that are
 	@$(BIN)/python -m tools.lifecycle_sql
 	@$(BIN)/python -m tools.lifecycle_docs
 	@$(BIN)/python -m tools.openapi
+	@$(BIN)/python -m tools.monitoring
 
 format: $(STAMP)  ## format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix .

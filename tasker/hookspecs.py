@@ -21,8 +21,10 @@ from tasker.contracts.hook_arguments import (
     AttemptStarted,
     BreakerChanged,
     ClaimsHeld,
+    EventPublished,
     ProcessInfo,
     Repaired,
+    RequestAnswered,
     StoredAttempt,
     TaskFinished,
     TasksSubmitted,
@@ -45,10 +47,12 @@ __all__ = [
     "AttemptStarted",
     "BreakerChanged",
     "ClaimsHeld",
+    "EventPublished",
     "Finding",
     "Hooks",
     "ProcessInfo",
     "Repaired",
+    "RequestAnswered",
     "StoredAttempt",
     "TaskFinished",
     "TasksSubmitted",
@@ -99,6 +103,14 @@ class Hooks:
     @hookspec
     def tasker_written(self, written: Written) -> None:
         """A write of the engine was answered: what it came to, in numbers, and how long it took."""
+
+    @hookspec
+    def tasker_event_published(self, event: EventPublished) -> None:
+        """A domain event of a step that this worker ran was told, behind its accepted result; or it failed."""
+
+    @hookspec
+    def tasker_request_answered(self, request: RequestAnswered) -> None:
+        """This server answers a request."""
 
     @hookspec
     def tasker_task_finished(self, task: TaskFinished) -> None:

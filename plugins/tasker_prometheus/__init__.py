@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasker.contracts.metrics import Metric
-from tasker.hookspecs import StoredAttempt, TasksSubmitted, Written, hookimpl
+from tasker.hookspecs import EventPublished, RequestAnswered, StoredAttempt, TasksSubmitted, Written, hookimpl
 from tasker_prometheus.numbers import Numbers
 
 __all__ = ["Prometheus"]
@@ -36,3 +36,13 @@ class Prometheus:
     def tasker_written(self, written: Written) -> None:
         """Count what a write did, and how long it took."""
         self._numbers.written(written)
+
+    @hookimpl
+    def tasker_event_published(self, event: EventPublished) -> None:
+        """Count domain events."""
+        self._numbers.published(event)
+
+    @hookimpl
+    def tasker_request_answered(self, request: RequestAnswered) -> None:
+        """Count requests."""
+        self._numbers.answered(request)

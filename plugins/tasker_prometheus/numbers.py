@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tasker.contracts.metrics import Counter, Histogram, Metric
-from tasker.hookspecs import StoredAttempt, TasksSubmitted, Written
+from tasker.hookspecs import EventPublished, RequestAnswered, StoredAttempt, TasksSubmitted, Written
 from tasker_prometheus.table import BY_NAME, ROWS
 
 REFUSED = "result_refused"
@@ -15,6 +15,14 @@ ENDS = {
     "error": "tasker_tasks_failures_total",
     "cancelled": "tasker_tasks_cancellations_total",
 }
+METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+REJECTIONS: Mapping[str | None, str] = {
+    "RATE_LIMITED": "rate_limit",
+    "CIRCUIT_BREAKER_OPEN": "circuit_breaker",
+    "BACKPRESSURE": "backpressure",
+    "BAD_REQUEST": "validation",
+}
+"""By the code of the problem with which a request is refused."""
 RESENDS = "hinted"
 """The write that sends again what was lost: the step was counted when it was enqueued."""
 
@@ -71,6 +79,22 @@ class Numbers:
         if written.function == "advance":
             self._processed(written)
         self._ended(written)
+
+    def published(self, event: EventPublished) -> None:
+        """A domain event was told, or failed."""
+        name = "tasker_domain_events_failed_total" if event.failed else "tasker_domain_events_published_total"
+        self._add(name, 1, namespace=event.namespace, event_name=event.name)
+        each = "tasker_domain_events_publish_duration_milliseconds"
+        self._observe(each, event.duration_ms, delivery_mode=event.delivery_mode)
+
+    def answered(self, request: RequestAnswered) -> None:
+        """A server has answered."""
+        endpoint, status = request.endpoint, str(request.status)
+        method = request.method if request.method in METHODS else "other"
+        self._add("api_requests_total", 1, endpoint=endpoint, method=method, status_code=status)
+        self._observe("api_request_latency_ms", request.duration_ms, endpoint=endpoint)
+        if request.problem in REJECTIONS:
+            self._add("api_requests_rejected_total", 1, endpoint=endpoint, reason=REJECTIONS[request.problem])
 
     def _claimed(self, written: Written) -> None:
         method = "queue" if written.function == "claim" else "handed_over"

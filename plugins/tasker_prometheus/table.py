@@ -14,14 +14,13 @@ MILLISECONDS = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 
 class Row:
     """A metric. A histogram is one of milliseconds. `label_values` says what each label holds, and how many there are.
 
-    `published` is the name under which it was published first, `where` who counts it.
+    `where` says who counts it.
     """
 
     name: str
     kind: str
     meaning: str
     label_values: tuple[tuple[str, str], ...] = ()
-    published: str = ""
     where: str = "worker"
 
     @property
@@ -39,6 +38,7 @@ class Row:
 
 
 NAMESPACE = ("namespace", "the namespaces that the process serves")
+EVENT = ("event_name", "the events that templates declare")
 RESULT = ("result_type", "success, error, timeout, worker_lost")
 ROWS = (
     Row(
@@ -46,21 +46,18 @@ ROWS = (
         "counter",
         "Tasks that this process created.",
         (NAMESPACE, ("task_type", "the templates of the namespace")),
-        "tasker.tasks.requests.total",
         "where tasks are submitted",
     ),
     Row(
         "tasker_tasks_completions_total",
         "counter",
         "Tasks that a write of this process completed.",
-        published="tasker.tasks.completions.total",
         where="who stores results",
     ),
     Row(
         "tasker_tasks_failures_total",
         "counter",
         "Tasks that a write of this process ended in error.",
-        published="tasker.tasks.failures.total",
         where="who stores results",
     ),
     Row(
@@ -74,7 +71,6 @@ ROWS = (
         "counter",
         "Steps that a write of this process put into a queue; those handed over at once never are in one.",
         (NAMESPACE,),
-        "tasker.steps.enqueued.total",
         "who moves tasks",
     ),
     Row(
@@ -82,42 +78,36 @@ ROWS = (
         "counter",
         "Steps that this process claimed.",
         (("claim_method", "queue: taken from it; handed_over: in the answer to a result or a submission"),),
-        "tasker.steps.claimed.total",
     ),
     Row(
         "tasker_steps_executions_total",
         "counter",
         "Attempts that ran to an end in this worker, as their results were brought.",
         (NAMESPACE,),
-        "tasker.steps.executions.total",
     ),
     Row(
         "tasker_steps_successes_total",
         "counter",
         "Attempts of this worker whose success was accepted.",
         (NAMESPACE,),
-        "tasker.steps.successes.total",
     ),
     Row(
         "tasker_steps_failures_total",
         "counter",
         "Attempts of this worker that failed, or whose result was refused (result_refused).",
         (NAMESPACE, ("error_type", "the types of errors that handlers raise; result_refused")),
-        "tasker.steps.failures.total",
     ),
     Row(
         "tasker_steps_results_submitted_total",
         "counter",
         "Results of this worker's attempts that the database accepted.",
         (("result_type", "completion"),),
-        "tasker.steps.results_submitted.total",
     ),
     Row(
         "tasker_step_results_processed_total",
         "counter",
         "Results that a write of this process made part of their tasks.",
         (RESULT,),
-        "tasker.step_results.processed.total",
         "who stores results",
     ),
     Row(
@@ -125,7 +115,6 @@ ROWS = (
         "histogram",
         "From the request to the stored task, of each submission.",
         (("task_type", "the templates of all namespaces"),),
-        "tasker.task.initialization.duration",
         "where tasks are submitted",
     ),
     Row(
@@ -133,7 +122,6 @@ ROWS = (
         "histogram",
         "The write that ended a task, of each task.",
         (("final_state", "complete, error, cancelled"),),
-        "tasker.task.finalization.duration",
         "who stores results",
     ),
     Row(
@@ -141,7 +129,6 @@ ROWS = (
         "histogram",
         "The write that made a result part of its task, of each result.",
         (RESULT,),
-        "tasker.step_result.processing.duration",
         "who stores results",
     ),
     Row(
@@ -149,29 +136,71 @@ ROWS = (
         "histogram",
         "The handler of a step, of each attempt.",
         (NAMESPACE, ("result", "success, error")),
-        "tasker.step.execution.duration",
     ),
     Row(
         "tasker_step_claim_duration_milliseconds",
         "histogram",
         "A claim that found steps, of each write.",
         (("claim_method", "queue"),),
-        "tasker.step.claim.duration",
     ),
     Row(
         "tasker_step_result_submission_duration_milliseconds",
         "histogram",
         "The write that took results of this worker, of each write.",
         (("result_type", "completion"),),
-        "tasker.step_result.submission.duration",
     ),
     Row(
         "tasker_sql_query_duration_milliseconds",
         "histogram",
         "A write of the engine, which is one transaction, until its answer.",
         (("function", "the functions of the engine that write, about twenty"),),
-        "tasker.sql.query.duration",
         "who moves tasks",
+    ),
+    Row(
+        "tasker_domain_events_published_total",
+        "counter",
+        "Domain events of this worker's steps that were told, behind their accepted results.",
+        (NAMESPACE, EVENT),
+    ),
+    Row(
+        "tasker_domain_events_failed_total",
+        "counter",
+        "Domain events that could not be made: a publisher raised or took too long, or the payload does not fit.",
+        (NAMESPACE, EVENT),
+    ),
+    Row(
+        "tasker_domain_events_publish_duration_milliseconds",
+        "histogram",
+        "The making of a domain event.",
+        (("delivery_mode", "durable, fast, broadcast"),),
+    ),
+    Row(
+        "api_requests_total",
+        "counter",
+        "Requests that this server has answered.",
+        (
+            ("endpoint", "the paths of the interface; empty for others"),
+            ("method", "the methods of HTTP"),
+            ("status_code", "the codes of HTTP that Tasker answers"),
+        ),
+        "server",
+    ),
+    Row(
+        "api_requests_rejected_total",
+        "counter",
+        "Requests that were refused for what they hold, or because there is too much to do.",
+        (
+            ("endpoint", "the paths of the interface; empty for others"),
+            ("reason", "rate_limit, circuit_breaker, backpressure, validation"),
+        ),
+        "server",
+    ),
+    Row(
+        "api_request_latency_ms",
+        "histogram",
+        "A request until its answer begins.",
+        (("endpoint", "the paths of the interface; empty for others"),),
+        "server",
     ),
 )
 BY_NAME = {row.name: row for row in ROWS}

@@ -12,7 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
 from tasker.api.description.openapi import description_of
-from tasker.api.envelope import Envelope, Limits
+from tasker.api.envelope import Envelope, Limits, OnAnswered
 from tasker.api.extending.offering import Offered
 from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
@@ -87,6 +87,8 @@ class Options:
     """Of plugins, told with those of the server."""
     routers: Sequence[Offered] = ()
     """Of plugins, beside those of the server."""
+    on_answered: OnAnswered | None = None
+    """Hears of every answer."""
     configuration: Mapping[str, Any] | None = None
     """What `/config` answers; None: there is no such path."""
 
@@ -107,7 +109,7 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
     app.state.program, app.state.gate, app.state.options = program, gate, options
     app.state.rate_limit, app.state.access = _rate_limit(options), program.metrics.access
     app.state.streams = streams = Streams(options.streams)
-    return Envelope(app, options.limits, streams.close)
+    return Envelope(app, options.limits, streams.close, options.on_answered)
 
 
 def _rate_limit(options: Options) -> RateLimit | None:

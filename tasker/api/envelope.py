@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tasker.api.problems import answer, problem
 from tasker.contracts.defaults import HTTP_BODY_BYTES
+from tasker.contracts.hook_arguments import RequestAnswered
 
 REQUEST_ID = "X-Request-ID"
 ACCEPTED_ID = re.compile(r"[\w.:-]{1,128}")
@@ -26,6 +28,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 """Of every answer that does not say otherwise."""
+OnAnswered = Callable[[RequestAnswered], None]
 _log = logging.getLogger("tasker.api")
 
 
@@ -49,11 +52,13 @@ class TooLarge(Exception):
 class Envelope:
     """Around the application. Nothing that goes wrong inside reaches a client as anything but a problem.
 
-    `close` ends what would go on for ever.
+    `close` ends what would go on for ever; `on_answered` hears of every answer.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, close: Callable[[], None]) -> None:
-        self._app, self._limits, self.close = app, limits, close
+    def __init__(
+        self, app: ASGIApp, limits: Limits, close: Callable[[], None], on_answered: OnAnswered | None = None
+    ) -> None:
+        self._app, self._limits, self.close, self._on_answered = app, limits, close, on_answered
         self._unanswered: set[_Exchange] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,6 +68,8 @@ class Envelope:
             return
         if scope["method"] == "HEAD":
             scope, send = {**scope, "method": "GET"}, _without_body(send)
+        if self._on_answered is not None:
+            send = _telling(self._on_answered, scope, send)
         exchange = _Exchange(self._app, self._limits, scope, receive, send, self._unanswered)
         self._unanswered.add(exchange)
         try:
@@ -154,6 +161,21 @@ def _without_body(send: Send) -> Send:
         if message["type"] == "http.response.start":
             await send(message)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return sent
+
+
+def _telling(on_answered: OnAnswered, scope: Scope, send: Send) -> Send:
+    """Tells of the answer when it begins."""
+    began = perf_counter()
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            endpoint = getattr(scope.get("route"), "path", "")
+            duration_ms = (perf_counter() - began) * 1000
+            problem = scope["state"].get("problem")
+            on_answered(RequestAnswered(scope["method"], endpoint, message["status"], problem, duration_ms))
+        await send(message)
 
     return sent
 

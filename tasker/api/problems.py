@@ -151,6 +151,7 @@ def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | 
         sent["Retry-After"] = str(seconds)
     if found["status"] == 401:
         sent["WWW-Authenticate"] = "Bearer"
+    scope["state"]["problem"] = found["error"]["code"]
     body = {**found, "instance": scope["path"], "request_id": scope["state"]["request_id"]}
     return Response(orjson.dumps(body, default=str), found["status"], sent, MEDIA_TYPE)
 

@@ -175,6 +175,7 @@ def options_of(configuration: Configured) -> Options:
         environment=configuration.environment or "development",
         metrics=metrics_of(plugins, CATALOGUE),
         routers=offered_routers(plugins, paths()),
+        on_answered=plugins.listener("tasker_request_answered"),
         configuration=_shown(configuration) if http.config_endpoint else None,
     )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import monotonic
 
-from tasker.api.process.observed import Load, Observed
+from tasker.api.process.observed import Buffer, Load, Observed
 from tasker.contracts.plan import Plan
+from tasker.execution.completion_buffer import BUFFER
 from tasker.handler import HandlerRegistry
 from tasker.process.runtime import Runtime
 from tasker.services.authoring.handlers import missing_callables
@@ -16,7 +18,11 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
     worker = runtime.worker
 
     def load() -> Load:
-        return Load(runtime.settings.concurrency, worker.busy, worker.given_back, runtime.execution.held_by())
+        held_by, refusals = runtime.execution.held_by(), worker.slots.holds
+        since = min(runtime.execution.runner.waiting_since.values(), default=None)
+        waits_ms = 0.0 if since is None else (monotonic() - since) * 1000
+        slots, buffers = runtime.settings.concurrency, _buffers(runtime)
+        return Load(slots, worker.busy, worker.given_back, held_by, refusals, waits_ms, buffers)
 
     return Observed(
         "worker",
@@ -27,4 +33,15 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
         plans,
         lambda plan: [each.callable for each in missing_callables(registry, plan)],
         load,
+    )
+
+
+def _buffers(runtime: Runtime) -> tuple[Buffer, ...]:
+    """What a worker keeps in its memory until somebody takes it."""
+    execution, slots = runtime.execution, runtime.worker.slots
+    buffer, events = execution.buffer, execution.bus.channel
+    return (
+        Buffer("handler_dispatch", runtime.worker.busy, slots.concurrency),
+        Buffer("completion", buffer.waiting, buffer.size, slots.holds[BUFFER]),
+        Buffer("domain_events", len(events), events.capacity, events.dropped),
     )

@@ -112,6 +112,35 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class EventPublished:
+    """A domain event that was told here, or could not be made (`failed`: the step's result is stored all the same).
+
+    `duration_ms` is the time of making it in milliseconds, that of a publisher of the author's own above all.
+    """
+
+    name: str
+    namespace: str
+    delivery_mode: str
+    failed: bool
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAnswered:
+    """A request that this server has begun to answer, `duration_ms` milliseconds after it came.
+
+    `endpoint` is the path with names in place of values, empty where there is no such path; `problem` the published
+    code of the error that it was answered with, None without one.
+    """
+
+    method: str
+    endpoint: str
+    status: int
+    problem: str | None
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class TaskFinished:
     """A task that a write of this process brought to `state`: `complete`, `error` or `cancelled`."""
 

@@ -57,6 +57,11 @@ class CompletionBuffer:
         return len(self._results) + len(self._again) + self._writing
 
     @property
+    def size(self) -> int:
+        """So many may wait."""
+        return self._limits.size
+
+    @property
     def has_results(self) -> bool:
         """True when there is something to write."""
         return bool(self._results or self._again)

@@ -40,7 +40,7 @@ class StepExecution:
         writer: ReportWriter,
     ) -> None:
         self.worker, self.claimer, self.collector, self.runner = worker, claimer, collector, runner
-        self._buffer, self._clock, self._bus, self._writer = buffer, clock, bus, writer
+        self.buffer, self._clock, self.bus, self._writer = buffer, clock, bus, writer
 
     def services(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the process does."""
@@ -72,12 +72,12 @@ class StepExecution:
         """Return when every handler has ended, every result is stored, and no claim is under way."""
         while self.worker.busy or not self.worker.slots.idle:
             await self.worker.slots.wait_idle()
-            await self._buffer.flushed()
+            await self.buffer.flushed()
             await asyncio.sleep(0)
 
     async def close(self) -> None:
         """End the threads and child processes of handlers; bring the last events, and store what was said last."""
         await self.runner.close(RUNNER_CLOSE_SECONDS)
-        self._bus.close()
+        self.bus.close()
         with suppress(DatabaseError):
             await self._writer.write()

@@ -9,7 +9,7 @@ from functools import cached_property
 from tasker.contracts.clock import Clock
 from tasker.contracts.hook_arguments import BreakerChanged
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import Breaker, Health, health
+from tasker.lifecycle.breaker import Breaker, Health, Reading, health
 from tasker.resilience.guard import Guard, SlowCalls
 
 
@@ -80,9 +80,18 @@ class Breakers:
             self._of_handlers[name, policy] = Guard(Breaker(name, policy), self._clock, self._changed)
         return self._of_handlers[name, policy]
 
+    def readings(self) -> list[Reading]:
+        """How each of them stands, those around handlers among them."""
+        return [guard.reading() for guard in (*self._guards, *self._of_handlers.values())]
+
+    @property
+    def slow_results(self) -> int:
+        """Results since the start that took so long to store that the breaker `completion` was told."""
+        return sum(slow.count for slow in self._slow_calls)
+
     def health(self) -> Health:
         """What they say together, those around handlers among them (A-68, H-88)."""
-        return health([guard.reading() for guard in (*self._guards, *self._of_handlers.values())])
+        return health(self.readings())
 
     def _changed(self, changed: BreakerChanged) -> None:
         if self.on_change is not None:

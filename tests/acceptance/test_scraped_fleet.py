@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.waiting import until
+from tools.monitoring.catalogue import METRICS
 
 pytestmark = pytest.mark.slow
 
@@ -125,6 +126,21 @@ def test_a_task_of_n_steps_is_counted_once_and_each_step_once_by_whoever_does_it
     assert total(now, "tasker_steps_successes_total", **labels) == TASKS * STEPS
     assert total(now, "tasker_tasks_requests_total", **labels, task_type="chain") == TASKS
     assert total(now, "tasker_steps_failures_total") == 0
+
+
+def test_every_metric_has_the_name_kind_and_labels_of_the_catalogue_in_every_process(scrapes: Scrapes) -> None:
+    tellers = Counter[str]()
+    for text in scrapes.texts():
+        for family in text_string_to_metric_families(text):
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            told = METRICS[name]
+            assert told.kind == family.type, name
+            assert f"# HELP {name} {told.meaning}\n" in text
+            tellers.update(told.tellers)
+            for sample in family.samples:
+                labels = {*sample.labels} - ({"le"} if sample.name.endswith("_bucket") else set())
+                assert labels in ({name for name, _ in told.labels}, {"version"}), sample
+    assert {*tellers} == {"server", "process", "plugin"}
 
 
 def total(found: Scraped, name: str, **labels: str) -> float:

@@ -4,29 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasker.api.process.observed import Observed
+from tasker.api.process.observed import Buffer, Observed
 from tasker.lifecycle.deployment import HealthStatus
 from tasker.plugins.process import PluginState
-from tasker.services.server.exposition import Catalogue, Sample
+from tasker.resilience.registry import Breakers
+from tasker.services.server.exposition import Catalogue, Described, Sample
+from tasker.services.server.metrics import BREAKER_STATES
 from tasker.services.server.metrics import CATALOGUE as OF_SERVERS
 from tasker.version import __version__
 
 ACCESS = ("tasker_auth_", "tasker_permission_")
 STATES = {HealthStatus.HEALTHY: 0, HealthStatus.DEGRADED: 1}
 CATALOGUE: Catalogue = {
-    "tasker_info": ("gauge", "The release of this process; always 1."),
-    "tasker_process_up": ("gauge", "1 while it works, 0 while it starts or stops."),
-    "tasker_process_health": ("gauge", "How a part of it does: 0 well, 1 degraded, 2 worse."),
-    "tasker_process_start_time_seconds": ("gauge", "When it started, in seconds since 1970."),
-    "tasker_service_crashes_total": ("counter", "Services of the process that were started again after an error."),
-    "tasker_plugin_calls_total": ("counter", "Events that a plugin has heard."),
-    "tasker_plugin_failures_total": ("counter", "Calls in which a plugin raised."),
-    "tasker_plugin_dropped_total": ("counter", "Events that a plugin was too slow to hear."),
-    "tasker_plugin_waiting": ("gauge", "Events that wait until a plugin hears them."),
-    "tasker_plugin_off": ("gauge", "1 for a plugin that this process has switched off."),
-    "tasker_steps_slots": ("gauge", "Steps that this worker can run at the same time."),
-    "tasker_steps_active_executions": ("gauge", "Steps that this worker has in hand."),
-    "tasker_steps_given_back_total": ("counter", "Steps that this worker gave back without an attempt."),
+    "tasker_info": Described("gauge", "The release of this process; always 1.", ("version", "kind")),
+    "tasker_process_up": Described("gauge", "1 while it works, 0 while it starts or stops."),
+    "tasker_process_health": Described("gauge", "How a part of it does: 0 well, 1 degraded, 2 worse.", ("part",)),
+    "tasker_process_start_time_seconds": Described("gauge", "When it started, in seconds since 1970."),
+    "tasker_service_crashes_total": Described(
+        "counter", "Services of the process that were started again after an error.", ("service",)
+    ),
+    "tasker_plugin_calls_total": Described("counter", "Events that a plugin has heard.", ("plugin",)),
+    "tasker_plugin_failures_total": Described("counter", "Calls in which a plugin raised.", ("plugin", "hook")),
+    "tasker_plugin_dropped_total": Described("counter", "Events that a plugin was too slow to hear.", ("plugin",)),
+    "tasker_plugin_waiting": Described("gauge", "Events that wait until a plugin hears them.", ("plugin",)),
+    "tasker_plugin_off": Described("gauge", "1 for a plugin that this process has switched off.", ("plugin",)),
+    "tasker_steps_slots": Described("gauge", "Steps that this worker can run at the same time."),
+    "tasker_steps_active_executions": Described("gauge", "Steps that this worker has in hand."),
+    "tasker_steps_given_back_total": Described("counter", "Steps that this worker gave back without an attempt."),
+    "tasker_circuit_breaker_state": Described(
+        "gauge", "A circuit breaker of this process: 0 closed, 1 half-open, 2 open.", ("component",)
+    ),
+    "tasker_circuit_breaker_rejections_total": Described(
+        "counter", "Calls that an open circuit breaker refused.", ("component",)
+    ),
+    "ffi_completion_slow_sends_total": Described(
+        "counter", "Results that took too long to store, as the breaker counts it."
+    ),
+    "mpsc_channel_usage_percent": Described(
+        "gauge", "How full something bounded in the memory of this worker is, in percent.", ("channel", "component")
+    ),
+    "mpsc_channel_capacity": Described("gauge", "How much fits into it.", ("channel", "component")),
+    "mpsc_channel_full_events_total": Described(
+        "counter", "How often it was full: claims stopped, or an event was dropped.", ("channel", "component")
+    ),
+    "worker_claim_refusals_total": Described(
+        "counter", "Times that this worker stopped claiming, or claimed less, by reason.", ("reason",)
+    ),
+    "worker_handler_semaphore_wait_oldest_ms": Described(
+        "gauge", "How long the step that has waited longest for a thread or a child process does so."
+    ),
     **{name: described for name, described in OF_SERVERS.items() if name.startswith(ACCESS)},
 }
 
@@ -42,11 +68,33 @@ def samples(observed: Observed) -> Iterator[Sample]:
         yield Sample("tasker_service_crashes_total", times, {"service": service})
     for state in observed.process.plugins.states():
         yield from _of_plugin(state)
+    yield from _of_breakers(observed.process.breakers)
     if observed.kind == "worker":
         load = observed.load()
         yield Sample("tasker_steps_slots", load.slots)
         yield Sample("tasker_steps_active_executions", load.busy)
         yield Sample("tasker_steps_given_back_total", load.given_back)
+        yield Sample("ffi_completion_slow_sends_total", observed.process.breakers.slow_results)
+        yield Sample("worker_handler_semaphore_wait_oldest_ms", load.waits_ms)
+        for reason, times in load.refusals.items():
+            yield Sample("worker_claim_refusals_total", times, {"reason": reason})
+        for buffer in load.buffers:
+            yield from _of_buffer(buffer)
+
+
+def _of_breakers(breakers: Breakers) -> Iterator[Sample]:
+    for reading in breakers.readings():
+        named = {"component": reading.name}
+        yield Sample("tasker_circuit_breaker_state", BREAKER_STATES[reading.state], named)
+        yield Sample("tasker_circuit_breaker_rejections_total", reading.counts.refused, named)
+
+
+def _of_buffer(buffer: Buffer) -> Iterator[Sample]:
+    named = {"channel": buffer.channel, "component": "worker"}
+    yield Sample("mpsc_channel_usage_percent", 100 * buffer.waiting / max(1, buffer.capacity), named)
+    yield Sample("mpsc_channel_capacity", buffer.capacity, named)
+    if buffer.full is not None:
+        yield Sample("mpsc_channel_full_events_total", buffer.full, named)
 
 
 def _of_plugin(state: PluginState) -> Iterator[Sample]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from tasker.contracts.plan import Plan
 from tasker.lifecycle.breaker import Health as BreakersHealth
@@ -30,14 +30,30 @@ class Observable(Protocol):
         ...
 
 
+class Buffer(NamedTuple):
+    """Something bounded in the memory of a worker; `full` is how often something did not fit, where it can be so."""
+
+    channel: str
+    waiting: int
+    capacity: int
+    full: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Steps that a worker can run at the same time, that it has in hand, that it gave back, and why it takes none."""
+    """Steps that a worker can run at the same time, that it has in hand, that it gave back, and why it takes none.
+
+    `refusals` are how often it took on nothing, by reason; `waits_ms` how long the step that has waited longest for a
+    thread or a child process does so.
+    """
 
     slots: int = 0
     busy: int = 0
     given_back: int = 0
     held_by: Collection[str] = ()
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    waits_ms: float = 0.0
+    buffers: Sequence[Buffer] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tasker.execution.attempt.told import AttemptTeller
 from tasker.execution.claiming import Claimer
 from tasker.execution.collecting import Collector
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.publishing.bus import Bus
+from tasker.execution.publishing.bus import Bus, OnPublished
 from tasker.execution.publishing.custom import CustomPublishers
 from tasker.execution.publishing.making import EventMaker
 from tasker.execution.publishing.plugged import register_plugins
@@ -123,7 +123,7 @@ class WorkerAssembly(Assembly):
             plans=self.plans,
             runner=self.runner,
             settings=self.context.settings,
-            events=EventMaker(self.custom_publishers, new_uuid),
+            events=EventMaker(self.custom_publishers, new_uuid, self.on_published),
             reports=self.reports,
             teller=self.teller,
         )
@@ -143,7 +143,13 @@ class WorkerAssembly(Assembly):
             settings.event_drain_ms / 1000,
             capacity=settings.event_buffer,
             log_dropped=settings.log_dropped_events,
+            on_published=self.on_published,
         )
+
+    @cached_property
+    def on_published(self) -> OnPublished | None:
+        """What tells plugins of domain events; None where nobody listens."""
+        return self.context.plugins.listener("tasker_event_published")
 
     @cached_property
     def reports(self) -> ReportBuffer:

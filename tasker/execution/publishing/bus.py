@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from tasker.contracts.hook_arguments import EventPublished
 from tasker.domain_events.channel import CAPACITY, InProcessChannel, shared
 from tasker.domain_events.poller import InProcessDomainEventPoller
 from tasker.domain_events.registries import SubscriberRegistry
@@ -12,6 +13,7 @@ from tasker.execution.publishing.custom import CustomPublishers
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.result_events import Announced
 
+OnPublished = Callable[[EventPublished], None]
 _log = logging.getLogger("tasker.domain_events")
 
 
@@ -21,6 +23,7 @@ class Bus:
 
     `capacity` is how many may wait, `log_dropped` says so of every one that is dropped. The thread begins with the
     first event, unless the program has a poller of its own; `drain_seconds` is how long `close` waits for what is left.
+    `on_published` hears of every event that is told.
     """
 
     def __init__(
@@ -31,10 +34,17 @@ class Bus:
         capacity: int = CAPACITY,
         log_dropped: bool = True,
         channel: InProcessChannel = shared,
+        on_published: OnPublished | None = None,
     ) -> None:
         self._custom, self._drain_seconds, self._channel = custom, drain_seconds, channel
         self._capacity, self._log_dropped = capacity, log_dropped
         self._poller: InProcessDomainEventPoller | None = None
+        self._on_published = on_published
+
+    @property
+    def channel(self) -> InProcessChannel:
+        """Where events wait for the subscribers."""
+        return self._channel
 
     def accepted(self, results: Iterable[Result]) -> None:
         """These results were accepted: tell of their events."""
@@ -56,6 +66,9 @@ class Bus:
             said = " ".join(f"{name}={value}" for name, value in fields.items())
             text = "Domain event published event_name=%s event_id=%s delivery_mode=%s %s"
             _log.info(text, event["event_name"], event["event_id"], mode, said)
+        if self._on_published is not None:
+            namespace = event["metadata"]["namespace"]
+            self._on_published(EventPublished(event["event_name"], namespace, mode, False, announced.took_ms))
         if announced.publisher is not None:
             self._custom.tell(announced.publisher, event)
         if mode != "durable":

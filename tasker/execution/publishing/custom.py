@@ -13,6 +13,8 @@ from typing import Any
 from tasker.domain_events.declaration import StepEventContext
 from tasker.domain_events.publisher import BasePublisher
 
+LEFT_OUT = "left it out"
+"""How what a publisher withholds on purpose ends: no failure."""
 MOST_STUCK = 4
 """Calls of one publisher that do not end; while there are so many it is not called."""
 _log = logging.getLogger("tasker.domain_events")
@@ -66,11 +68,11 @@ def _said(publisher: BasePublisher, context: StepEventContext, event: str) -> Sa
     payload: dict[str, Any] = {}
     try:
         if not publisher.should_publish(context):
-            return Said(withheld=f"{publisher.publisher_name} left it out")
+            return Said(withheld=f"{publisher.publisher_name} {LEFT_OUT}")
         payload = publisher.transform_payload(context)
         metadata = {**context.metadata, **publisher.additional_metadata(context)}
         if not publisher.before_publish(event, payload, metadata):
-            return Said(withheld=f"{publisher.publisher_name} left it out")
+            return Said(withheld=f"{publisher.publisher_name} {LEFT_OUT}")
     except BaseException as error:  # also what would end the process: the step must not be lost for it
         return Said(withheld=_failed(publisher, event, error, payload))
     return Said(payload, metadata)

@@ -10,13 +10,16 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from time import perf_counter
 from typing import Any
 
+from tasker.contracts.hook_arguments import EventPublished
 from tasker.contracts.plan import StepPlan
 from tasker.domain_events.declaration import StepEventContext
 from tasker.domain_events.publisher import BasePublisher
 from tasker.domain_events.registries import PublisherRegistry
-from tasker.execution.publishing.custom import CustomPublishers, Said
+from tasker.execution.publishing.bus import OnPublished
+from tasker.execution.publishing.custom import LEFT_OUT, CustomPublishers, Said
 from tasker.execution.publishing.payloads import own_payload, says_all
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.lifecycle.storable import NotStorable, encode
@@ -32,8 +35,10 @@ _log = logging.getLogger("tasker.domain_events")
 class EventMaker:
     """Makes the events of results. Never raises, and takes time only where a publisher of the author's own does."""
 
-    def __init__(self, custom: CustomPublishers, new_uuid: Callable[[], str]) -> None:
-        self._custom, self._new_uuid = custom, new_uuid
+    def __init__(
+        self, custom: CustomPublishers, new_uuid: Callable[[], str], on_published: OnPublished | None = None
+    ) -> None:
+        self._custom, self._new_uuid, self._on_published = custom, new_uuid, on_published
         self._unknown: set[str] = set()
 
     async def with_events(self, result: Result, step: StepPlan) -> Result:
@@ -43,11 +48,22 @@ class EventMaker:
         for number, declared in enumerate(step.publishes_events):
             if fires(declared["condition"], outcome):
                 try:
-                    events = events.and_(await self._made(result, step, declared), number, declared["delivery_mode"])
+                    made = await self._timed(result, step, declared)
+                    events = events.and_(made, number, declared["delivery_mode"])
                 except Exception as defect:  # one of ours: the step is not to be lost for it
                     _log.exception("event_not_made event=%s", declared["name"])
                     events = events.and_(Announced(withheld=repr(defect)), number, declared["delivery_mode"])
         return replace(result, events=events)
+
+    async def _timed(self, result: Result, step: StepPlan, declared: Mapping[str, Any]) -> Announced:
+        if self._on_published is None:
+            return await self._made(result, step, declared)
+        began = perf_counter()
+        made = replace(await self._made(result, step, declared), took_ms=(perf_counter() - began) * 1000)
+        if made.withheld is not None and not made.withheld.endswith(LEFT_OUT):
+            mode, namespace = declared["delivery_mode"], result.claim.namespace
+            self._on_published(EventPublished(declared["name"], namespace, mode, True, made.took_ms))
+        return made
 
     async def _made(self, result: Result, step: StepPlan, declared: Mapping[str, Any]) -> Announced:
         publisher = self._publisher(declared)
@@ -96,7 +112,7 @@ class EventMaker:
 
     def _tell_withheld(self, result: Result, step: StepPlan, event: str, why: str) -> None:
         message = "Failed to publish domain event - step will continue handler=%s event_name=%s task_uuid=%s error=%s"
-        level = logging.INFO if why.endswith("left it out") else logging.WARNING
+        level = logging.INFO if why.endswith(LEFT_OUT) else logging.WARNING
         _log.log(level, message, step.handler.callable, event, result.claim.task_uuid, why)
 
 

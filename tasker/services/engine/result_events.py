@@ -24,6 +24,8 @@ class Announced:
     payload: JsonText | None = None
     metadata: JsonText | None = None
     withheld: str | None = None
+    took_ms: float = 0.0
+    """How long it took to make it."""
 
     def stored(self, delivery_mode: str) -> dict[str, Any] | None:
         """What `tasker.write_events` must know of it; None: what it makes of the result is the event."""

@@ -9,8 +9,18 @@ from typing import NamedTuple
 from tasker.contracts.metrics import Metric
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Catalogue = Mapping[str, tuple[str, str]]
-"""By name the kind (`gauge` or `counter`) and the meaning."""
+
+
+class Described(NamedTuple):
+    """A metric of Tasker's own: its kind (`gauge` or `counter`), what it means, and the names of its labels."""
+
+    kind: str
+    meaning: str
+    labels: tuple[str, ...] = ()
+
+
+Catalogue = Mapping[str, Described]
+"""What each metric is, by name."""
 
 
 class Sample(NamedTuple):
@@ -24,7 +34,7 @@ class Sample(NamedTuple):
 def exposition(catalogue: Catalogue, samples: Iterable[Sample]) -> str:
     """The samples as text, by name. Raises `KeyError` for a name that the catalogue does not have."""
     by_name = groupby(sorted(samples, key=lambda sample: sample.name), key=lambda sample: sample.name)
-    return "".join(line + "\n" for name, group in by_name for line in _family(name, *catalogue[name], group))
+    return "".join(line + "\n" for name, group in by_name for line in _family(name, catalogue[name], group))
 
 
 def families(metrics: Iterable[Metric]) -> str:
@@ -38,9 +48,9 @@ def _kept(metric: Metric) -> Iterator[str]:
     yield from (_line(metric.name + ending, labels, value) for ending, labels, value in metric.samples())
 
 
-def _family(name: str, kind: str, meaning: str, samples: Iterable[Sample]) -> Iterator[str]:
-    yield f"# HELP {name} {meaning}"
-    yield f"# TYPE {name} {kind}"
+def _family(name: str, described: Described, samples: Iterable[Sample]) -> Iterator[str]:
+    yield f"# HELP {name} {described.meaning}"
+    yield f"# TYPE {name} {described.kind}"
     for sample in samples:
         yield _line(name, sample.labels, sample.value)
 

@@ -14,7 +14,7 @@ from tasker.errors import TaskerError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.services.fleet.overview import Fleet, Overview
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
-from tasker.services.server.exposition import Catalogue, Sample, exposition
+from tasker.services.server.exposition import Catalogue, Described, Sample, exposition
 from tasker.services.server.health import ServerHealth
 from tasker.version import __version__
 
@@ -22,37 +22,57 @@ FRESH_SECONDS = 1.0
 """What was read counts for so long: who scrapes often does not burden the database."""
 BREAKER_STATES = {BreakerState.CLOSED: 0, BreakerState.HALF_OPEN: 1, BreakerState.OPEN: 2}
 CATALOGUE: Catalogue = {
-    "tasker_info": ("gauge", "The release of this process; always 1."),
-    "tasker_database_up": ("gauge", "1 when the database answered; without it there are no numbers of the fleet."),
-    "tasker_tasks_active": ("gauge", "Tasks that have not ended, by state; at most 100000 are counted."),
-    "tasker_tasks_submitted_last_minute": ("gauge", "Tasks submitted within the last minute."),
-    "tasker_step_failures_last_minute": ("gauge", "Attempts that failed within the last minute."),
-    "tasker_steps_ready": ("gauge", "Ready steps that wait for room in the queue of their namespace."),
-    "tasker_steps_paused": ("gauge", "Ready steps that a pause holds."),
-    "tasker_queue_depth": ("gauge", "Steps in the queue of a namespace."),
-    "tasker_steps_taken_total": ("counter", "Steps that have left the queue of a namespace."),
-    "tasker_workers_recommended": (
-        "gauge",
-        "Workers that a namespace should have, by what waits and how fast.",
+    "tasker_info": Described("gauge", "The release of this process; always 1.", ("version",)),
+    "tasker_database_up": Described(
+        "gauge", "1 when the database answered; without it there are no numbers of the fleet."
     ),
-    "tasker_workers": ("gauge", "Processes by kind (worker, orchestrator) and state (live, draining, lost)."),
-    "tasker_worker_slots": ("gauge", "Steps that the live workers can run at the same time."),
-    "tasker_worker_steps": ("gauge", "Steps that the live workers have in hand, as of their last beats."),
-    "tasker_steps_held_by_breaker": ("gauge", "Steps that an open circuit breaker of a handler puts off."),
-    "tasker_pauses": ("gauge", "Pauses that are in force."),
-    "tasker_dead_letters_pending": ("gauge", "Dead letters that wait for somebody; at most 100000 are counted."),
-    "tasker_repairs_total": ("counter", "What sweeps have repaired, by kind; stays 0 in a healthy fleet."),
-    "tasker_db_pool_connections": ("gauge", "Connections of this process, by state (active, idle, max)."),
-    "tasker_db_pool_waiting": ("gauge", "Callers in this process that wait for a connection."),
-    "tasker_db_pool_acquires_total": ("counter", "Connections that this process lent."),
-    "tasker_db_pool_slow_acquires_total": ("counter", "Those of them that were waited for too long."),
-    "tasker_db_pool_acquire_errors_total": ("counter", "Callers that got none in time."),
-    "tasker_auth_requests_total": ("counter", "Requests of this process whose caller was let in, by method."),
-    "tasker_auth_failures_total": ("counter", "Requests of this process whose credentials were missing or wrong."),
-    "tasker_permission_denials_total": ("counter", "Requests of this process that were not permitted, by permission."),
-    "api_circuit_breaker_state": (
-        "gauge",
-        "The breaker around the database of this process: 0 closed, 1 half-open, 2 open.",
+    "tasker_tasks_active": Described(
+        "gauge", "Tasks that have not ended, by state; at most 100000 are counted.", ("state",)
+    ),
+    "tasker_tasks_submitted_last_minute": Described("gauge", "Tasks submitted within the last minute."),
+    "tasker_step_failures_last_minute": Described("gauge", "Attempts that failed within the last minute."),
+    "tasker_steps_ready": Described(
+        "gauge", "Ready steps that wait for room in the queue of their namespace.", ("namespace",)
+    ),
+    "tasker_steps_paused": Described("gauge", "Ready steps that a pause holds.", ("namespace",)),
+    "tasker_queue_depth": Described("gauge", "Steps in the queue of a namespace.", ("namespace",)),
+    "tasker_steps_taken_total": Described("counter", "Steps that have left the queue of a namespace.", ("namespace",)),
+    "tasker_workers_recommended": Described(
+        "gauge", "Workers that a namespace should have, by what waits and how fast.", ("namespace",)
+    ),
+    "tasker_workers": Described(
+        "gauge", "Processes by kind (worker, orchestrator) and state (live, draining, lost).", ("kind", "state")
+    ),
+    "tasker_worker_slots": Described("gauge", "Steps that the live workers can run at the same time."),
+    "tasker_worker_steps": Described("gauge", "Steps that the live workers have in hand, as of their last beats."),
+    "tasker_steps_held_by_breaker": Described(
+        "gauge", "Steps that an open circuit breaker of a handler puts off.", ("breaker",)
+    ),
+    "tasker_pauses": Described("gauge", "Pauses that are in force."),
+    "tasker_dead_letters_pending": Described(
+        "gauge", "Dead letters that wait for somebody; at most 100000 are counted."
+    ),
+    "tasker_repairs_total": Described(
+        "counter", "What sweeps have repaired, by kind; stays 0 in a healthy fleet.", ("kind",)
+    ),
+    "tasker_db_pool_connections": Described(
+        "gauge", "Connections of this process, by state (active, idle, max).", ("pool", "state")
+    ),
+    "tasker_db_pool_waiting": Described("gauge", "Callers in this process that wait for a connection."),
+    "tasker_db_pool_acquires_total": Described("counter", "Connections that this process lent."),
+    "tasker_db_pool_slow_acquires_total": Described("counter", "Those of them that were waited for too long."),
+    "tasker_db_pool_acquire_errors_total": Described("counter", "Callers that got none in time."),
+    "tasker_auth_requests_total": Described(
+        "counter", "Requests of this process whose caller was let in, by method.", ("method",)
+    ),
+    "tasker_auth_failures_total": Described(
+        "counter", "Requests of this process whose credentials were missing or wrong."
+    ),
+    "tasker_permission_denials_total": Described(
+        "counter", "Requests of this process that were not permitted, by permission.", ("permission",)
+    ),
+    "api_circuit_breaker_state": Described(
+        "gauge", "The breaker around the database of this process: 0 closed, 1 half-open, 2 open."
     ),
 }
 

@@ -116,7 +116,9 @@ def test_it_hears_of_everything_that_a_plugin_hears_of() -> None:
     heard = {name for name in vars(Hooks) if name.startswith("tasker_") and name not in ASKED}
     assert {name for name in heard if not hasattr(Logs, name)} == {
         "tasker_attempts_stored",
+        "tasker_event_published",
         "tasker_process_stopping",
+        "tasker_request_answered",
         "tasker_tasks_submitted",
         "tasker_transitions",
         "tasker_written",

@@ -71,7 +71,7 @@ def test_a_write_is_counted_by_what_it_did(written: Written, counted: dict[str, 
 
 def test_names_and_labels_are_those_of_prometheus_and_no_label_is_of_one_task() -> None:
     for row in ROWS:
-        assert row.name.endswith("_total" if row.kind == "counter" else "_milliseconds"), row.name
+        assert row.name.endswith("_total" if row.kind == "counter" else ("_milliseconds", "_latency_ms")), row.name
         assert not {"task_uuid", "correlation_id", "step_uuid"} & {*row.labels}
         assert all(values for _, values in row.label_values)
         assert row.meaning.endswith(".")

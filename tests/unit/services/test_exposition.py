@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.services.server.exposition import Catalogue, Sample, exposition
+from tasker.services.server.exposition import Catalogue, Described, Sample, exposition
 
-CATALOGUE: Catalogue = {"a_total": ("counter", "Counts."), "b": ("gauge", "Is.")}
+CATALOGUE: Catalogue = {"a_total": Described("counter", "Counts."), "b": Described("gauge", "Is.")}
 
 
 def test_samples_of_a_name_stand_together_under_what_it_means() -> None:

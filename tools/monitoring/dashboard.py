@@ -1,0 +1,179 @@
+"""The dashboard of Grafana: rows of panels, each of which asks one thing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tools.monitoring.alerts import ALERTS
+
+WIDTH, HEIGHT = 8, 7
+SOURCE = {"type": "prometheus", "uid": "${source}"}
+BY_NAME = {alert.name: alert for alert in ALERTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """(legend, expression) of each line; `alert` names the one whose bounds are drawn."""
+
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    unit: str = "short"
+    kind: str = "timeseries"
+    alert: str = ""
+
+
+def _quantiles(histogram: str, by: str) -> tuple[tuple[str, str], ...]:
+    asked = f"sum by (le, {by}) (rate({histogram}_bucket[$__rate_interval]))"
+    return tuple((f"p{q} {{{{{by}}}}}", f"histogram_quantile(0.{q}, {asked})") for q in (50, 95, 99))
+
+
+def _rate(metric: str, by: str = "") -> str:
+    return f"sum{f' by ({by})' if by else ''} (rate({metric}[$__rate_interval]))"
+
+
+ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
+    (
+        "Tasks",
+        (
+            Panel(
+                "Tasks",
+                (
+                    ("requests", _rate("tasker_tasks_requests_total")),
+                    ("completions", _rate("tasker_tasks_completions_total")),
+                    ("failures", _rate("tasker_tasks_failures_total")),
+                ),
+                "ops",
+            ),
+            Panel("Open tasks", (("{{state}}", "max by (state) (tasker_tasks_active)"),)),
+            Panel(
+                "Tasks that end in error",
+                (("failures", BY_NAME["TaskerTaskFailuresHigh"].signal),),
+                "percent",
+                "stat",
+                "TaskerTaskFailuresHigh",
+            ),
+            Panel(
+                "Submission",
+                _quantiles("tasker_task_initialization_duration_milliseconds", "task_type"),
+                "ms",
+            ),
+            Panel(
+                "Steps enqueued and executed",
+                (
+                    ("enqueued", _rate("tasker_steps_enqueued_total")),
+                    ("claimed, {{claim_method}}", _rate("tasker_steps_claimed_total", "claim_method")),
+                    ("executed", _rate("tasker_steps_executions_total")),
+                ),
+                "ops",
+            ),
+            Panel("Results", _quantiles("tasker_step_result_processing_duration_milliseconds", "result_type"), "ms"),
+        ),
+    ),
+    (
+        "Workers",
+        (
+            Panel("Successes", (("{{namespace}}", _rate("tasker_steps_successes_total", "namespace")),), "ops"),
+            Panel("Failures", (("{{error_type}}", _rate("tasker_steps_failures_total", "error_type")),), "ops"),
+            Panel("Handlers", _quantiles("tasker_step_execution_duration_milliseconds", "namespace"), "ms"),
+            Panel("Claims", _quantiles("tasker_step_claim_duration_milliseconds", "claim_method"), "ms"),
+            Panel(
+                "Steps in hand",
+                (("slots", "sum(tasker_steps_slots)"), ("in hand", "sum(tasker_steps_active_executions)")),
+            ),
+            Panel("Writes", _quantiles("tasker_sql_query_duration_milliseconds", "function"), "ms"),
+        ),
+    ),
+    (
+        "Backpressure",
+        (
+            Panel(
+                "Circuit breakers",
+                (
+                    ("API", "max(api_circuit_breaker_state)"),
+                    ("{{component}}", "max by (component) (tasker_circuit_breaker_state)"),
+                ),
+                kind="stat",
+                alert="TaskerCircuitBreakerOpen",
+            ),
+            Panel(
+                "API rejections",
+                (("{{reason}}", f"60 * {_rate('api_requests_rejected_total', 'reason')}"),),
+                alert="TaskerAPIRejectionsHigh",
+            ),
+            Panel(
+                "Channel saturation",
+                (("{{channel}}", "max by (channel) (mpsc_channel_usage_percent)"),),
+                "percent",
+                alert="TaskerChannelSaturated",
+            ),
+            Panel(
+                "Queue depth",
+                (("{{namespace}}", "max by (namespace) (tasker_queue_depth + tasker_steps_ready)"),),
+                alert="TaskerQueueDepthHigh",
+            ),
+            Panel(
+                "Oldest wait for a thread",
+                (("worker", "max(worker_handler_semaphore_wait_oldest_ms)"),),
+                "ms",
+                alert="TaskerHandlerWaitTimeHigh",
+            ),
+            Panel(
+                "Claim refusals",
+                (("{{reason}}", BY_NAME["TaskerWorkerClaimRefusalsHigh"].signal),),
+                alert="TaskerWorkerClaimRefusalsHigh",
+            ),
+        ),
+    ),
+)
+COLORS = {"info": "blue", "warning": "yellow", "critical": "red"}
+
+
+def dashboard() -> str:
+    """All of it, as Grafana imports it."""
+    source = {"name": "source", "type": "datasource", "query": "prometheus", "label": "Prometheus"}
+    found = {
+        "uid": "tasker",
+        "title": "Tasker",
+        "schemaVersion": 39,
+        "refresh": "30s",
+        "time": {"from": "now-1h", "to": "now"},
+        "templating": {"list": [source]},
+        "panels": list(_panels()),
+    }
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _panels() -> Sequence[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    y = 0
+    for title, panels in ROWS:
+        found.append({"id": len(found) + 1, "type": "row", "title": title, "gridPos": _at(0, y, 24, 1), "panels": []})
+        y += 1
+        for number, panel in enumerate(panels):
+            place = _at(number % 3 * WIDTH, y + number // 3 * HEIGHT, WIDTH, HEIGHT)
+            found.append({"id": len(found) + 1, **_panel(panel), "gridPos": place})
+        y += (len(panels) + 2) // 3 * HEIGHT
+    return found
+
+
+def _at(x: int, y: int, width: int, height: int) -> dict[str, int]:
+    return {"x": x, "y": y, "w": width, "h": height}
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    bounds = BY_NAME[panel.alert].bounds if panel.alert else ()
+    steps = [{"color": COLORS[bound.severity], "value": bound.value} for bound in bounds]
+    thresholds = {"mode": "absolute", "steps": [{"color": "green", "value": None}, *steps]}
+    return {
+        "type": panel.kind,
+        "title": panel.title,
+        "datasource": SOURCE,
+        "targets": [
+            {"refId": chr(ord("A") + number), "expr": expression, "legendFormat": legend, "datasource": SOURCE}
+            for number, (legend, expression) in enumerate(panel.lines)
+        ],
+        "fieldConfig": {"defaults": {"unit": panel.unit, "thresholds": thresholds}, "overrides": []},
+    }
