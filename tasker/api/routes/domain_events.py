@@ -19,6 +19,7 @@ from tasker.api.routes.route import program_of, router
 from tasker.api.shapes.domain_events import EventListResponse, ReplayEventsRequest
 from tasker.api.shapes.problems import refusals
 from tasker.api.streams import Streams
+from tasker.contracts.rules.limits import MAX_POSITION
 from tasker.errors import UsageError
 from tasker.services.domain_events.values import EventFilter, PublishedEvent, Rewound, SubscriberStatus
 
@@ -60,7 +61,9 @@ Which = Annotated[EventFilter, Depends(_which)]
 async def list_domain_events(
     request: Request,
     which: Which,
-    after: Annotated[int | None, Query(ge=0, description="Only what is behind this `position`.")] = None,
+    after: Annotated[
+        int | None, Query(ge=0, le=MAX_POSITION, description="Only what is behind this `position`.")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     newest: Annotated[bool, Query(description="The last ones, not the first.")] = False,
     withheld: Annotated[bool, Query(description="Declared events that were not published, and why.")] = False,
@@ -104,8 +107,8 @@ async def replay_events(
 
 
 def _place(text: str) -> int:
-    if text.isdecimal():
-        return int(text)
+    if text.isdecimal() and (found := int(text)) <= MAX_POSITION:
+        return found
     raise UsageError(f"{text!r:.60} is no place in the stream of events", hint="send the last id as it came")
 
 

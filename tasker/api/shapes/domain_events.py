@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasker.contracts.rules.limits import MAX_POSITION
 from tasker.services.domain_events.values import PublishedEvent
 
 
@@ -21,5 +22,5 @@ class ReplayEventsRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    after: int | None = Field(default=None, ge=0, description="Behind this position.")
+    after: int | None = Field(default=None, ge=0, le=MAX_POSITION, description="Behind this position.")
     since: datetime | None = Field(default=None, description="What was published then, and later.")

@@ -18,10 +18,13 @@ from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import Place
 from tasker.cli.render.values import echo
 from tasker.cli.task.since import since as moment
+from tasker.contracts.rules.limits import MAX_POSITION
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
     from tasker.services.domain_events.values import EventFilter, PublishedEvent
+
+POSITION = click.IntRange(0, MAX_POSITION)
 
 
 @click.group(cls=GuessingGroup)
@@ -52,7 +55,7 @@ _SINCE = click.option("--since", metavar="WHEN", callback=_since, help="Only lat
 
 @events.command("list")
 @_filters
-@click.option("--after", type=click.IntRange(0), help="Only behind this position, the first of them.")
+@click.option("--after", type=POSITION, help="Only behind this position, the first of them.")
 @click.option("--withheld", is_flag=True, help="Those that were declared and not published, with the reason.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many.")
 @FORMAT
@@ -77,7 +80,7 @@ def list_(form: str, place: Place, after: int | None, withheld: bool, limit: int
 
 @events.command()
 @_filters
-@click.option("--after", type=click.IntRange(0), help="Begin behind this position; 0: with the oldest.")
+@click.option("--after", type=POSITION, help="Begin behind this position; 0: with the oldest.")
 @click.option("--subscriber", metavar="NAME", help="Go on where this subscriber stopped, and remember it.")
 @click.option("--from-now", is_flag=True, help="A subscriber that is new begins with what comes, not with the oldest.")
 @FORMAT
@@ -123,7 +126,7 @@ def subscribers(form: str, place: Place) -> None:
 
 @events.command()
 @click.argument("subscriber", metavar="SUBSCRIBER")
-@click.option("--after", type=click.IntRange(0), help="What is behind this position; 0: everything that is kept.")
+@click.option("--after", type=POSITION, help="What is behind this position; 0: everything that is kept.")
 @_SINCE
 @FORMAT
 @fleet_options

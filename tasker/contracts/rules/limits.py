@@ -22,3 +22,6 @@ MOST_BATCHES = 50_000
 
 MIN_PRIORITY, MAX_PRIORITY = -(2**31), 2**31 - 1
 """Of a task, as its column holds it."""
+
+MAX_POSITION = 2**63 - 1
+"""Of a domain event, as its column holds it."""

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
+import httpx
 import pytest_asyncio
 from click.testing import CliRunner
 
@@ -94,3 +95,14 @@ async def test_the_command_line_shows_the_same_from_both(
     shown = [await asyncio.to_thread(invoke, cli, [*command, *place]) for place in places]
     assert shown[0].stdout == shown[1].stdout
     assert [event["event_name"] for event in json.loads(shown[0].stdout)] == ["shop.paid"]
+
+
+async def test_a_position_that_no_event_can_have_is_a_mistake_and_no_error_of_the_server(client: HttpClient) -> None:
+    beyond, stream = str(2**63), {"Accept": "text/event-stream"}
+    async with httpx.AsyncClient(base_url=client.connection.server.url) as plain:
+        answers = [
+            await plain.get("/v1/events", params={"after": beyond}),
+            await plain.get("/v1/events", headers={**stream, "Last-Event-ID": beyond}),
+            await plain.post("/v1/events/subscribers/billing/replay", json={"after": 2**63}),
+        ]
+    assert [answer.status_code for answer in answers] == [400, 400, 400]
