@@ -7,6 +7,9 @@ from math import ceil
 
 FULL = 0.8
 """From this share of their slots on workers are at their limit."""
+LEAST_SHARE = 0.25
+SHORTEST_SECONDS = 0.001
+"""Durations are whole milliseconds: what took none took less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,15 @@ class Load:
     def per_worker(self) -> float | None:
         """Steps each second that one worker can end; None: unknown.
 
-        As seen where its slots are full: there the rate is what they can do. Else by slots and duration.
+        By slots and duration; where the slots are full as seen, which has what lies between two steps in it. What
+        was seen began perhaps with nothing to do: it counts for no less than a share of the former.
         """
-        if not (self.workers and self.slots):
+        if not (self.workers and self.slots) or self.step_seconds is None:
             return None
-        if self.drain_per_second and self.in_hand >= FULL * self.slots:
-            return self.drain_per_second / self.workers
-        return self.slots / self.workers / self.step_seconds if self.step_seconds else None
+        promised = self.slots / self.workers / max(self.step_seconds, SHORTEST_SECONDS)
+        if self.drain_per_second is None or self.in_hand < FULL * self.slots:
+            return promised
+        return min(promised, max(self.drain_per_second / self.workers, promised * LEAST_SHARE))
 
     @property
     def clears_in_seconds(self) -> float | None:

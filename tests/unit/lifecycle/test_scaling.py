@@ -13,6 +13,8 @@ from tasker.lifecycle.scaling import BY_DEFAULT, Load, ScalingSettings, recommen
 
 QUIET = Load("shop", depth=0, workers=4, slots=40, in_hand=0)
 
+FULL = replace(QUIET, in_hand=32, step_seconds=1)
+
 
 @pytest.mark.parametrize(
     ("load", "workers", "reason"),
@@ -41,8 +43,12 @@ def test_by_the_defaults(load: Load, workers: int, reason: str) -> None:
     ("load", "workers", "reason"),
     [
         # 4 workers at their limit end 40 steps a second: 1,200 take 30 seconds
-        (replace(QUIET, in_hand=32, depth=1_200, drain_per_second=40), 4, "1200 steps wait, which takes 30 s"),
-        (replace(QUIET, in_hand=32, depth=12_000, drain_per_second=40), 20, "12000 steps wait, which takes 300 s"),
+        (replace(FULL, depth=1_200, drain_per_second=40), 4, "1200 steps wait, which takes 30 s"),
+        (replace(FULL, depth=12_000, drain_per_second=40), 20, "12000 steps wait, which takes 300 s"),
+        # they had nothing to do for most of the last minutes, and steps go faster than that
+        (replace(FULL, depth=1_200, drain_per_second=0.1), 8, "1200 steps wait, which takes 120 s"),
+        # steps that take no millisecond
+        (replace(QUIET, depth=120_000, step_seconds=0.0), 4, "120000 steps wait, which takes 3 s"),
         # nothing has ended lately, but steps are known to take 20 seconds: 40 slots end 2 a second
         (replace(QUIET, depth=90, step_seconds=20), 4, "enough for what waits"),
         (replace(QUIET, depth=240, step_seconds=20), 8, "240 steps wait, which takes 120 s"),
