@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 ELSEWHERE = (
-    ("tasker_tasks_active", "`tasker_tasks_active`", "read from the rows, so nothing drifts"),
-    ("tasker_steps_ready", "`tasker_steps_ready`, `tasker_queue_depth`", "ready and waiting for room; in the queue"),
-    ("tasker_steps_active_executions", "`tasker_steps_active_executions`", "every worker is a Python worker: no label"),
-    ("tasker_queue_depth, pgmq_queue_depth", "`tasker_queue_depth`", "by namespace, for every messaging backend"),
+    ("pgmq_queue_depth", "`tasker_queue_depth`", "by namespace, for every messaging backend"),
     ("pgmq_queue_max_depth", "not applicable", "a setting (`critical_threshold`); the alert has its default"),
-    (
-        "tasker_queue_age_seconds",
-        "`tasker_steps_taken_total`",
-        "a queue that moves is not old: rate 0 and depth > 0 is",
-    ),
     (
         "tasker_sql_queries_total, tasker_db_transactions_total",
         "`tasker_sql_query_duration_milliseconds_count`",

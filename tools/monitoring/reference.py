@@ -23,7 +23,7 @@ GROUPS = (
     (
         "Of a server",
         "server",
-        "Read from the database at most once a second, or of the server's own process. Always there.",
+        "Read from the database at most every five seconds, or of the server's own process. Always there.",
     ),
     ("Of a worker and an orchestrator", "process", "Of this process alone, without the database. Always there."),
     (

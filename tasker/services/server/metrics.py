@@ -18,7 +18,7 @@ from tasker.services.server.exposition import Catalogue, Described, Sample, expo
 from tasker.services.server.health import ServerHealth
 from tasker.version import __version__
 
-FRESH_SECONDS = 1.0
+FRESH_SECONDS = 5.0
 """What was read counts for so long: who scrapes often does not burden the database."""
 BREAKER_STATES = {BreakerState.CLOSED: 0, BreakerState.HALF_OPEN: 1, BreakerState.OPEN: 2}
 CATALOGUE: Catalogue = {
@@ -36,6 +36,11 @@ CATALOGUE: Catalogue = {
     ),
     "tasker_steps_paused": Described("gauge", "Ready steps that a pause holds.", ("namespace",)),
     "tasker_queue_depth": Described("gauge", "Steps in the queue of a namespace.", ("namespace",)),
+    "tasker_queue_age_seconds": Described(
+        "gauge",
+        "How long a step of the 200 tasks that have been open longest is in the queue of a namespace, at most.",
+        ("namespace",),
+    ),
     "tasker_steps_taken_total": Described("counter", "Steps that have left the queue of a namespace.", ("namespace",)),
     "tasker_workers_recommended": Described(
         "gauge", "Workers that a namespace should have, by what waits and how fast.", ("namespace",)
@@ -96,7 +101,7 @@ class AccessCounts:
 
 
 class ServerMetrics:
-    """Reads the numbers, those of the fleet at most once a second."""
+    """Reads the numbers, those of the fleet at most every five seconds."""
 
     def __init__(self, fleet: Fleet, connection: Statements, health: ServerHealth) -> None:
         self._fleet, self._connection, self._health = fleet, connection, health

@@ -38,6 +38,7 @@ async def test_the_numbers_are_those_of_the_fleet(app: tasker.App, client: httpx
 
     assert found["tasker_database_up"] == 1
     assert found['tasker_queue_depth{namespace="nobody"}'] == 2
+    assert 0 <= found['tasker_queue_age_seconds{namespace="nobody"}'] < 600
     assert sum(number for name, number in found.items() if name.startswith("tasker_tasks_active{")) == overview.open
     assert found['tasker_workers{kind="worker",state="live"}'] == len(overview.processes) == 1
     assert found["tasker_worker_slots"] == overview.processes[0].slots

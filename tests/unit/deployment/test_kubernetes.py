@@ -95,7 +95,7 @@ def test_workers_alone_are_scaled_and_by_one_scaler(overlay: str, kind: str) -> 
 
 
 def test_keda_asks_for_metrics_that_the_documentation_has() -> None:
-    told = (ROOT / "docs" / "metrics.md").read_text("utf-8")
+    told = (ROOT / "docs" / "reference" / "metrics.md").read_text("utf-8")
     assert scaled_by() == {"tasker_workers_recommended"}
     assert all(f"| `{name}` |" in told for name in scaled_by())
 

@@ -15,6 +15,7 @@ from tools.monitoring import FILES, ROOT
 from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS, SERIES
 from tools.monitoring.dashboard import dashboard
+from tools.monitoring.published import ELSEWHERE
 from tools.monitoring.rules import rules
 
 WORDS = {"sum", "max", "rate", "increase", "absent", "by", "unless", "histogram_quantile", "le"}
@@ -79,6 +80,16 @@ def test_every_alert_says_how_bad_it_is_and_what_to_do() -> None:
 def test_a_graver_bound_is_never_below_a_lesser_one() -> None:
     for alert in ALERTS:
         assert [bound.value for bound in alert.bounds] == sorted(bound.value for bound in alert.bounds), alert.name
+
+
+def test_every_published_name_is_told_or_said_to_be_elsewhere_and_why() -> None:
+    elsewhere = {name for names, _, _ in ELSEWHERE for name in names.split(", ")}
+    published = {*(ROOT / "tests/data/published_metrics.txt").read_text("utf-8").split()}
+    assert published <= {*METRICS} | elsewhere
+    assert not elsewhere & {*METRICS}
+    for _, here, _ in ELSEWHERE:
+        named = re.findall(r"(?:tasker|mpsc|worker|api)_\w+", here)
+        assert here == "not applicable" or (named and {*named} <= {*SERIES, *METRICS}), here
 
 
 def test_names_carry_their_units() -> None:
