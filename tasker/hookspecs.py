@@ -11,7 +11,7 @@ rows of the database stay the truth.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -71,6 +71,7 @@ ASKED = (
     "tasker_metrics",
     "tasker_domain_events",
     "tasker_commands",
+    "tasker_background",
     "tasker_routers",
     "tasker_template_rules",
 )
@@ -139,6 +140,15 @@ class Hooks:
     @hookspec
     def tasker_process_stopped(self, process: ProcessInfo) -> None:
         """Nothing runs there any more, and nothing else is told: send what is left. The process waits five seconds."""
+
+    @hookspec
+    def tasker_background(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]]:  # type: ignore[empty-body]
+        """A coroutine function that runs while a worker or orchestrator works: asked when that begins.
+
+        It has a thread and an event loop of its own, and is cancelled at the end of the process, which waits for it for
+        five seconds. What raises or returns is begun again after a pause. Each process of a fleet asks: who must be
+        alone needs a lease.
+        """
 
     @hookspec
     def tasker_settings(self) -> type[Table]:  # type: ignore[empty-body]  # the plugin's answer counts

@@ -94,6 +94,14 @@ class Plugins:
         account.in_a_row.pop(hook, None)
         return answer
 
+    def is_on(self, plugin: str) -> bool:
+        """Whether it is not switched off."""
+        return not self._hearings[plugin].account.off
+
+    def failed(self, plugin: str, hook: str, error: BaseException) -> None:
+        """What it does by itself under this hook has raised."""
+        self._hearings[plugin].account.failed(plugin, hook, error, self._limits.failures)
+
     def states(self) -> tuple[PluginState, ...]:
         """How each of them does."""
         return tuple(map(_state, self._hearings.values()))

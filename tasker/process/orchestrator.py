@@ -7,6 +7,7 @@ from tasker.db.listening import Notification
 from tasker.lifecycle.deployment import Health
 from tasker.orchestration.queue_actors import QueueActors
 from tasker.orchestration.upkeep import Upkeep
+from tasker.plugins.background import Backgrounds
 from tasker.process.context import ProcessContext
 from tasker.process.health import process_health
 from tasker.process.listening.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
@@ -25,7 +26,7 @@ class Orchestrator:
         self.breakers, self.events, self.actors, self.upkeep = context.breakers, context.events, actors, upkeep
         self.supervisor, self.plugins = Supervisor(), context.plugins
         self._context, self._heartbeat = context, heartbeat
-        self._info = ProcessInfo("orchestrator", identity, ())
+        self._info, self._backgrounds = ProcessInfo("orchestrator", identity, ()), Backgrounds(context.plugins)
 
     async def start(self) -> None:
         """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
@@ -36,6 +37,7 @@ class Orchestrator:
             parts = [self._heartbeat.run, *actors, self.upkeep.run, self._context.engines.notices.run, self._watch]
             self.supervisor.start([*parts, *listeners])
             self._context.plugins.tell("tasker_process_started", self._info)
+            self._backgrounds.start(self._context.url)
 
     def _sources(self) -> list[Source]:
         messaging, connection, url = self._context.messaging, self._context.engine.connection, self._context.url
@@ -51,6 +53,7 @@ class Orchestrator:
         await self.supervisor.stop()
         await self._heartbeat.leave()
         await self._context.engines.close()
+        await self._backgrounds.stop()
         if worked:
             self._context.plugins.tell("tasker_process_stopped", self._info)
             await self._context.plugins.settle()

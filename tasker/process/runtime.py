@@ -14,6 +14,7 @@ from tasker.lifecycle.deployment import Health
 from tasker.messaging.queues import ready_channel
 from tasker.orchestration.queue_actors import QueueActors
 from tasker.orchestration.upkeep import Upkeep
+from tasker.plugins.background import Backgrounds
 from tasker.process.context import ProcessContext
 from tasker.process.health import process_health
 from tasker.process.listening.following import (
@@ -54,7 +55,7 @@ class Runtime:
         self.supervisor = Supervisor(context.schedule.suspect)  # perhaps in the middle of a claim
         self._context, self._membership, self._on_elsewhere = context, membership, on_elsewhere
         self._channels = (*WORKER_CHANNELS, f"{CHANNEL}{waiter}") if waiter else WORKER_CHANNELS
-        self._stopped = False
+        self._stopped, self._backgrounds = False, Backgrounds(context.plugins)
         self.starter = RootStarter(self.worker, self.wake, on_lost=context.schedule.suspect)
 
     async def start(self) -> None:
@@ -62,6 +63,7 @@ class Runtime:
         if not self.supervisor.running:
             await self._begin()
             self._context.plugins.tell("tasker_process_started", self._info())
+            self._backgrounds.start(self._context.url)
 
     def _info(self) -> ProcessInfo:
         return ProcessInfo("worker", self.worker.identity, tuple(self.namespaces))
@@ -133,6 +135,7 @@ class Runtime:
         await self._membership.leave()
         await self.execution.close()
         await self._context.engines.close()
+        await self._backgrounds.stop()
         self._context.plugins.tell("tasker_process_stopped", self._info())
         await self._context.plugins.settle()
         self._context.plugins.tell_failures()

@@ -26,7 +26,7 @@ class Scripted:
 
 
 @asynccontextmanager
-async def scripted_server(replies: Sequence[Reply]) -> AsyncIterator[Scripted]:
+async def scripted_server(replies: Sequence[Reply], host: str = "127.0.0.1") -> AsyncIterator[Scripted]:
     """A server that gives the replies in turn, the last one again and again."""
     script = Scripted()
 
@@ -41,7 +41,7 @@ async def scripted_server(replies: Sequence[Reply]) -> AsyncIterator[Scripted]:
             writer.close()
             await writer.wait_closed()
 
-    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    listening = await asyncio.start_server(answer, host, 0)
     host, port = listening.sockets[0].getsockname()[:2]
     script.url = f"http://{host}:{port}"
     async with listening:

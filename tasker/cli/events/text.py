@@ -40,8 +40,14 @@ def subscribers_text(found: Sequence[SubscriberStatus]) -> str:
     """A table of subscribers."""
     if not found:
         return "no subscriber: tasker events tail --subscriber NAME, or App.domain_events.subscribe, makes one"
-    rows = [(each.name, str(each.position), f"{each.behind:,}", _yes(each.active), _yes(each.missed)) for each in found]
-    return table(("subscriber", "position", "behind", "reading", "missed some"), rows)
+    return table(("subscriber", "position", "behind", "reading", "missed some", "put aside"), list(map(_row, found)))
+
+
+def _row(found: SubscriberStatus) -> tuple[str, ...]:
+    stopped = found.stopped and f"stopped by {found.stopped['by']}: {found.stopped['reason']}"
+    aside = ", ".join(f"{n:,} {what}" for n, what in ((found.waiting, "waiting"), (found.given_up, "given up")) if n)
+    reading = stopped or _yes(found.active)
+    return (found.name, str(found.position), f"{found.behind:,}", reading, _yes(found.missed), aside or "-")
 
 
 def rewound_text(done: Rewound) -> str:

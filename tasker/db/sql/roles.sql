@@ -22,6 +22,7 @@ grant insert, update on tasker.domain_events to {worker}, {orchestrator}, {api};
 grant usage on sequence tasker.domain_event_positions to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.parked_events to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.event_subscribers to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.event_deliveries to {worker}, {orchestrator}, {api};
 
 -- Presence, and what sweeps do for all; a storm of failures is paused and resumed by them.
 grant insert, update, delete on tasker.workers to {worker}, {orchestrator};

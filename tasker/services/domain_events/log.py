@@ -12,6 +12,7 @@ from tasker.contracts.backoff import Backoff
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
 from tasker.services.by_hand import by_hand
+from tasker.services.domain_events.deliveries import Deliveries
 from tasker.services.domain_events.subscription import Subscription
 from tasker.services.domain_events.values import MOST, EventFilter, EventPage, PublishedEvent, Rewound, SubscriberStatus
 from tasker.services.engine.encoding import to_json
@@ -29,7 +30,7 @@ class DomainEvents:
     """
 
     def __init__(self, connection: Statements) -> None:
-        self._connection = connection
+        self._connection, self.deliveries = connection, Deliveries(connection)
 
     async def page(
         self,
@@ -89,12 +90,14 @@ class DomainEvents:
         holder: str | None = None,
         from_now: bool = False,
         lease_seconds: float = 30.0,
+        standby_seconds: float = 1.0,
         namespaces: Collection[str] | None = None,
     ) -> Subscription:
         """The events of a subscriber, who goes on where it stopped: `async for event in ...`, as of `Subscription`.
 
         `holder` is a UUID of who reads, by default a new one. One that is new begins with the oldest event that
-        is kept, or with what comes next (`from_now`).
+        is kept, or with what comes next (`from_now`). While somebody else reads, it looks after
+        `standby_seconds` whether it may.
         """
         args = {"name": _checked(name), "holder": holder or str(uuid4()), "lease_ms": round(lease_seconds * 1000)}
         fitting = which.args(namespaces)
@@ -102,7 +105,7 @@ class DomainEvents:
         async def read(after: int) -> EventPage:
             return await self._read({**fitting, "after": after, "limit": 100})
 
-        return Subscription(self._call, read, args, from_now)
+        return Subscription(self._call, read, args, from_now, standby_seconds)
 
     async def subscribers(self) -> Sequence[SubscriberStatus]:
         """Every subscriber, by name."""

@@ -28,9 +28,15 @@ class Subscription:
     """
 
     def __init__(
-        self, call: Call, read: Callable[[int], Awaitable[EventPage]], args: Mapping[str, Any], from_now: bool
+        self,
+        call: Call,
+        read: Callable[[int], Awaitable[EventPage]],
+        args: Mapping[str, Any],
+        from_now: bool,
+        standby_seconds: float,
     ) -> None:
         self._call, self._read, self._args, self._from_now = call, read, args, from_now
+        self._standby_seconds = standby_seconds
         self._lost = False
 
     def __aiter__(self) -> AsyncIterator[PublishedEvent]:
@@ -58,7 +64,7 @@ class Subscription:
             answer = await self._call("subscribe", {**self._args, "from_now": self._from_now})
             if "position" in answer:
                 return int(answer["position"])
-            await asyncio.sleep(min(1.0, answer["held"] / 1000))
+            await asyncio.sleep(min(self._standby_seconds, answer["held"] / 1000))
 
     async def _from(self, position: int) -> AsyncIterator[tuple[int, PublishedEvent | None]]:
         """(position, event); without an event where everything up to there is of no concern."""

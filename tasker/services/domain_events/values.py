@@ -78,7 +78,8 @@ class EventPage:
 @dataclass(frozen=True, slots=True)
 class SubscriberStatus:
     """How far a subscriber has come. `behind` counts the events that it has not read, to 100,000; `missed`: some were
-    pruned before it read them; `active`: somebody reads in its name."""
+    pruned before it read them; `active`: somebody reads in its name; `stopped`: by whom, when and why nobody may.
+    `waiting` events are tried again later, `given_up` ones wait for a person."""
 
     name: str
     position: int
@@ -86,6 +87,9 @@ class SubscriberStatus:
     missed: bool
     active: bool
     updated_at: datetime
+    stopped: Mapping[str, str] | None = None
+    waiting: int = 0
+    given_up: int = 0
 
 
 @dataclass(frozen=True, slots=True)

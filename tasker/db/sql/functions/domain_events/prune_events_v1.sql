@@ -1,5 +1,6 @@
 -- Deletes the oldest events that are older than `older_ms`, also those that a subscriber has not read: it is told how far
--- behind it is, and a subscriber that is gone keeps nothing for ever.
+-- behind it is, and a subscriber that is gone keeps nothing for ever. So are deliveries
+-- that were last tried before.
 -- p_args: {older_ms, limit}. Answer: {events: how many, over: true when there are no more}
 create or replace function tasker.prune_events_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -16,6 +17,9 @@ begin
     delete from tasker.domain_events_pruned p where p.before < v_before;
     insert into tasker.domain_events_pruned (before) values (v_before);
   end if;
+  delete from tasker.event_deliveries d where (d.subscriber, d.event_uuid) in (select o.subscriber, o.event_uuid
+    from tasker.event_deliveries o where o.updated_at < v_before order by o.updated_at
+    limit (p_args->>'limit')::int for update skip locked);
   return jsonb_build_object('events', v_events, 'over', v_events < (p_args->>'limit')::int);
 end
 $$;

@@ -1,6 +1,7 @@
 -- Takes or keeps the lease of a subscriber, of which one holder at a time reads. A new one begins behind all that is there
 -- with `from_now`, else at the first event that is kept.
--- p_args: {name, holder, lease_ms, from_now}. Answer: {position}, or {held: for how many more ms somebody else has it}.
+-- p_args: {name, holder, lease_ms, from_now}. Answer: {position}, or {held: for how many more ms somebody else has it}; of one that
+-- was stopped, of a second.
 create or replace function tasker.subscribe_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -16,6 +17,9 @@ begin
     then coalesce((select max(e.position) from tasker.domain_events e), 0) else 0 end, v_now
   on conflict (name) do nothing;
   select * into s from tasker.event_subscribers where name = p_args->>'name' for update;
+  if s.stopped is not null then
+    return '{"held": 1000}';
+  end if;
   if s.holder is distinct from v_holder and s.lease_until > v_now then
     return jsonb_build_object('held', ceil(extract(epoch from s.lease_until - v_now) * 1000));
   end if;

@@ -1,6 +1,6 @@
 -- Who reads, how far each has come, how many events it has before it (as counted by positions, of which some may be skipped),
--- and for how long somebody still holds its lease. p_args: {}.
--- Answer: {subscribers: [{name, position, behind, missed, active, updated_at}]}
+-- for how long somebody still holds its lease, and how many events it has put aside. p_args: {}.
+-- Answer: {subscribers: [{name, position, behind, missed, active, updated_at, stopped, waiting, given_up}]}
 create or replace function tasker.subscribers_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -8,6 +8,9 @@ as $$
   select jsonb_build_object('subscribers', coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'position', s.position,
     'behind', (select count(*) from (select from tasker.domain_events e where e.position > s.position limit 100000) q),
     'missed', s.position < (select min(e.position) - 1 from tasker.domain_events e),
-    'active', s.lease_until > tasker.now(), 'updated_at', s.updated_at) order by s.name), '[]'))
+    'active', s.lease_until > tasker.now(), 'updated_at', s.updated_at, 'stopped', s.stopped,
+    'waiting', d.waiting, 'given_up', d.given_up) order by s.name), '[]'))
   from tasker.event_subscribers s
+  cross join lateral (select count(x.due_at) as waiting, count(*) - count(x.due_at) as given_up
+    from tasker.event_deliveries x where x.subscriber = s.name) d
 $$;

@@ -1,0 +1,57 @@
+"""Durable events of steps as signed HTTP requests, in the form of Standard Webhooks. Named `webhooks`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tasker.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+    from tasker.contracts.settings import Table
+    from tasker_webhooks.table import WebhooksTable
+
+__all__ = ["Webhooks"]
+
+
+class Webhooks:
+    """The plugin. What is sent says `tasker_webhooks.signing`, when `tasker_webhooks.sending`."""
+
+    def __init__(self) -> None:
+        self._settings: WebhooksTable | None = None
+
+    @hookimpl
+    def tasker_settings(self) -> type[Table]:
+        """What `[plugins.webhooks]` may hold."""
+        from tasker_webhooks.table import WebhooksTable
+
+        return WebhooksTable
+
+    @hookimpl
+    def tasker_configured(self, settings: WebhooksTable) -> None:
+        """Raises `ValueError` for endpoints that cannot be told apart, or have no secret."""
+        names = [each.name for each in settings.endpoints]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"several endpoints are called {', '.join(twice)}")
+        if bare := [each.name for each in settings.endpoints if not each.secrets]:
+            raise ValueError(f"the endpoint {bare[0]} has no secret: `tasker webhook secret` makes one")
+        self._settings = settings
+
+    @hookimpl
+    def tasker_background(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        """Sends, where there is an endpoint."""
+        settings = self._settings
+        if settings is None or not any(each.enabled for each in settings.endpoints):
+            return None
+        from tasker_webhooks.sending import send_all
+
+        return lambda: send_all(database_url, settings)
+
+    @hookimpl
+    def tasker_commands(self) -> Sequence[click.Command]:
+        """`tasker webhook`."""
+        from tasker_webhooks.commands import webhook
+
+        return [webhook(self._settings)] if self._settings else []

@@ -1,0 +1,93 @@
+"""One request to an endpoint, and what its answer means."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+import httpx
+
+from tasker_webhooks.addresses import Refused, resolved
+from tasker_webhooks.table import WebhooksTable
+
+REDIRECTIONS = 3
+KEPT_METHOD = (307, 308)
+GONE = 410
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a request.
+
+    `error` is empty when it was taken. `retry`: another attempt is worth it, after `after` seconds where the endpoint
+    says so. `gone`: it wants nothing any more.
+    """
+
+    error: str = ""
+    retry: bool = True
+    after: float | None = None
+    gone: bool = False
+
+
+class Poster:
+    """Posts bodies. One connection for each request, to the very address that was checked."""
+
+    def __init__(self, settings: WebhooksTable) -> None:
+        self._settings = settings
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """Never raises but when it is cancelled."""
+        if len(body) > self._settings.payload_limit_bytes:
+            limit = self._settings.payload_limit_bytes
+            return Answer(f"its body of {len(body)} bytes is larger than payload_limit_bytes ({limit})", retry=False)
+        try:
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                return await self._posted(url, body, headers)
+        except TimeoutError:
+            return Answer(f"no answer within {self._settings.timeout_seconds:g} s")
+        except Refused as error:
+            return Answer(str(error))
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            return Answer(f"{type(error).__name__}: {error}".rstrip(": "))
+
+    async def _posted(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        for _ in range(REDIRECTIONS + 1):
+            status, told = await self._once(httpx.URL(url), body, headers)
+            if status not in KEPT_METHOD or "location" not in told:
+                return _meaning(status, told)
+            url = urljoin(url, told["location"])
+        return Answer(f"more than {REDIRECTIONS} redirections")
+
+    async def _once(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers]:
+        """The status and the headers; of the body nothing is read, whatever the endpoint says of its length."""
+        self._check(url)
+        port = url.port or (443 if url.scheme == "https" else 80)
+        address = await resolved(url.host, port, self._settings.private_networks)
+        there = url.copy_with(host=address)
+        sent = {**headers, "host": url.netloc.decode("ascii")}
+        transport = httpx.AsyncHTTPTransport(trust_env=False)
+        async with httpx.AsyncClient(transport=transport, timeout=None, trust_env=False) as client:
+            request = client.build_request(
+                "POST", there, content=body, headers=sent, extensions={"sni_hostname": url.host}
+            )
+            answer = await client.send(request, stream=True)
+            try:
+                return answer.status_code, answer.headers
+            finally:
+                await answer.aclose()
+
+    def _check(self, url: httpx.URL) -> None:
+        if url.scheme != "https" and not (url.scheme == "http" and self._settings.plain_http):
+            raise Refused(f"{url.scheme}:// is not posted to (plugins.webhooks.plain_http)")
+        if self._settings.hosts and url.host not in self._settings.hosts:
+            raise Refused(f"the host {url.host} is none of plugins.webhooks.hosts")
+
+
+def _meaning(status: int, headers: httpx.Headers) -> Answer:
+    if 200 <= status < 300:
+        return Answer()
+    said = headers.get("retry-after", "")
+    after = float(said) if said.isascii() and said.isdigit() else None
+    return Answer(f"it answered {status}", after=after, gone=status == GONE)

@@ -1,0 +1,53 @@
+"""Bodies and signatures, in the form of Standard Webhooks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets as random_secrets
+from collections.abc import Sequence
+from typing import Any
+
+from tasker_webhooks.table import PREFIX
+
+CONTENT_TYPE = "application/cloudevents+json"
+KEY_BYTES = 32
+
+
+def new_secret() -> str:
+    """A secret for an endpoint."""
+    return PREFIX + base64.b64encode(random_secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def headers(message_id: str, moment: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
+    """What goes with a body; `moment` in seconds since 1970. Each secret signs: in a rotation either one verifies."""
+    signed = b".".join((message_id.encode(), str(moment).encode(), body))
+    return {
+        "content-type": CONTENT_TYPE,
+        "webhook-id": message_id,
+        "webhook-timestamp": str(moment),
+        "webhook-signature": " ".join(f"v1,{_signature(secret, signed)}" for secret in secrets),
+    }
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def body_of(event: Any) -> bytes:
+    """A published event as JSON of CloudEvents 1.0: what it says of its task is extension attributes."""
+    said = event.metadata
+    more = {
+        "namespace": said.get("namespace"),
+        "taskuuid": said.get("task_uuid"),
+        "stepname": said.get("step_name"),
+        "correlationid": said.get("correlation_id"),
+        "outcome": said.get("outcome"),
+        "attempt": said.get("attempt"),
+    }
+    head = {name: getattr(event, name) for name in ("specversion", "id", "source", "type", "subject", "time")}
+    told = {**head, "datacontenttype": event.datacontenttype, **{k: v for k, v in more.items() if v is not None}}
+    return json.dumps({**told, "data": event.payload}, ensure_ascii=False, separators=(",", ":")).encode()

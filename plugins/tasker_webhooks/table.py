@@ -1,0 +1,98 @@
+"""What `[plugins.webhooks]` may hold."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from ipaddress import ip_network
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+from tasker.contracts.settings import Table, flag, number, refused, several, whole
+
+PREFIX = "whsec_"
+
+
+def _name(value: str) -> str:
+    if re.fullmatch(r"[a-z0-9_-]{1,60}", value):
+        return value
+    raise refused("Not a name", "Use 1 to 60 of a-z 0-9 _ -")
+
+
+def _address(value: str) -> str:
+    parts = urlsplit(value)
+    if (
+        parts.scheme in ("https", "http")
+        and parts.hostname
+        and not (parts.username or parts.password or parts.fragment)
+    ):
+        return value
+    raise refused("Not a URL that can be posted to", "Write https://host/path, without user, password and fragment")
+
+
+def _secret(value: str) -> str:
+    try:
+        key = base64.b64decode(value.removeprefix(PREFIX), validate=True)
+    except binascii.Error:
+        key = b""
+    if value.startswith(PREFIX) and 24 <= len(key) <= 64:
+        return value
+    raise refused("Not a secret of a webhook", f"Write {PREFIX} and 24 to 64 random bytes in base64")
+
+
+def _network(value: str) -> str:
+    try:
+        return str(ip_network(value))
+    except ValueError:
+        raise refused("Not a network", "Write it as 10.0.0.0/8") from None
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Url = Annotated[str, AfterValidator(_address)]
+Secret = Annotated[str, AfterValidator(_secret)]
+Network = Annotated[str, AfterValidator(_network)]
+
+
+class Endpoint(Table):
+    """Where events are posted to, and which. All `secrets` sign, so that a receiver may know the old or the new one."""
+
+    name: Name
+    url: Url
+    secrets: tuple[Secret, ...] = several((), "One, or while it is exchanged two.")
+    events: tuple[str, ...] = several(("*",), "Patterns of names of events; `*` stands for anything.")
+    namespace: str = ""
+    enabled: bool = True
+
+
+class WebhooksTable(Table):
+    """The plugin `webhooks`: durable events of steps as signed HTTP requests."""
+
+    endpoints: tuple[Endpoint, ...] = several(
+        (),
+        "Each a table `[[plugins.webhooks.endpoints]]` with `name`, `url`, `secrets`, and perhaps `events` (patterns "
+        "of names), `namespace` and `enabled`; `tasker webhook secret` makes a secret.",
+    )
+    attempts: int = whole(12, 1, 50, "How often an event is posted before it is given up.")
+    first_retry_seconds: float = number(
+        5.0, 0.05, 3600.0, "After so long it is posted again; each next time after twice as long."
+    )
+    longest_retry_seconds: float = number(
+        21_600.0, 1.0, 86_400.0, "At most after so long, whatever the endpoint asks for."
+    )
+    timeout_seconds: float = number(
+        15.0, 0.1, 120.0, "So long an endpoint may take for an answer, redirections included."
+    )
+    payload_limit_bytes: int = whole(
+        262_144, 1024, 20_971_520, "A larger body is not posted; the event is given up at once."
+    )
+    hosts: tuple[str, ...] = several((), "Only these hosts are posted to, redirections included; empty: any.")
+    private_networks: tuple[Network, ...] = several(
+        (),
+        "Networks of private, loopback or link-local addresses that may be posted to; others are refused.",
+    )
+    plain_http: bool = flag(
+        False, "Also post to http:// URLs.", advice="Whoever is in between reads and may change what is sent."
+    )

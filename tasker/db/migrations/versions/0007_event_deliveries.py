@@ -1,0 +1,18 @@
+"""Deliveries of events that are tried again."""
+
+from __future__ import annotations
+
+from tasker.db.migrations.run_sql import run_sql
+
+revision = "0007"
+down_revision = "0006"
+
+
+def upgrade() -> None:
+    """Create the table."""
+    run_sql("0007_event_deliveries.up.sql")
+
+
+def downgrade() -> None:
+    """Drop it, with all that waits."""
+    run_sql("0007_event_deliveries.down.sql")

@@ -1,0 +1,13 @@
+-- A subscriber has dealt with an event that was put aside. p_args: {name, holder, event_id}. Answer: {kept: false when it holds
+-- the lease no more}
+create or replace function tasker.settle_delivery_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
+begin
+  delete from tasker.event_deliveries d using tasker.event_subscribers s
+  where s.name = p_args->>'name' and s.holder = (p_args->>'holder')::uuid
+    and d.subscriber = s.name and d.event_uuid = (p_args->>'event_id')::uuid;
+  return jsonb_build_object('kept', found);
+end
+$$;

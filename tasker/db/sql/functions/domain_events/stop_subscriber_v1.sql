@@ -1,0 +1,21 @@
+-- Nobody reads in a subscriber's name from now on, who does is put out; or (null) somebody may again. One that is not there yet
+-- begins with what comes. p_args: {name, stopped: {by, reason} or null}. Answer: {changed: false when it was so already}
+create or replace function tasker.stop_subscriber_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
+declare
+  v_stopped constant jsonb := nullif(p_args->'stopped', 'null') || jsonb_build_object('at', tasker.now());
+begin
+  if v_stopped is null then
+    update tasker.event_subscribers s set stopped = null, updated_at = tasker.now()
+    where s.name = p_args->>'name' and s.stopped is not null;
+  else
+    perform tasker.place_events();
+    insert into tasker.event_subscribers as s (name, position, updated_at, stopped)
+    values (p_args->>'name', coalesce((select max(e.position) from tasker.domain_events e), 0), tasker.now(), v_stopped)
+    on conflict (name) do update set stopped = excluded.stopped, updated_at = excluded.updated_at where s.stopped is null;
+  end if;
+  return jsonb_build_object('changed', found);
+end
+$$;

@@ -1,0 +1,81 @@
+"""What plugins do beside a process while it works, each in a thread with an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from threading import Thread
+from typing import Any
+
+from tasker.contracts.backoff import Backoff
+from tasker.plugins.process import STOP_SECONDS, Plugins
+
+HOOK = "tasker_background"
+AGAIN = Backoff(1.0, 60.0, spread=0.2)
+"""After such a pause what has raised, or ended by itself, is begun again."""
+Run = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Backgrounds:
+    """The background parts of one process. Nothing waits for them but its end, for at most five seconds."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+        self._parts: list[_Part] = []
+
+    def start(self, database_url: str) -> None:
+        """Ask the plugins, and begin what they answer."""
+        for name, run in self._plugins.answers(HOOK, database_url):
+            part = _Part(name, run, self._plugins)
+            self._parts.append(part)
+            part.start()
+
+    async def stop(self) -> None:
+        """Cancel them, and wait until they have ended."""
+        parts, self._parts = self._parts, []
+        for part in parts:
+            part.cancel()
+        if parts:
+            await asyncio.to_thread(_join, parts)
+
+
+class _Part:
+    def __init__(self, plugin: str, run: Run, plugins: Plugins) -> None:
+        self._plugin, self._run, self._plugins = plugin, run, plugins
+        self._loop, self._stopped = asyncio.new_event_loop(), asyncio.Event()
+        self.thread = Thread(target=self._live, name=f"tasker plugin {plugin} in the background", daemon=True)
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def cancel(self) -> None:
+        if self.thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopped.set)
+
+    def _live(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._until_stopped())
+
+    async def _until_stopped(self) -> None:
+        running = asyncio.ensure_future(self._keep())
+        await self._stopped.wait()
+        running.cancel()
+        await asyncio.wait([running])
+
+    async def _keep(self) -> None:
+        failures = 0
+        while self._plugins.is_on(self._plugin):
+            try:
+                await self._run()
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:  # also sys.exit: what a plugin wants ends nothing of ours
+                self._plugins.failed(self._plugin, HOOK, error)
+            await asyncio.sleep(AGAIN.pause(failures, random.random()))
+            failures += 1
+
+
+def _join(parts: list[_Part]) -> None:
+    for part in parts:
+        part.thread.join(STOP_SECONDS)

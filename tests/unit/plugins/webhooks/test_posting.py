@@ -1,0 +1,174 @@
+"""One request of a webhook: what signs it, where it may go, and what an answer means."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+
+from tasker_webhooks.addresses import permitted
+from tasker_webhooks.posting import Poster
+from tasker_webhooks.signing import headers, new_secret
+from tasker_webhooks.table import Endpoint, WebhooksTable
+from tests.support.scripted_server import Reply, reply, scripted_server
+
+LOOPBACK: dict[str, Any] = {"private_networks": ("127.0.0.0/8",), "plain_http": True}
+PUBLISHED = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+TAKEN = reply(204, "")
+
+
+def poster(**settings: Any) -> Poster:
+    return Poster(WebhooksTable(**{**LOOPBACK, "timeout_seconds": 0.5, **settings}))
+
+
+def test_a_body_is_signed_as_standard_webhooks_say() -> None:
+    body = b'{"test": 2432232314}'
+
+    found = headers("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body, [PUBLISHED])
+
+    assert found["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert (found["webhook-id"], found["webhook-timestamp"]) == ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330")
+
+
+def test_while_a_secret_is_exchanged_both_sign() -> None:
+    secrets = [new_secret(), PUBLISHED]
+
+    signatures = headers("1", 1, b"{}", secrets)["webhook-signature"].split(" ")
+
+    keys = [base64.b64decode(secret.removeprefix("whsec_")) for secret in secrets]
+    wanted = [base64.b64encode(hmac.new(key, b"1.1.{}", hashlib.sha256).digest()).decode() for key in keys]
+    assert signatures == [f"v1,{each}" for each in wanted]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "Billing dept"),
+        ("url", "ftp://example.com/in"),
+        ("url", "https://user:word@example.com/in"),
+        ("secrets", ["password"]),
+        ("secrets", ["whsec_c2hvcnQ="]),
+    ],
+)
+def test_an_endpoint_that_cannot_be_meant_is_refused(field: str, value: Any) -> None:
+    right = {"name": "billing", "url": "https://example.com/in", "secrets": [PUBLISHED]}
+    Endpoint(**right)
+
+    with pytest.raises(ValueError, match=field):
+        Endpoint(**{**right, field: value})
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.0.1", "100.64.0.1", "0.0.0.0", "224.0.0.1", "::1", "fe80::1",
+     "fd00::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "::"],
+)  # fmt: skip
+def test_addresses_that_are_not_public_are_refused_unless_their_network_is_named(address: str) -> None:
+    assert not permitted(ip_address(address), ())
+    assert not permitted(ip_address(address), ("198.51.100.0/24",))
+
+
+def test_public_addresses_and_named_networks_are_permitted() -> None:
+    assert all(permitted(ip_address(each), ()) for each in ("93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"))
+    assert permitted(ip_address("10.1.2.3"), ("10.0.0.0/8",))
+    assert permitted(ip_address("::ffff:10.1.2.3"), ("10.0.0.0/8",))
+
+
+async def test_what_is_posted_is_the_body_with_its_signature() -> None:
+    async with scripted_server([TAKEN]) as server:
+        answer = await poster().post(f"{server.url}/in?x=1", b'{"a":1}', headers("id-1", 5, b'{"a":1}', [PUBLISHED]))
+
+    assert answer.error == ""
+    (heard,) = server.heard
+    assert heard.startswith("POST /in?x=1 HTTP/1.1")
+    assert heard.endswith('{"a":1}')
+    assert "webhook-id: id-1" in heard
+    assert "content-type: application/cloudevents+json" in heard
+
+
+@pytest.mark.parametrize(
+    ("replies", "error"),
+    [
+        ([None], "RemoteProtocolError"),
+        ([b"not http\r\n\r\n"], "RemoteProtocolError"),
+        ([reply(302, "", location="/other")], "it answered 302"),
+        ([reply(307, "", location="/loop")], "more than 3 redirections"),
+        ([reply(307, "", location="http://169.254.169.254/meta")], "an address that is not public"),
+        ([reply(307, "", location="http://[::1]:1/")], "an address that is not public"),
+        ([reply(307, "", location="https://127.0.0.1:1/")], "ConnectError"),
+        ([reply(307, "", location="file:///etc/passwd")], "file:// is not posted to"),
+        ([reply(500, "")], "it answered 500"),
+    ],
+)
+async def test_what_is_not_taken_says_why_and_is_tried_again(replies: list[Reply], error: str) -> None:
+    async with scripted_server(replies) as server:
+        answer = await poster().post(server.url, b"{}", {})
+
+    assert error in answer.error
+    assert answer.retry
+
+
+@pytest.mark.parametrize("length", ["99999999999", "0", "3"])
+async def test_an_answer_that_lies_about_its_length_counts_by_its_status(length: str) -> None:
+    lie = f"HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\nhello".encode()
+    async with scripted_server([lie]) as server:
+        assert (await poster().post(server.url, b"{}", {})).error == ""
+
+
+async def test_one_that_never_answers_is_given_up_in_time() -> None:
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        closed.set()
+
+    closed = asyncio.Event()
+    silent = await asyncio.start_server(listen, "127.0.0.1", 0)
+    async with silent:
+        port = silent.sockets[0].getsockname()[1]
+        answer = await poster(timeout_seconds=0.1).post(f"http://127.0.0.1:{port}", b"{}", {})
+        await closed.wait()
+
+    assert answer.error == "no answer within 0.1 s"
+
+
+async def test_redirections_that_keep_the_method_are_followed() -> None:
+    async with scripted_server([reply(308, "", location="/moved"), TAKEN]) as server:
+        answer = await poster().post(server.url, b'{"a":1}', {})
+
+    assert answer.error == ""
+    assert [each.split()[1] for each in server.heard] == ["/", "/moved"]
+    assert server.heard[1].endswith('{"a":1}')
+
+
+@pytest.mark.parametrize(
+    ("settings", "url", "error"),
+    [
+        ({"plain_http": False}, "http://127.0.0.1:1/", "http:// is not posted to"),
+        ({"private_networks": ()}, "http://127.0.0.1:1/", "an address that is not public"),
+        ({"private_networks": ()}, "http://localhost:1/", "an address that is not public"),
+        ({"hosts": ("hooks.example.com",)}, "http://127.0.0.1:1/", "none of plugins.webhooks.hosts"),
+    ],
+)
+async def test_what_may_not_be_posted_to_is_never_connected_to(settings: dict[str, Any], url: str, error: str) -> None:
+    assert error in (await poster(**settings).post(url, b"{}", {})).error
+
+
+async def test_a_body_beyond_the_limit_is_never_posted_nor_tried_again() -> None:
+    answer = await poster(payload_limit_bytes=1024).post("http://127.0.0.1:1/", b"x" * 1025, {})
+
+    assert "larger than payload_limit_bytes (1024)" in answer.error
+    assert not answer.retry
+
+
+async def test_an_endpoint_says_when_to_come_again_and_that_it_is_gone() -> None:
+    async with scripted_server([reply(429, "", retry_after="120"), reply(410, "")]) as server:
+        first, second = [await poster().post(server.url, b"{}", {}) for _ in range(2)]
+
+    assert (first.after, first.gone) == (120.0, False)
+    assert second.gone
