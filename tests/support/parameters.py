@@ -28,7 +28,16 @@ def candidates(parameter: Parameter) -> list[Any]:
         near = 1 if parameter.kind == "whole number" else 0.05
         return [default + near, default - near]
     if parameter.kind == "list":
-        return [["7"], [7], ["another"], ["https://another"], [{"key": "as-long-as-a-key-must-be"}]]
+        endpoint = {"name": "another", "url": "https://another", "secrets": []}
+        return [
+            ["7"],
+            [7],
+            ["another"],
+            ["https://another"],
+            ["10.0.0.0/8"],
+            [{"key": "as-long-as-a-key-must-be"}],
+            [endpoint],
+        ]
     urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "nats", "http")]
     return [*urls, "elsewhere:7777", "another", "orchestration_another", "/another"]
 

@@ -196,6 +196,20 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 OWN = {
     *(f"{process}.web.auth.jwks_private_addresses" for process in ("orchestration", "worker")),
     *(f"plugins.{own}" for own in ("enabled", "disabled", "logs.path", "logs.starts")),
+    *(
+        f"plugins.webhooks.{own}"
+        for own in (
+            "endpoints",
+            "attempts",
+            "first_retry_seconds",
+            "longest_retry_seconds",
+            "timeout_seconds",
+            "payload_limit_bytes",
+            "hosts",
+            "private_networks",
+            "plain_http",
+        )
+    ),
     *(f"plugins.sentry.{own}" for own in ("dsn", "environment", "retried", "messages", "events_per_minute")),
     *(
         f"orchestration.web.{own}"

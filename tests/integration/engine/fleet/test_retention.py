@@ -27,6 +27,7 @@ SHARED = {
     "domain_events",  # which have a retention of their own
     "domain_events_pruned",
     "event_subscribers",
+    "event_deliveries",
     "task_namespaces",
     "named_tasks",
     "named_steps",
