@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from tasker.contracts.execution import Claim
 from tasker.contracts.running import covering, running
 
 LEVEL_VARIABLE, FORMAT_VARIABLE = "TASKER_LOG_LEVEL", "TASKER_LOG_FORMAT"
@@ -29,17 +30,22 @@ class StepFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """True, with the ids added."""
         claim = running.get()
-        record.step = (
-            {}
-            if claim is None
-            else {
-                "task": claim.task_uuid,
-                "step": claim.name,
-                "step_uuid": claim.step_uuid,
-                "attempt": claim.attempt,
-            }
-        )
+        record.step = {} if claim is None else _ids(claim)
         return True
+
+
+def _ids(claim: Claim) -> dict[str, Any]:
+    """In the order of the logging standard (E-110)."""
+    trace = {"trace_id": claim.trace.trace_id, "span_id": claim.trace.span_id} if claim.trace else {}
+    return {
+        "correlation_id": claim.correlation_id,
+        "task": claim.task_uuid,
+        "step": claim.name,
+        "step_uuid": claim.step_uuid,
+        "namespace": claim.namespace,
+        "attempt": claim.attempt,
+        **trace,
+    }
 
 
 class BareFormatter(logging.Formatter):

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tasker.contracts.json_text import JsonText
+from tasker.contracts.tracing import TraceContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Claim:
     """The incarnation that has the claim; what it could not store before it was fenced, its successor brings."""
     apart: bool = False
     """True when the step has lost its worker twice: it runs in a child process, where it can."""
+    trace: TraceContext | None = None
+    """The place in a trace that its task was submitted at, which its handler carries on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.tracing import TraceContext
 from tasker.services.engine.claims import Inputs
 from tasker.services.engine.exchange import Result
 
@@ -28,6 +29,7 @@ class TaskData:
     context: Mapping[str, Any]
     correlation_id: str
     priority: int
+    trace: TraceContext | None = None
     results: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
 
@@ -53,7 +55,7 @@ class InputCache:
         """Take in what an answer of the engine says about tasks and results."""
         for task_uuid, row in inputs.tasks.items():
             if task_uuid not in self._tasks:
-                self._tasks[task_uuid] = TaskData(row.context, row.correlation_id, row.priority)
+                self._tasks[task_uuid] = TaskData(row.context, row.correlation_id, row.priority, row.trace)
             self._tasks.move_to_end(task_uuid)
         for task_uuid, found in inputs.results.items():
             if data := self._tasks.get(task_uuid):

@@ -206,6 +206,7 @@ class Worker:
             priority=data.priority,
             worker=self.identity,
             apart=row.apart,
+            trace=data.trace,
         )
 
     async def _run(self, running: Running, attempt: Attempt) -> None:

@@ -178,6 +178,15 @@ class StepContext(Model):
         return StepLog()
 
     @property
+    def trace_headers(self) -> dict[str, str]:
+        """The W3C headers `traceparent` and `tracestate` that a request of this step carries; {} without a trace.
+
+        The verbs of `APIMixin` add them by themselves. They name the place in a trace that the task was submitted at.
+        """
+        trace = None if self._claim is None else self._claim.trace
+        return {} if trace is None else trace.headers()
+
+    @property
     def step_name(self) -> str:
         """The name of this step instance (`process_csv_batch_001` for a batch worker)."""
         if self._claim is not None:

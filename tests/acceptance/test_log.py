@@ -101,13 +101,13 @@ def test_a_configuration_sets_the_form_and_the_option_counts_above_it(database_u
     assert json.loads(found)["step"] == "in_a_process", "in a child process, too"
 
     chosen = run(tmp_path, database_url, "--log-format", "text", **environ)
-    assert " INFO my_project hello loop task=" in chosen
+    assert " INFO my_project hello loop correlation_id=" in chosen
 
 
 def test_in_text_the_ids_stand_behind_the_message(database_url: str, tmp_path: Path) -> None:
     text = run(tmp_path, database_url, TASKER_LOG_LEVEL="INFO")
     (line,) = [line for line in text.splitlines() if "hello loop" in line]
-    assert " INFO my_project hello loop task=" in line
+    assert " INFO my_project hello loop correlation_id=" in line
     assert " step=on_the_loop step_uuid=" in line
     (line,) = [line for line in text.splitlines() if "hello process" in line]
     assert " step=in_a_process " in line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request
+from fastapi import Header, Path, Query, Request
 from starlette.responses import Response
 
 from tasker.api.covering import covered
@@ -24,6 +24,7 @@ from tasker.api.shapes.tasks import (
     TaskRequest,
     TaskResponse,
 )
+from tasker.api.shapes.tracing import TraceHeaders
 from tasker.api.waiting import Wait, ended_or_late, seconds_of
 from tasker.errors import NotPermitted, TaskerError
 from tasker.services.server.bulk_submission import Order
@@ -40,10 +41,12 @@ TaskUuid = Annotated[str, Path(description="The task's identifier.")]
     responses={200: {"model": TaskCreated, "description": "It existed, and was asked for."}, **refusals(409, 422)},
     **needs(Permission.TASKS_CREATE, confines=True),
 )
-async def create_task(request: Request, body: TaskRequest, wait: Wait = None) -> Json:
+async def create_task(
+    request: Request, body: TaskRequest, trace: Annotated[TraceHeaders, Header()], wait: Wait = None
+) -> Json:
     """Create a task of a registered template. 503 with `Retry-After` while too much work waits."""
     program, seconds = program_of(request), seconds_of(wait)
-    order = body.order(known_caller(request))
+    order = body.order(known_caller(request), trace.context)
     _permit(request, order, body.on_duplicate)
     submitted = await program.submit_order(order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds))
     await ended_or_late(request, program, submitted.task_uuid, seconds)
@@ -59,9 +62,9 @@ async def create_task(request: Request, body: TaskRequest, wait: Wait = None) ->
     responses=refusals(),
     **needs(Permission.TASKS_CREATE, confines=True),
 )
-async def create_tasks(request: Request, body: TaskBatch) -> Json:
-    """Create many tasks, those of one template in one transaction, with an answer for each."""
-    orders = [each.order(known_caller(request)) for each in body.tasks]
+async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[TraceHeaders, Header()]) -> Json:
+    """Create many tasks, those of one template in one transaction, with an answer for each; all in one trace."""
+    orders = [each.order(known_caller(request), trace.context) for each in body.tasks]
     refused = {place: error for place, order in enumerate(orders) if (error := _refusal(request, order, body))}
     permitted = [order for place, order in enumerate(orders) if place not in refused]
     answers = iter(await program_of(request).submit_orders(permitted, on_duplicate=ON_DUPLICATE[body.on_duplicate]))

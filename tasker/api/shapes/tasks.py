@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tasker.api.shapes.steps import StepReadinessStatus
 from tasker.api.shapes.texts import Name, Text
 from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
+from tasker.contracts.tracing import TraceContext
 from tasker.services.server.bulk_submission import Order
 from tasker.services.submitting.submission import OnDuplicate, Request
 
@@ -66,7 +67,7 @@ class TaskRequest(BaseModel):
         given = self.context if self.context is not None else self.configuration
         return {} if given is None else given
 
-    def order(self, caller: str | None = None) -> Order:
+    def order(self, caller: str | None = None, trace: TraceContext | None = None) -> Order:
         """As the services take it. The known `caller` is the initiator where the request names none."""
         request = Request(
             self.input,
@@ -78,6 +79,8 @@ class TaskRequest(BaseModel):
             source_system=self.source_system,
             reason=self.reason,
             tags=self.tags,
+            traceparent=trace.traceparent if trace else None,
+            tracestate=trace.tracestate if trace else None,
         )
         return Order(self.namespace, self.template, self.version, request)
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tasker.contracts.tracing import TraceContext
+
 Answer = Mapping[str, Any]
 
 
@@ -53,6 +55,13 @@ class TaskRow:
     context: Mapping[str, Any]
     correlation_id: str
     priority: int
+    trace: TraceContext | None = None
+
+    @classmethod
+    def parse(cls, row: Mapping[str, Any]) -> TaskRow:
+        """From its part of an answer."""
+        trace = row.get("trace")
+        return cls(row["context"], row["correlation"], row["priority"], TraceContext(**trace) if trace else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,6 @@ class Inputs:
         """From the answer of `tasker.inputs_v1`, or of a claim, which holds the same."""
         tasks = answer.get("tasks") or {}
         return cls(
-            {task: TaskRow(row["context"], row["correlation"], row["priority"]) for task, row in tasks.items()},
+            {task: TaskRow.parse(row) for task, row in tasks.items()},
             answer.get("results") or {},
         )

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypedDict, TypeVar, get_args
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
 from tasker.contracts.plan import Plan
 from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
+from tasker.contracts.tracing import checked
 from tasker.db.queries import query
 from tasker.errors import DuplicateTask, InputInvalid, TaskerError, UsageError
 from tasker.lifecycle.identity import identity_hash
@@ -35,7 +36,10 @@ DUPLICATED = query("tasks", "duplicated")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One task to create. `priority`: higher runs sooner. `correlation_id` defaults to the task's own id."""
+    """One task to create. `priority`: higher runs sooner. `correlation_id` defaults to the task's own id.
+
+    `traceparent` and `tracestate` are the place in a trace of who submits it (W3C Trace Context).
+    """
 
     context: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 0
@@ -46,6 +50,8 @@ class Request:
     source_system: str = "unknown"
     reason: str = ""
     tags: Sequence[str] = ()
+    traceparent: str | None = None
+    tracestate: str | None = None
 
 
 class RequestOptions(TypedDict, total=False):
@@ -59,6 +65,8 @@ class RequestOptions(TypedDict, total=False):
     source_system: str
     reason: str
     tags: Sequence[str]
+    traceparent: str | None
+    tracestate: str | None
 
 
 def check_priority(value: Any) -> int:
@@ -70,6 +78,15 @@ def check_priority(value: Any) -> int:
         f"priority: expected a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}, found {value!r:.80}",
         hint="0 is the usual priority, a higher one runs sooner",
     )
+
+
+def trace_item(request: Request) -> dict[str, Any]:
+    """The trace of a task as the engine takes it. Raises `UsageError` for what is none."""
+    try:
+        trace = checked(request.traceparent, request.tracestate)
+    except ValueError as error:
+        raise UsageError(str(error), hint="leave it out where the task belongs to no trace") from None
+    return {"trace": trace.headers()} if trace else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +153,7 @@ class Drafts:
             "reason": request.reason,
             "tags": list(request.tags),
             "context": context,
+            **trace_item(request),
         }
         return Draft(task_id, identity, item)
 

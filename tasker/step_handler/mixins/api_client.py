@@ -6,12 +6,25 @@ import threading
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from tasker.contracts.running import running
+
 if TYPE_CHECKING:
     import httpx
 
 R = TypeVar("R")
 
 _creating = threading.Lock()
+
+
+def _carry_trace(request: httpx.Request) -> None:
+    """The request belongs to the trace of the step that makes it, unless it names another one."""
+    claim = running.get()
+    if claim is not None and claim.trace is not None and "traceparent" not in request.headers:
+        request.headers.update(claim.trace.headers())
+
+
+async def _acarry_trace(request: httpx.Request) -> None:
+    _carry_trace(request)
 
 
 class ApiClient(Generic[R]):
@@ -38,7 +51,7 @@ class ApiClient(Generic[R]):
             if self._client is None:
                 import httpx
 
-                self._client = httpx.Client(**self._settings())
+                self._client = httpx.Client(**self._settings(), event_hooks={"request": [_carry_trace]})
                 self.configure_session(self._client)
             return self._client
 
@@ -53,7 +66,7 @@ class ApiClient(Generic[R]):
         if self._async_client is None:
             import httpx
 
-            self._async_client = httpx.AsyncClient(**self._settings())
+            self._async_client = httpx.AsyncClient(**self._settings(), event_hooks={"request": [_acarry_trace]})
             self.configure_session(self._async_client)
         return self._async_client
 

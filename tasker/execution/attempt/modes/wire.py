@@ -16,6 +16,7 @@ from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
+from tasker.contracts.tracing import TraceContext
 from tasker.execution.attempt.cancel import CancelFlag
 from tasker.execution.attempt.values import Attempt, Checkpoint, Ending
 from tasker.registry.invocation import ResolvedHandler
@@ -87,7 +88,7 @@ def attempt_from(message: Mapping[str, Any], flag: CancelFlag, reporter: Reporte
     """The attempt as the child sees it. Checkpoints are saved by the parent, which also keeps what `reporter` gets."""
     plan = Plan.from_json(message["plan"])
     return Attempt(
-        claim=Claim(**message["claim"]),
+        claim=_claim(message["claim"]),
         plan=plan,
         step=plan.steps[0],
         task_context=message["task_context"],
@@ -98,6 +99,12 @@ def attempt_from(message: Mapping[str, Any], flag: CancelFlag, reporter: Reporte
         result_limit_bytes=message["result_limit_bytes"],
         reporter=reporter,
     )
+
+
+def _claim(fields: Mapping[str, Any]) -> Claim:
+    """A named tuple has come as a list."""
+    trace = fields["trace"]
+    return Claim(**{**fields, "trace": TraceContext(*trace) if trace else None})
 
 
 def answer(call: CallId, ending: Ending) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 -- What handlers of these steps read: the tasks' contexts and the results of every ancestor (C-44), once each.
 -- Ancestors come from the template by ordinal (tasker.wanted_results); a step that does not exist or has no result is
 -- simply absent.
--- p_args: {steps: [uuid...]}. Answer: {tasks: {id: {template, namespace, context, correlation, priority}},
+-- p_args: {steps: [uuid...]}. Answer: {tasks: {id: {template, namespace, context, correlation, priority, trace}},
 -- results: {task id: {step name: [ordinal, result]}}}.
 create or replace function tasker.inputs_v1(p_args jsonb) returns jsonb
 language plpgsql stable
@@ -16,7 +16,7 @@ begin
   )
   select jsonb_build_object(
     'tasks', coalesce((select jsonb_object_agg(t.task_uuid, jsonb_build_object('template', t.template_id,
-        'namespace', t.namespace_id, 'context', d.context, 'correlation', d.correlation_id, 'priority', t.priority))
+        'namespace', t.namespace_id, 'context', d.context, 'correlation', d.correlation_id, 'priority', t.priority, 'trace', d.trace))
       from tasks x join tasker.tasks t on t.task_uuid = x.task_uuid join tasker.task_details d on d.task_uuid = x.task_uuid),
       '{}'),
     'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (

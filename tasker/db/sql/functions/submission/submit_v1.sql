@@ -4,7 +4,7 @@
 -- Sorted by identity hash, ON CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own.
 -- Its commit notifies whoever serves the namespace, unless the caller wakes who sleeps afterwards (`announce`: false).
 -- p_args: {template, window, announce (true), waiter (who is told of the tasks' ends), tasks: [{id, identity, context, priority, correlation, parent_correlation,
---   initiator, source_system, reason, tags}], and what a caller of advance_v1 says of itself, where there is a worker: worker,
+--   initiator, source_system, reason, tags, trace}], and what a caller of advance_v1 says of itself, where there is a worker: worker,
 --   slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see tasker.step_uuid).
 -- Answer: {created: [id...], steps: per task, send: [...]}; of claimed roots `claims` and `tasks` as of claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
@@ -43,13 +43,13 @@ begin
 
   with given as (
     select * from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
-      correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text, tags jsonb)
+      correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text, tags jsonb, trace jsonb)
   ), detailed as (
     insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, initiator,
-      source_system, reason, tags, requested_at)
+      source_system, reason, tags, trace, requested_at)
     select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'),
       coalesce(g.initiator, 'unknown'), coalesce(g.source_system, 'unknown'), coalesce(g.reason, ''),
-      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), v_now
+      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now
     from given g order by g.identity
     on conflict (identity_hash) do nothing returning task_uuid
   )
@@ -138,7 +138,7 @@ begin
         'template', v_template, 'ordinal', r.ordinal, 'token', tasker.place_token(v_place, 0),
         'attempt', tasker.place_attempts(v_place, 0)) order by r.nth),
       'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
-          'correlation', d.correlation_id, 'priority', c.priority))
+          'correlation', d.correlation_id, 'priority', c.priority, 'trace', d.trace))
         from unnest(v_created, v_priorities) as c (id, priority) join tasker.task_details d on d.task_uuid = c.id)) end
   into v_send, v_started from roots r where r.nth <= v_room;
 

@@ -1,0 +1,19 @@
+"""The headers of W3C Trace Context."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from tasker.contracts.tracing import TraceContext, accepted
+
+
+class TraceHeaders(BaseModel):
+    """The place in a trace of who asks. As the standard wants it, headers that say nothing sensible are as none."""
+
+    traceparent: str | None = Field(None, description="W3C Trace Context: kept with the task.")
+    tracestate: str | None = Field(None, description="What the tracing systems on the way have added.")
+
+    @property
+    def context(self) -> TraceContext | None:
+        """The place, None without one."""
+        return accepted(self.traceparent, self.tracestate)

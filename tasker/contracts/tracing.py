@@ -1,0 +1,52 @@
+"""The trace that a task is part of: W3C Trace Context, as accepted at submit, kept with the task and carried on."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
+TRACESTATE = re.compile(r"[\x20-\x7e]{1,512}")
+EXPECTED = "00-, the trace in 32 hexadecimal digits, -, the span in 16, -, and the flags in 2, in lower case"
+
+
+class TraceContext(NamedTuple):
+    """A place in a trace, as callers name it. Made by `checked` or `accepted`, which know that the text is right."""
+
+    traceparent: str
+    tracestate: str | None = None
+
+    @property
+    def trace_id(self) -> str:
+        """32 hexadecimal digits."""
+        return self.traceparent[3:35]
+
+    @property
+    def span_id(self) -> str:
+        """16 hexadecimal digits: the span that what comes next is a child of."""
+        return self.traceparent[36:52]
+
+    def headers(self) -> dict[str, str]:
+        """The headers of a request that carry it on."""
+        found = {"traceparent": self.traceparent}
+        return {**found, "tracestate": self.tracestate} if self.tracestate else found
+
+
+def checked(traceparent: Any, tracestate: Any) -> TraceContext | None:
+    """What a caller has given, None where that is nothing. Raises `ValueError` that says what is wrong with it."""
+    if traceparent is None and tracestate is None:
+        return None
+    if traceparent is None:
+        raise ValueError("tracestate: found one without a traceparent; give both")
+    if not isinstance(traceparent, str) or not TRACEPARENT.fullmatch(traceparent):
+        raise ValueError(f"traceparent: expected {EXPECTED}; found {traceparent!r:.80}")
+    if tracestate is not None and not (isinstance(tracestate, str) and TRACESTATE.fullmatch(tracestate)):
+        raise ValueError(f"tracestate: expected 1 to 512 printable characters of ASCII, found {tracestate!r:.80}")
+    return TraceContext(traceparent, tracestate)
+
+
+def accepted(traceparent: str | None, tracestate: str | None) -> TraceContext | None:
+    """What came in the headers of a request. As the standard asks, one that is wrong is as none."""
+    state = tracestate if tracestate and TRACESTATE.fullmatch(tracestate) else None
+    known = traceparent is not None and TRACEPARENT.fullmatch(traceparent)
+    return TraceContext(traceparent, state) if traceparent and known else None

@@ -1,0 +1,18 @@
+"""The trace that a task was submitted in."""
+
+from __future__ import annotations
+
+from tasker.db.migrations.run_sql import run_sql
+
+revision = "0008"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    """Add the column."""
+    run_sql("0008_trace_context.up.sql")
+
+
+def downgrade() -> None:
+    """Drop it, with the traces of all tasks."""
+    run_sql("0008_trace_context.down.sql")

@@ -1,0 +1,1 @@
+alter table tasker.task_details drop column trace;
