@@ -39,9 +39,9 @@ enabled = ["webhooks"]
 [plugins.webhooks]
 plain_http = true
 private_networks = ["127.0.0.2/32"]
-attempts = 2
+attempts = 4
 first_retry_seconds = 0.05
-timeout_seconds = 0.3
+timeout_seconds = 1.0
 """
 ENDPOINT = """
 [[plugins.webhooks.endpoints]]
@@ -50,8 +50,8 @@ url = "{url}"
 secrets = ["{secret}"]
 """
 LIE = b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nhello"
-TASKS = 2
-"""Few enough that no endpoint rests."""
+TASKS = 1
+"""With four attempts no endpoint rests, and a busy machine has time to take an event."""
 ALLOWED = "127.0.0.2"
 
 
@@ -140,7 +140,7 @@ async def test_good_endpoints_get_every_event_and_bad_ones_wait_for_a_person(
     told = await asyncio.to_thread(invoke, "actions", "--format", "json", database=database_url)
     actions = json.loads(told.stdout)
     assert len(actions) == 2, "the replay, and that one was disabled"
-    assert [each["id"] for each in good.bodies()[:TASKS]] == events
-    assert [each["id"] for each in liar.bodies()] == events
+    assert {each["id"] for each in good.bodies() if each["type"] == "shop.paid"} == {*events}
+    assert {each["id"] for each in liar.bodies()} == {*events}
     assert_signed(good, secret)
     assert forbidden.heard == []
