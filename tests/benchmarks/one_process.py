@@ -7,10 +7,10 @@ import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import tasker
-from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
 from tasker.services.reports import TaskReport
 from tasker.services.submitting.submission import Request
@@ -44,7 +44,11 @@ async def _measure(
         adopt(app.registry)
         for name in names:
             tell(name)
-            figures.append(await (_throughput(app, name, ground) if name in TASKS else _latency(app, name, ground)))
+            if name in TASKS:
+                found = await throughput(app, _linear(name), ground.fewer(TASKS[name], 10), ground)
+                figures.append(replace(found, name=name))
+            else:
+                figures.append(await _latency(app, name, ground))
         await app.stop_working()
         await brokers.remove_queues(app._resources.messaging, apart)
     return figures
@@ -78,16 +82,16 @@ def latency(name: str, times: list[float], more: Mapping[str, Any]) -> Figure:
     return Figure(name, "ms", quantile[49], {**found, **more})
 
 
-async def _throughput(app: tasker.App, name: str, ground: Ground) -> Figure:
-    """Tasks submitted at once; steps per second from first submission to last completion."""
-    plan, tasks, stamp = _linear(name), ground.fewer(TASKS[name], 10), time.time_ns()
+async def throughput(app: tasker.App, shape: str, tasks: int, ground: Ground) -> Figure:
+    """Tasks of a shape submitted at once; steps per second from first submission to last completion."""
+    plan, stamp = SHAPES[shape](), time.time_ns()
     requests = [Request({"n": number}, idempotency_key=f"{stamp}-{number}") for number in range(tasks)]
     spent, started, steps = Spent(ground.url), time.perf_counter(), tasks * len(plan.steps)
     submitted = [item for item in await app.submit_many(plan, requests) if hasattr(item, "task_uuid")]
     await asyncio.gather(*(app.finished(item.task_uuid, timeout=300) for item in submitted))
     seconds = time.perf_counter() - started
-    return Figure(name, "steps/s", steps / seconds, {"tasks": tasks, "seconds": seconds, **spent.each(steps)})
+    return Figure(shape, "steps/s", steps / seconds, {"tasks": tasks, "seconds": seconds, **spent.each(steps)})
 
 
-def _linear(name: str) -> Plan:
-    return SHAPES[f"linear4{READS}" if name.endswith(READS) else "linear4"]()
+def _linear(name: str) -> str:
+    return f"linear4{READS}" if name.endswith(READS) else "linear4"

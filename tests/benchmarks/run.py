@@ -15,7 +15,18 @@ from pathlib import Path
 
 from _pytest.outcomes import Skipped
 
-from tests.benchmarks import apart, http_sizes, memory, one_process, over_http, recovery, scaling, start_up, submitting
+from tests.benchmarks import (
+    apart,
+    http_sizes,
+    memory,
+    one_process,
+    over_http,
+    recovery,
+    scaling,
+    start_up,
+    submitting,
+    telemetry,
+)
 from tests.benchmarks.compare import compare, compared
 from tests.benchmarks.ground import ROOT, Figure, Ground
 from tests.benchmarks.report import as_json, table
@@ -25,6 +36,7 @@ GROUPS: Sequence[tuple[Sequence[str], Measure]] = (
     (one_process.NAMES, one_process.measure),
     (start_up.NAMES, start_up.measure),
     (submitting.NAMES, submitting.measure),
+    (telemetry.NAMES, telemetry.measure),
     (apart.NAMES, apart.measure),
     (over_http.NAMES, over_http.measure),
     (http_sizes.NAMES, http_sizes.measure),

@@ -11,9 +11,10 @@ returning action_uuid::text
 update tasker.operator_actions set status = %(status)s where action_uuid = %(action)s::uuid
 
 -- name: actions
--- What was asked for, the newest first; `actor` and `since` may be null.
-select a.action_uuid::text, a.requested_at, a.actor, a.proof, a.endpoint, a.path, a.request_id, a.address, a.status
-from tasker.operator_actions a
-where (%(actor)s::text is null or a.actor = %(actor)s) and (%(since)s::timestamptz is null or a.requested_at >= %(since)s)
-order by a.action_uuid desc
-limit %(limit)s
+-- What was asked for, the newest first; `actor` and `since` may be null. Identifiers tell milliseconds apart, times microseconds.
+select q.action_uuid::text, q.requested_at, q.actor, q.proof, q.endpoint, q.path, q.request_id, q.address, q.status
+from (
+  select a.* from tasker.operator_actions a
+  where (%(actor)s::text is null or a.actor = %(actor)s) and (%(since)s::timestamptz is null or a.requested_at >= %(since)s)
+  order by a.action_uuid desc limit %(limit)s) q
+order by q.requested_at desc, q.action_uuid desc

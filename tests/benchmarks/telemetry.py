@@ -1,0 +1,69 @@
+"""What plugins cost: the same tasks without any, with each that tells of every step, and with all, in turns."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import tasker
+from tasker.app.configured import UNCONFIGURED
+from tasker.plugins.choice import PluginChoice
+from tests.benchmarks.ground import Figure, Ground
+from tests.benchmarks.one_process import SETTINGS, throughput
+from tests.benchmarks.shapes import adopt
+from tests.support.servers import brokers
+
+PLUGINS: Mapping[str, Sequence[str]] = {
+    "telemetry_none": (),
+    "telemetry_logs": ("logs",),
+    "telemetry_prometheus": ("prometheus",),
+    "telemetry_all": ("logs", "prometheus"),
+}
+NAMES = tuple(PLUGINS)
+ROUNDS, WARM = 3, 200
+
+
+def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+    """The median round of each; `ratio` is its CPU of Python for each step beside that of the first."""
+    found: dict[str, list[Figure]] = {name: [] for name in names}
+    for number in range(1 if ground.quick else ROUNDS):
+        for name, figures in found.items():
+            tell(f"{name}, round {number + 1}")
+            with _journal_in(ground.folder):
+                figures.append(asyncio.run(_round(ground, name)))
+    first: float | None = None
+    for name, figures in found.items():
+        median = {key: statistics.median(each.more[key] for each in figures) for key in figures[0].more}
+        first = first or median["python_us"]
+        rate = statistics.median(each.value for each in figures)
+        yield Figure(name, "steps/s", rate, median, ratio=median["python_us"] / first)
+
+
+async def _round(ground: Ground, name: str) -> Figure:
+    """A thousand tasks, warm; what plugins had to drop would make them look cheap."""
+    chosen = replace(UNCONFIGURED, plugins=PluginChoice(enabled=tuple(PLUGINS[name])))
+    apart = brokers.engine_settings(ground.backend)
+    options = {"settings": SETTINGS[""], "configuration": chosen, "backend": ground.backend, "backend_settings": apart}
+    async with tasker.App(ground.url, **options) as app:  # type: ignore[arg-type]
+        adopt(app.registry)
+        await throughput(app, "linear4", ground.fewer(WARM, 5), ground)
+        figure = await throughput(app, "linear4", ground.fewer(1000, 10), ground)
+        dropped = sum(state.dropped for state in app._plugins.states())
+        await app.stop_working()
+        await brokers.remove_queues(app._resources.messaging, apart)
+    return replace(figure, name=name, more={**figure.more, "dropped": dropped})
+
+
+@contextmanager
+def _journal_in(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
