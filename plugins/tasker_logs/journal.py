@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 LOOK_SECONDS = 1.0
 """How often it is looked whether the file was moved away."""
 
@@ -34,7 +35,7 @@ class Journal:
             if not self._is_there():
                 self._closing()
                 self._open()
-        text = json.dumps(line, ensure_ascii=False, default=str) + "\n"
+        text = _encode(line) + "\n"
         os.write(self._file, text.encode("utf-8", "backslashreplace"))
 
     def _open(self) -> None:

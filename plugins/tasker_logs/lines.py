@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,8 +41,12 @@ def _fields(value: Any) -> dict[str, Any]:
         return {**_attempt(value.attempt), **{key: each for key, each in told.items() if each is not None}}
     if isinstance(value, Repaired):
         return dict(value.counts)
-    return asdict(value)
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}  # a tenth of the time of `asdict`
 
 
 def _attempt(attempt: AttemptStarted) -> dict[str, Any]:
-    return {"retry_count": attempt.attempt - 1, **{k: v for k, v in asdict(attempt).items() if k != "attempt"}}
+    found: dict[str, Any] = {"retry_count": attempt.attempt - 1}
+    for name in attempt.__dataclass_fields__:
+        if name != "attempt":
+            found[name] = getattr(attempt, name)
+    return found
