@@ -104,38 +104,43 @@ async def test_good_endpoints_get_every_event_and_bad_ones_wait_for_a_person(
         monkeypatch.setenv("TASKER_CONFIG_PATH", str(tmp_path / "tasker.toml"))
 
         worker = Running.start("worker", workflow, "--database-url", database_url)
-        async with tasker.App(database_url, work=False) as app:
-            await wait_for_endpoints(
-                app, lambda found: len([each for each in found.values() if each.active]) == len(urls)
-            )
-            for _ in range(TASKS):
-                await app.run(workflow, timeout=30)
-            bad = ("redirecting", "silent")
-            await wait_for_endpoints(app, lambda found: all(found[each].given_up == TASKS for each in bad))
-            events = [event.event_id for event in (await app.domain_events.page()).events]
-            async with asyncio.timeout(60):
-                while min(len(good.heard), len(liar.heard)) < TASKS:
-                    await asyncio.sleep(0.05)
+        try:
+            async with tasker.App(database_url, work=False) as app:
+                await wait_for_endpoints(
+                    app, lambda found: len([each for each in found.values() if each.active]) == len(urls)
+                )
+                for _ in range(TASKS):
+                    await app.run(workflow, timeout=30)
+                bad = ("redirecting", "silent")
+                await wait_for_endpoints(app, lambda found: all(found[each].given_up == TASKS for each in bad))
+                events = [event.event_id for event in (await app.domain_events.page()).events]
+                async with asyncio.timeout(60):
+                    while min(len(good.heard), len(liar.heard)) < TASKS:
+                        await asyncio.sleep(0.05)
 
-            code, listed = await asyncio.to_thread(commands, "list")
-            assert code == 0
-            assert {each["name"]: (each["state"], each["given_up"]) for each in listed} == {
-                "good": ("on", 0), "liar": ("on", 0), "redirecting": ("on", TASKS), "silent": ("on", TASKS)
-            }  # fmt: skip
-            _, inside = await asyncio.to_thread(commands, "list", "redirecting")
-            assert all("127.0.0.1, an address that is not public" in each["error"] for each in inside)
-            assert (await asyncio.to_thread(commands, "test", "good"))[0] == 0
-            assert (await asyncio.to_thread(commands, "test", "redirecting"))[0] == 1
+                code, listed = await asyncio.to_thread(commands, "list")
+                assert code == 0
+                assert {each["name"]: (each["state"], each["given_up"]) for each in listed} == {
+                    "good": ("on", 0), "liar": ("on", 0), "redirecting": ("on", TASKS), "silent": ("on", TASKS)
+                }  # fmt: skip
+                _, inside = await asyncio.to_thread(commands, "list", "redirecting")
+                assert all("127.0.0.1, an address that is not public" in each["error"] for each in inside)
+                assert (await asyncio.to_thread(commands, "test", "good"))[0] == 0
+                assert (await asyncio.to_thread(commands, "test", "redirecting"))[0] == 1
 
-            assert await asyncio.to_thread(commands, "disable", "silent", "--reason", "broken") == (
-                0, {"endpoint": "silent", "changed": True}
-            )  # fmt: skip
-            assert (await asyncio.to_thread(commands, "replay", "redirecting", inside[0]["event_id"]))[1]["events"] == 1
-            _, listed = await asyncio.to_thread(commands, "list")
-            assert [each["state"] for each in listed] == ["on", "on", "on", "stopped"]
-        worker.signal(signal.SIGTERM)
-        assert (await asyncio.to_thread(worker.end))[0] == 0
-        silent.close()
+                assert await asyncio.to_thread(commands, "disable", "silent", "--reason", "broken") == (
+                    0, {"endpoint": "silent", "changed": True}
+                )  # fmt: skip
+                assert (await asyncio.to_thread(commands, "replay", "redirecting", inside[0]["event_id"]))[1][
+                    "events"
+                ] == 1
+                _, listed = await asyncio.to_thread(commands, "list")
+                assert [each["state"] for each in listed] == ["on", "on", "on", "stopped"]
+            worker.signal(signal.SIGTERM)
+            assert (await asyncio.to_thread(worker.end))[0] == 0
+        finally:
+            worker.process.kill()
+            silent.close()
 
     told = await asyncio.to_thread(invoke, "actions", "--format", "json", database=database_url)
     actions = json.loads(told.stdout)
