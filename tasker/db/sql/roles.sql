@@ -50,6 +50,7 @@ grant insert on tasker.dlq_replays, tasker.dlq_replay_items to {api};
 
 -- Who did what by hand, whichever role a person's command comes with: added, never taken away.
 grant insert, update (status) on tasker.operator_actions to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.saved_views to {api};
 
 -- Retention, for which orchestrators are: a process that may not delete leaves it to the others.
 grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker.dynamic_edges, tasker.step_inputs,

@@ -1,0 +1,18 @@
+"""Lists of tasks that are kept under a name."""
+
+from __future__ import annotations
+
+from tasker.db.migrations.run_sql import run_sql
+
+revision = "0009"
+down_revision = "0008"
+
+
+def upgrade() -> None:
+    """Add the table."""
+    run_sql("0009_saved_views.up.sql")
+
+
+def downgrade() -> None:
+    """Drop it, with every view that was saved."""
+    run_sql("0009_saved_views.down.sql")

@@ -1,0 +1,1 @@
+drop table tasker.saved_views cascade;
