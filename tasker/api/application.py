@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -12,7 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
 from tasker.api.description.openapi import description_of
-from tasker.api.envelope import Envelope, Limits, OnAnswered
+from tasker.api.envelope import Envelope, KnownHosts, Limits, OnAnswered
 from tasker.api.extending.offering import Offered
 from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
@@ -40,6 +40,10 @@ from tasker.api.streams import Streams
 from tasker.contracts.metrics import Metric
 from tasker.services.authentication.settings import KEY_HEADER
 from tasker.version import __version__
+
+if TYPE_CHECKING:
+    from tasker.services.configuration.effective import EffectiveSetting
+    from tasker.services.configuration.plugins import PluginReport
 
 SUBJECTS = (
     health,
@@ -69,8 +73,19 @@ DESCRIPTION = "Durable workflows: tasks, their steps, templates, and the fleet t
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """How a server is set up. Nothing that is secret is among it."""
+
+    settings: Sequence[EffectiveSetting]
+    plugins: Sequence[PluginReport]
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """How the interface is offered. `root_path` is the path below which a proxy offers it."""
+
+    hosts: Sequence[str] | None = None
+    """Names that requests may be sent to, beside those of this machine; None: any."""
 
     limits: Limits = field(default_factory=Limits)
     streams: int = 1000
@@ -91,6 +106,10 @@ class Options:
     """Hears of every answer."""
     configuration: Mapping[str, Any] | None = None
     """What `/config` answers; None: there is no such path."""
+    pages: Callable[[FastAPI], None] | None = None
+    """Adds the web page; None: there is none."""
+    shown: Callable[[], Shown] | None = None
+    """What pages tell of the configuration and the plugins; None: nothing."""
 
 
 def application(program: Program, options: Options | None = None, gate: Gate = open_gate) -> Envelope:
@@ -101,10 +120,14 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
         app.include_router(config.routes)
     for each in options.routers:
         app.include_router(each.router, prefix=each.prefix)
+    if options.pages is not None:
+        options.pages(app)
     app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES, compresslevel=COMPRESSION)
     if options.cors_origins:
         headers = [*CORS["allow_headers"], options.key_header]
         app.add_middleware(CORSMiddleware, allow_origins=options.cors_origins, **{**CORS, "allow_headers": headers})
+    if options.hosts is not None:
+        app.add_middleware(KnownHosts, names=options.hosts)
     app.root_path = options.root_path
     app.state.program, app.state.gate, app.state.options = program, gate, options
     app.state.rate_limit, app.state.access = _rate_limit(options), program.metrics.access

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -28,6 +28,8 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 """Of every answer that does not say otherwise."""
+OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+OTHER_NAME = "use the address that the server tells at its start, or name the host in orchestration.web.trusted_hosts"
 OnAnswered = Callable[[RequestAnswered], None]
 _log = logging.getLogger("tasker.api")
 
@@ -196,3 +198,31 @@ def request_id_of(scope: Scope) -> str:
         state["request_id"] = given if ACCEPTED_ID.fullmatch(given) else str(uuid4())
     found: str = state["request_id"]
     return found
+
+
+class KnownHosts:
+    """Lets requests through that were sent to this machine by one of its names, or to one of `names`.
+
+    A server that asks nobody who they are is reached from its own machine alone. A browser there, though, also goes
+    where the name of some other site leads, and that site may let its name lead here (DNS rebinding).
+    """
+
+    def __init__(self, app: ASGIApp, names: Iterable[str]) -> None:
+        self._app, self._names = app, OWN_NAMES | {name.lower() for name in names}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 421 for a name that is not known here."""
+        if scope["type"] == "http":
+            name = host_of(Headers(scope=scope).get("host", ""))
+            if name not in self._names and not name.endswith(".localhost"):
+                found = problem(421, f"this server is not called {name!r:.100}", kind="unknown_host", hint=OTHER_NAME)
+                await answer(found, scope)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def host_of(header: str) -> str:
+    """The name in a `Host` header, without port and brackets, in small letters."""
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.partition(":")[0].rstrip(".").lower()

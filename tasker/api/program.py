@@ -26,10 +26,12 @@ from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
 from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
+from tasker.services.server.saved_views import SavedViews
 from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.submitting.submission import OnDuplicate, Submitted
+from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
 
 
@@ -39,6 +41,11 @@ class Program(Protocol):
     @property
     def tasks(self) -> Tasks:
         """Reading and steering tasks."""
+        ...
+
+    @property
+    def search(self) -> TaskSearch:
+        """Finding tasks."""
         ...
 
     @property
@@ -129,6 +136,11 @@ class Program(Protocol):
     @property
     def operator_log(self) -> OperatorLog:
         """Who asked for what over HTTP."""
+        ...
+
+    @property
+    def saved_views(self) -> SavedViews:
+        """Lists that are kept under a name."""
         ...
 
     @property

@@ -9,9 +9,13 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
-from tasker.api.application import Options, application, paths
+from fastapi import FastAPI
+
+from tasker.api.application import Options, Shown, application, paths
 from tasker.api.envelope import Limits
 from tasker.api.extending.offering import offered_routers
 from tasker.api.gate import ClosedGate
@@ -90,6 +94,8 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         if await starting:
             return
         gate = ClosedGate(given.authenticator) if given.authenticator else open_gate
+        if gate is open_gate:
+            options = replace(options, hosts=(*configuration.http.trusted_hosts, given.listening.getsockname()[0]))
         interface.become(application(app, options, gate))
         if soon:
             await server.start()
@@ -99,7 +105,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
             app.breakers.change(found.breakers)
 
         service.hangups.answer(Reloading(service.configuration, service.reread, change, LIVE))
-        ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}")
+        ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}{_where(options, server)}")
         await stop.asked()
         _log.info("stopping the server on %s", server.address)
     finally:
@@ -130,6 +136,11 @@ def tls_of(http: HttpSettings | PortSettings) -> TlsFiles | None:
 
 def _who(authenticator: Authenticator | None) -> str:
     return f"for callers with {authenticator.methods}" if authenticator else "without authentication"
+
+
+def _where(options: Options, server: HttpServer) -> str:
+    """The address of the page."""
+    return f"; the page: {server.address}/ui" if options.pages else ""
 
 
 def listening_socket(http: HttpSettings, host: str | None, port: int | None, inherited: int | None) -> socket.socket:
@@ -177,7 +188,28 @@ def options_of(configuration: Configured) -> Options:
         routers=offered_routers(plugins, paths()),
         on_answered=plugins.listener("tasker_request_answered"),
         configuration=_shown(configuration) if http.config_endpoint else None,
+        pages=_pages(),
+        shown=partial(_set_up, configuration),
     )
+
+
+def _set_up(configuration: Configured) -> Shown:
+    """The configuration with where each value is from, and the plugins."""
+    from tasker.services.configuration.effective import effective_settings
+    from tasker.services.configuration.plugins import plugin_reports_of
+
+    settings = configuration.settings
+    found = effective_settings(settings, configuration.origin) if settings else ()
+    return Shown(found, plugin_reports_of(configuration.plugins, plugins_of(configuration.plugins)))
+
+
+def _pages() -> Callable[[FastAPI], None] | None:
+    """The web page, where the extra `web` is installed."""
+    if find_spec("jinja2") is None:
+        return None
+    from tasker.web.site import add_pages
+
+    return add_pages
 
 
 def _shown(configuration: Configured) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
 from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.submission import Submitter
+from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
 
 
@@ -67,6 +68,11 @@ class Services:
         self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
         self.submitter = submitter = _submitter(self.engine, self.plans, settings, configuration, admission)
         self.bulk, self.reruns = BulkSubmitter(submitter, self.plans), Reruns(self.engine, self.plans, submitter)
+
+    @cached_property
+    def search(self) -> TaskSearch:
+        """Finding tasks."""
+        return TaskSearch(self.connection)
 
     @cached_property
     def domain_events(self) -> DomainEvents:

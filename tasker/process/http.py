@@ -34,6 +34,8 @@ class HttpSettings:
     """The path below which a proxy offers the interface."""
     cors_origins: tuple[str, ...] = ()
     """Whose pages may send requests from a browser."""
+    trusted_hosts: tuple[str, ...] = ()
+    """Names that requests may be sent to where nobody is asked who they are, beside those of this machine."""
     body_bytes: int = HTTP_BODY_BYTES
     streams: int = HTTP_STREAMS
     requests_per_second: int = 0

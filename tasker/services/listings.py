@@ -53,6 +53,15 @@ class Transition(Happening):
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """What a step has beside its result: the `batch` that it was given, its last checkpoint; None: there is none."""
+
+    batch: Any
+    checkpoint: Any
+    checkpointed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class RefusedMessage:
     """A message that nobody could use."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 from tasker.db.queries import query
@@ -13,11 +13,11 @@ from tasker.services.by_hand import by_hand
 from tasker.services.engine.answers import CancelAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.explain.explanation import Explanation, explanation
-from tasker.services.listings import ListedTask, RefusedMessage, Transition
+from tasker.services.listings import Kept, ListedTask, RefusedMessage, Transition
 from tasker.services.progress import TaskProgress, task_progress
 from tasker.services.reports import TaskReport, task_report
 from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
-from tasker.services.task_filter import TaskFilter, TaskLists
+from tasker.services.task_filter import MoreFilters, TaskFilter, TaskLists
 
 
 class Tasks:
@@ -94,14 +94,22 @@ class Tasks:
         limit: int = 50,
         offset: int = 0,
         namespaces: Collection[str] | None = None,
+        **more: Unpack[MoreFilters],
     ) -> Sequence[ListedTask]:
         """Tasks, the newest first: those created `since` then, and with all of the `tags`.
 
         `namespaces`: only tasks of these, whatever `namespace` says; None: of all.
         """
-        which = TaskFilter(namespace, status, template, tags=tags, created_after=since, namespaces=names(namespaces))
-        page = await self._lists.page(which, limit=limit, offset=offset)
-        return [ListedTask(*row) for row in await self._query("list", tasks=page)]
+        given: dict[str, Any] = {"created_before": more.get("until"), **more}
+        given.pop("until", None)
+        oldest_first = bool(given.pop("oldest_first", False))
+        if given.get("correlation_id"):
+            given["correlation_id"] = identifier(given["correlation_id"], "a correlation's identifier")
+        named: dict[str, Any] = {"namespace": namespace, "status": status, "template": template, "tags": tags}
+        which = TaskFilter(**named, created_after=since, namespaces=names(namespaces), **given)
+        page = await self._lists.page(which, limit=limit, offset=offset, oldest_first=oldest_first)
+        found = [ListedTask(*row) for row in await self._query("list", tasks=page)]
+        return found[::-1] if oldest_first else found
 
     async def open_beside(self, task_uuid: str) -> tuple[int, int]:
         """How many other tasks are not finished: in the namespace of this one, and in others."""
@@ -137,6 +145,13 @@ class Tasks:
             await self.state(task_uuid)
         return lines
 
+    async def kept(self, task_uuid: str, step: str) -> Kept:
+        """What a step has beside its result. Raises `StepNotFound`."""
+        rows = await self._query("kept", task=checked(task_uuid), step=step)
+        if not rows:
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+        return Kept(*rows[0])
+
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
         """Messages that nobody could use, of one queue or all, with the reason; the newest first (RT-49)."""
         rows = await self._query("refused", queue=queue, limit=limit)
@@ -167,12 +182,15 @@ def names(given: Collection[str] | None) -> list[str] | None:
 
 def checked(task_uuid: str) -> str:
     """The identifier in its canonical form. Raises `UsageError` when it is none."""
+    return identifier(str(task_uuid), "a task's identifier")
+
+
+def identifier(text: str, what: str) -> str:
+    """The identifier in its canonical form. Raises `UsageError` when it is none."""
     try:
-        return str(UUID(str(task_uuid)))
+        return str(UUID(text))
     except ValueError:
-        raise UsageError(
-            f"{task_uuid!r} is not a task's identifier", hint="expected a UUID; see `tasker task list`"
-        ) from None
+        raise UsageError(f"{text!r} is not {what}", hint="expected a UUID; see `tasker task list`") from None
 
 
 def not_found(task_uuid: str) -> TaskNotFound:

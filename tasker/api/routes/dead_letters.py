@@ -50,7 +50,7 @@ async def list_entries(
     service = program_of(request).dead_letters
     where = namespaces_of(request)
     found = await service.list(**which, fingerprint=fingerprint, limit=limit, offset=offset, namespaces=where)
-    return Json(await _entries(request, found))
+    return Json(await covered_entries(request, found))
 
 
 @routes.get("/v1/dlq/stats", response_model=list[DlqStats], responses=refusals(), **needs(Permission.DLQ_STATS))
@@ -82,14 +82,14 @@ async def get_staleness(request: Request, limit: Limit = 100) -> Json:
 async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
     """The newest entry of a task, with everything that was known of it then."""
     found = await program_of(request).dead_letters.of_task(task_uuid)
-    return Json((await _entries(request, [found]))[0])
+    return Json((await covered_entries(request, [found]))[0])
 
 
 @routes.get("/v1/dlq/entry/{dlq_entry_uuid}", response_model=DlqEntry, responses=refusals(404), **READ)
 async def get_entry(request: Request, dlq_entry_uuid: EntryUuid) -> Json:
     """One entry, with everything that was known of its task then."""
-    found = await _own_entry(request, dlq_entry_uuid)
-    return Json((await _entries(request, [found]))[0])
+    found = await own_entry(request, dlq_entry_uuid)
+    return Json((await covered_entries(request, [found]))[0])
 
 
 @routes.get("/v1/dlq/groups", response_model=list[FailureGroup], responses=refusals(), **READ)
@@ -117,7 +117,7 @@ async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
         reason=body.reason,
         metadata=body.metadata,
     )
-    return Json((await _entries(request, [opened]))[0], 201)
+    return Json((await covered_entries(request, [opened]))[0], 201)
 
 
 @routes.patch(
@@ -133,7 +133,7 @@ async def update_entry(
 ) -> Json:
     """Keep what was found, and close the entry. Its task stays as it is."""
     if namespaces_of(request) is not None:
-        await _own_entry(request, dlq_entry_uuid)
+        await own_entry(request, dlq_entry_uuid)
     updated = await program_of(request).dead_letters.update(
         dlq_entry_uuid,
         status=body.resolution_status,
@@ -145,7 +145,7 @@ async def update_entry(
     return Json({"success": True, "message": message, "dlq_entry_uuid": updated.dlq_entry_uuid})
 
 
-async def _own_entry(request: Request, entry_uuid: str) -> DeadLetter:
+async def own_entry(request: Request, entry_uuid: str) -> DeadLetter:
     """An entry of the caller's namespaces. Raises `DeadLetterNotFound` for any other."""
     found, where = await program_of(request).dead_letters.entry(entry_uuid), namespaces_of(request)
     if where is not None and (found.task_snapshot or {}).get("namespace") not in where:
@@ -153,7 +153,8 @@ async def _own_entry(request: Request, entry_uuid: str) -> DeadLetter:
     return found
 
 
-async def _entries(request: Request, found: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
+async def covered_entries(request: Request, found: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
+    """As they are published, without what their caller may not read."""
     entries = [_entry(each) for each in found]
     return await covered_failures(request, entries, lambda entry: [(entry["task_snapshot"] or {}).get("namespace", "")])
 

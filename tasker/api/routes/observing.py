@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import orjson
 from fastapi import Query, Request
@@ -43,9 +44,20 @@ async def list_tasks_briefly(
     tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
     limit: Annotated[int, Query(ge=1, le=10_000)] = 50,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    version: Filter = None,
+    initiator: Filter = None,
+    source_system: Filter = None,
+    correlation_id: UUID | None = None,
+    fingerprint: Annotated[str | None, Query(max_length=64, description="Of a failure of dead letters.")] = None,
+    until: Annotated[datetime | None, Query(description="Created before then.")] = None,
+    open_: Annotated[bool, Query(alias="open", description="Only tasks that have not ended.")] = False,
+    oldest_first: bool = False,
 ) -> Json:
     """Tasks, the newest first, with the numbers of their steps and what holds them."""
     which: dict[str, Any] = {"namespace": namespace, "template": template, "status": status, "since": since}
+    which |= {"version": version, "initiator": initiator, "source_system": source_system, "until": until}
+    which |= {"correlation_id": correlation_id and str(correlation_id), "open": open_, "oldest_first": oldest_first}
+    which |= {"fingerprint": fingerprint}
     tasks = program_of(request).tasks
     return Json(await tasks.list(**which, tags=tag, limit=limit, offset=offset, namespaces=namespaces_of(request)))
 

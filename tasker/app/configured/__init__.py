@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -97,6 +97,8 @@ class Configured:
     """What each messaging backend is made with, by its name."""
     settings: Settings | None = field(default=None, compare=False, repr=False)
     """What all of it was made of; None without a configuration."""
+    origin: Callable[[str], str] = field(default=lambda path: "default", compare=False, repr=False)
+    """Which file, line or variable has set a parameter."""
 
 
 UNCONFIGURED = Configured()
@@ -120,7 +122,7 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
     from tasker.services.configuration.loading import load
 
     found = load(context, environ)
-    made = configured(found.settings, found.backends)
+    made = replace(configured(found.settings, found.backends), origin=found.origin)
     # without a file nobody has said what the fleet's defaults are: those of registered templates count
     return made if any(environ.get(name) for name in FILE_VARIABLES) else replace(made, retry=None)
 

@@ -24,6 +24,7 @@ def http_settings(settings: Settings) -> HttpSettings:
         config_endpoint=web.config_endpoint_enabled,
         root_path=web.root_path.rstrip("/"),
         cors_origins=web.cors_origins,
+        trusted_hosts=web.trusted_hosts,
         body_bytes=web.max_body_bytes,
         streams=web.max_streams,
         requests_per_second=web.requests_per_second,

@@ -55,12 +55,14 @@ from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
 from tasker.services.server.operator_log import OperatorLog
 from tasker.services.server.queues import Queues
+from tasker.services.server.saved_views import SavedViews
 from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.submitting.after_commit import AfterCommit
 from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.submission import Submitter
+from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
 from tasker.services.waiting.waiters import Waiters
 
@@ -71,6 +73,7 @@ class AppLifecycle:
     opened_by = "async with tasker.App() as app:"
 
     tasks = Offered[Tasks]()
+    search = Offered[TaskSearch]()
     steps = Offered[Steps]()
     pauses = Offered[Pauses]()
     dead_letters = Offered[DeadLetters]()
@@ -94,6 +97,7 @@ class AppLifecycle:
     template_texts = Started[TemplateTexts]()
     queues = Started[Queues]()
     operator_log = Started[OperatorLog]()
+    saved_views = Started[SavedViews]()
     sensitive_values = Started[SensitiveValues]()
     registry = Started[HandlerRegistry]()
     _resources = Started[Resources]()
@@ -158,6 +162,7 @@ class AppLifecycle:
         self._targets = TargetPlans(self.registry, made.plans, rules)
         self.template_texts, self.queues = TemplateTexts(made.plans, rules), Queues(made.engine)
         self.operator_log = OperatorLog(made.connection)
+        self.saved_views = SavedViews(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
         self._after_commit = AfterCommit(made.connection, self._resources.messaging, self._wake)
         waiter = new_uuid()

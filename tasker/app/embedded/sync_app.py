@@ -22,6 +22,7 @@ from tasker.services.submitting.submission import Submitted
 T = TypeVar("T")
 SERVICES: dict[str, type[Twin[Any]]] = {
     "tasks": sync.SyncTasks,
+    "search": sync.SyncTaskSearch,
     "steps": sync.SyncSteps,
     "pauses": sync.SyncPauses,
     "dead_letters": sync.SyncDeadLetters,
@@ -55,6 +56,7 @@ class SyncApp(Twin[App]):
     opened_by = "with tasker.SyncApp() as app:"
 
     tasks = Started[sync.SyncTasks]()
+    search = Started[sync.SyncTaskSearch]()
     steps = Started[sync.SyncSteps]()
     pauses = Started[sync.SyncPauses]()
     dead_letters = Started[sync.SyncDeadLetters]()

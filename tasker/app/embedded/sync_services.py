@@ -28,6 +28,7 @@ from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.task_history import TaskEvent
 from tasker.services.server.template_texts import TemplateTexts
+from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
 
 T = TypeVar("T")
@@ -48,6 +49,13 @@ class SyncTasks(Twin[Tasks]):
     logs = waiting(Tasks.logs)
     cancel = waiting(Tasks.cancel)
     refused = waiting(Tasks.refused)
+    kept = waiting(Tasks.kept)
+
+
+class SyncTaskSearch(Twin[TaskSearch]):
+    """`TaskSearch`, waiting."""
+
+    sought = waiting(TaskSearch.sought)
 
 
 class SyncSteps(Twin[Steps]):
@@ -89,6 +97,7 @@ class SyncViews(Twin[ClientViews]):
     namespace = waiting(ClientViews.namespace)
     tasks = waiting(ClientViews.tasks)
     page = waiting(ClientViews.page)
+    some = waiting(ClientViews.some)
     count = waiting(ClientViews.count)
     steps = waiting(ClientViews.steps)
     step = waiting(ClientViews.step)
@@ -106,6 +115,7 @@ class SyncDeadLetters(Twin[DeadLetters]):
     queue = waiting(DeadLetters.queue)
     staleness = waiting(DeadLetters.staleness)
     groups = waiting(DeadLetters.groups)
+    trend = waiting(DeadLetters.trend)
     open = waiting(DeadLetters.open)
     update = waiting(DeadLetters.update)
 
@@ -124,6 +134,7 @@ class SyncReplays(Twin[Replays]):
     go_on = waiting(Replays.go_on)
     list = waiting(Replays.list)
     get = waiting(Replays.get)
+    skipped = waiting(Replays.skipped)
     steer = waiting(Replays.steer)
 
 
@@ -137,12 +148,16 @@ class SyncFleet(Twin[Fleet]):
     """`Fleet`, waiting."""
 
     overview = waiting(Fleet.overview)
+    activity = waiting(Fleet.activity)
+    backlog = waiting(Fleet.backlog)
+    in_hand = waiting(Fleet.in_hand)
 
 
 class SyncAnalytics(Twin[Analytics]):
     """`Analytics`, waiting."""
 
     performance = waiting(Analytics.performance)
+    paces = waiting(Analytics.paces)
     bottlenecks = waiting(Analytics.bottlenecks)
     versions = waiting(Analytics.versions)
     scaling = waiting(Analytics.scaling)

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from tasker.client.http.connection import Connection
 from tasker.client.http.paths import path
+
+
+class MoreFilters(TypedDict, total=False):
+    """Of a list of tasks, what is seldom asked for; `until` (ISO 8601) is when they were created before."""
+
+    version: str | None
+    initiator: str | None
+    source_system: str | None
+    correlation_id: str | None
+    fingerprint: str | None
+    until: str | None
+    open: bool
+    oldest_first: bool
 
 
 class OperatorCalls:
@@ -25,10 +38,12 @@ class OperatorCalls:
         tags: Sequence[str] = (),
         limit: int = 50,
         offset: int = 0,
+        **more: Unpack[MoreFilters],
     ) -> list[dict[str, Any]]:
         """Tasks, the newest first, with the numbers of their steps and what holds them; created `since` then."""
         which = {"namespace": namespace, "template": template, "status": status, "since": since, "tag": list(tags)}
-        return list(await self.connection.get("/v1/listings/tasks", {**which, "limit": limit, "offset": offset}))
+        params = {**which, **more, "limit": limit, "offset": offset}
+        return list(await self.connection.get("/v1/listings/tasks", params))
 
     async def list_identifiers(self, beginning: str, *, limit: int = 10) -> list[str]:
         """The identifiers of tasks that begin so (hexadecimal digits), the newest first."""

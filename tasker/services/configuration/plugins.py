@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from tasker.errors import UsageError
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import Installed, installed, load, table_or_none
-from tasker.plugins.process import ready
+from tasker.plugins.process import Plugins, PluginState, ready
 
 Status: TypeAlias = Literal["on", "off", "disabled", "refused"]
 """`off`: it must be named in `plugins.enabled`; `disabled`: it is not imported; `refused`: it cannot be used."""
@@ -36,6 +36,22 @@ class PluginReport:
 def plugin_reports(choice: PluginChoice) -> list[PluginReport]:
     """All of them, as a process with this choice would have them. Those that are on are made ready as there."""
     return [_report(each, choice) for each in installed()]
+
+
+def plugin_reports_of(choice: PluginChoice, plugins: Plugins) -> list[PluginReport]:
+    """How the plugins of this process are; nothing is imported or configured for it."""
+    states = {state.name: state for state in plugins.states()}
+    return [_observed(each, choice, states.get(each.name)) for each in installed()]
+
+
+def _observed(plugin: Installed, choice: PluginChoice, state: PluginState | None) -> PluginReport:
+    if state is not None:
+        return _described(plugin, "on", f"switched off: {state.off}" if state.off else None)
+    where = (plugin.distribution, plugin.version, plugin.place)
+    if choice.has(plugin) and plugin.name not in choice.disabled:
+        problem = "it could not be used; the log of the start says why"
+        return PluginReport(plugin.name, "refused", *where, problem=problem)
+    return PluginReport(plugin.name, "disabled" if plugin.name in choice.disabled else "off", *where)
 
 
 def plugin_report(name: str, choice: PluginChoice) -> list[PluginReport]:

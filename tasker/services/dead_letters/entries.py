@@ -42,11 +42,16 @@ class DeadLetters:
         fingerprint: str | None = None,
         limit: int = 50,
         offset: int = 0,
+        after: str | None = None,
         namespaces: Collection[str] | None = None,
     ) -> Sequence[DeadLetter]:
-        """Entries, the newest first. Raises `UsageError` for a status or reason that there is not."""
+        """Entries, the newest first; those behind the entry `after`.
+
+        Raises `UsageError` for a status or reason that there is not.
+        """
         which = {"status": known(status, STATUSES, "status"), "reason": known(reason, REASONS, "reason")}
         more = {
+            "after": after and _entry(after),
             "namespace": namespace,
             "template": template,
             "fingerprint": fingerprint,
@@ -87,6 +92,21 @@ class DeadLetters:
     async def groups(self, *, limit: int = 50, namespaces: Collection[str] | None = None) -> Sequence[FailureGroup]:
         """Pending entries by the fingerprints of their failures, the largest group first."""
         return [FailureGroup(*row) for row in await self._query("groups", limit=limit, namespaces=names(namespaces))]
+
+    async def trend(
+        self,
+        fingerprints: Collection[str],
+        *,
+        hours: float = 24.0,
+        slices: int = 24,
+        namespaces: Collection[str] | None = None,
+    ) -> Mapping[str, Sequence[int]]:
+        """How many entries with each of these fingerprints came in each slice of the last hours, closed ones, too."""
+        found = {each: [0] * slices for each in fingerprints}
+        params = {"seconds": 3600.0 * hours, "slices": slices, "namespaces": names(namespaces)}
+        for fingerprint, place, entries in await self._query("trend", fingerprints=list(found), **params):
+            found[fingerprint][place] = entries
+        return found
 
     @by_hand("App.dead_letters.open")
     async def open(
@@ -138,7 +158,7 @@ class DeadLetters:
         return next((each.dlq_entry_uuid for each in found if each.dlq_entry_uuid != entry), None)
 
     async def _list(self, **which: Any) -> Sequence[DeadLetter]:
-        filters = ("status", "reason", "fingerprint", "namespace", "namespaces", "template", "entry", "task")
+        filters = ("status", "reason", "fingerprint", "namespace", "namespaces", "template", "entry", "task", "after")
         params = {**dict.fromkeys(filters), "offset": 0, **which}
         return [DeadLetter(*row) for row in await self._query("list", **params)]
 

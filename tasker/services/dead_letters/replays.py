@@ -102,6 +102,11 @@ class Replays:
             raise DeadLetterNotFound(f"there is no replay {replay_uuid}", hint="see `tasker dlq replays`")
         return Replay(*rows[0])
 
+    async def skipped(self, replay_uuid: str, *, limit: int = 50) -> Sequence[tuple[str, str]]:
+        """The first tasks of which nothing was reset, and why."""
+        rows = await self._query("skipped", replay=_checked(replay_uuid), limit=limit)
+        return [(task, detail or "") for task, detail in rows]
+
     @by_hand("App.replays.steer")
     async def steer(self, replay_uuid: str, state: Steered) -> Replay:
         """Pause, resume or cancel it. Raises `StateMachineError` when it has ended."""

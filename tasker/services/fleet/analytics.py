@@ -91,6 +91,34 @@ class VersionHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class StepPace:
+    """A step of a template: how often it ran lately (every instance of a batch worker), for how many milliseconds."""
+
+    step: str
+    executions: int
+    errors: int
+    p50_ms: float
+    p95_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class TemplatePaces:
+    """The newest `tasks` of a version of a template, and its `steps` by name. Milliseconds; None: none has ended."""
+
+    tasks: int
+    ended: int
+    failed: int
+    p50_ms: float | None
+    p95_ms: float | None
+    steps: Mapping[str, StepPace]
+
+    @property
+    def success_rate(self) -> float | None:
+        """The share of those that ended which are complete; None: none has ended."""
+        return 1 - self.failed / self.ended if self.ended else None
+
+
+@dataclass(frozen=True, slots=True)
 class Bottlenecks:
     """The slowest steps and templates of the window, how many tasks and steps are in which state, and what to do."""
 
@@ -143,6 +171,12 @@ class Analytics:
         if found is None:
             raise not_registered(namespace, template, None)
         return [VersionHistory(**{**row, **_times(row)}) for row in found]
+
+    async def paces(self, namespace: str, template: str, version: str, *, tasks: int = 200) -> TemplatePaces:
+        """How a version of a template and its steps do, by its newest tasks."""
+        args = {"namespace": namespace, "template": template, "version": version, "tasks": tasks}
+        row = await self._connection.call("tasker.step_pace_v1(%s::jsonb)", args)
+        return TemplatePaces(**{**row, "steps": {each["step"]: StepPace(**each) for each in row["steps"]}})
 
     async def scaling(self, settings: ScalingSettings = BY_DEFAULT) -> list[ScalingAdvice]:
         """How many workers each namespace should have."""

@@ -67,7 +67,7 @@ class Doctor:
     async def findings(self) -> list[Diagnosis]:
         """Everything, in the order of the `CHECKS`: all open tasks are read, of the finished ones a sample."""
         fleet = [LiveProcess(*row) for row in await self._rows("processes")]
-        found = [*versions(fleet), *await self._connections(), *await self._unexpected()]
+        found = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
         found += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
         found += await self._tasks(fleet)
         return sorted(found, key=lambda each: CHECKS.index(each.check))
@@ -90,6 +90,13 @@ class Doctor:
         fix = "look who has them (application_name in pg_stat_activity); if so many are meant, say so: "
         fix += "orchestration.web.database_pools.max_total_connections_hint"
         return [Diagnosis("connections", what, fix, wrong=False)]
+
+    async def _upkeep(self) -> list[Diagnosis]:
+        ((kept,),) = await self._engine.connection.execute(query("sessions", "upkeep"))
+        if kept:
+            return []
+        what = "autovacuum is turned off on this server: statistics grow old, and queries slow"
+        return [Diagnosis("settings", what, "set autovacuum = on and track_counts = on, and reload the server")]
 
     async def _own_clock(self) -> list[Diagnosis]:
         before = datetime.now(UTC)

@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from tasker.db.connection import Statements
+from tasker.db.queries import query
+from tasker.errors import UsageError
+from tasker.services.fleet.activity import Activity, activity
 from tasker.services.progress import Reported
 
 
@@ -109,6 +113,28 @@ class Overview:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Ready steps outside of the queue, of one priority: `held` because it is full, `paused` by a pause."""
+
+    namespace: str
+    priority: int
+    held: int
+    paused: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepInHand:
+    """A step that a process runs."""
+
+    task: str
+    step: str
+    template: str
+    attempt: int
+    started_at: datetime | None
+    deadline_at: datetime | None
+
+
 class Fleet:
     """Reads how the fleet does. Raises `DatabaseError`."""
 
@@ -119,6 +145,24 @@ class Fleet:
         """How it does now; templates by the newest 2,000 tasks that were submitted within the window."""
         args = {"window_seconds": window_seconds}
         return overview(await self._connection.call("tasker.overview_v1(%s::jsonb)", args))
+
+    async def backlog(self) -> list[Backlog]:
+        """What waits outside of the queues, by namespace and priority; of at most 20,000 steps."""
+        return [Backlog(*row) for row in await self._connection.execute(query("fleet", "backlog"))]
+
+    async def in_hand(self, worker: str) -> list[StepInHand]:
+        """The steps that a process runs, at most 200. Raises `UsageError` for what is no identifier."""
+        try:
+            params = {"worker": str(UUID(worker))}
+        except ValueError:
+            raise UsageError(f"{worker!r:.60} is not a process's identifier", hint="see `tasker worker list`") from None
+        return [StepInHand(*row) for row in await self._connection.execute(query("fleet", "in_hand"), params)]
+
+    async def activity(self, *, seconds: float = 3600.0, slices: int = 30, tasks: int = 10_000) -> Activity:
+        """What has happened within the last `seconds`, of the newest `tasks` alone; of fewer seconds if they reach less
+        far."""
+        args = {"seconds": seconds, "slices": slices, "tasks": tasks}
+        return activity(await self._connection.call("tasker.activity_v1(%s::jsonb)", args))
 
 
 def overview(row: Mapping[str, Any]) -> Overview:

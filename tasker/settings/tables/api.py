@@ -6,7 +6,7 @@ from typing import Literal
 
 from tasker.contracts.defaults import HTTP_BODY_BYTES, HTTP_STREAMS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
-from tasker.settings.tables.formats import Address, GrantText, HeaderName, KeySecret, Origin, RootPath, WebUrl
+from tasker.settings.tables.formats import Address, GrantText, HeaderName, HostName, KeySecret, Origin, RootPath, WebUrl
 
 
 class ApiKeyEntry(Table):
@@ -124,6 +124,11 @@ class OrchestrationWeb(Web):
     root_path: RootPath = text("", "The path below which a proxy offers the interface, such as /tasker.", shortest=0)
     cors_origins: tuple[Origin, ...] = several(
         (), "Whose pages may send requests from a browser, such as https://ops.example.com; none by default."
+    )
+    trusted_hosts: tuple[HostName, ...] = several(
+        (),
+        "Names, without port, that requests may be sent to where nobody is asked who they are, beside those of this "
+        "machine; others are answered with 421.",
     )
     max_body_bytes: int = whole(HTTP_BODY_BYTES, 1024, 1_073_741_824, "The body of one request; beyond it 413.")
     requests_per_second: int = whole(

@@ -89,6 +89,12 @@ def _origin(value: str) -> str:
     raise refused("Not the origin of a page", 'Use format like "https://ops.example.com", without a path')
 
 
+def _host_name(value: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]+", value):
+        return value
+    raise refused("Not the name of a host", 'Use format like "ops.example.com", without a port')
+
+
 def _header(value: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9-]+", value, re.ASCII) and value.lower() != "authorization":
         return value
@@ -123,6 +129,7 @@ CallablePattern = Annotated[str, AfterValidator(_callable_pattern)]
 WebUrl = Annotated[str, url_of("http", "https")]
 RootPath = Annotated[str, AfterValidator(_root_path)]
 Origin = Annotated[str, AfterValidator(_origin)]
+HostName = Annotated[str, AfterValidator(_host_name)]
 HeaderName = Annotated[str, AfterValidator(_header)]
 GrantText = Annotated[str, AfterValidator(_grant)]
 KeySecret = Annotated[str, Field(validate_default=True), AfterValidator(_key_secret)]

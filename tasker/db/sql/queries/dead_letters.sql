@@ -1,7 +1,7 @@
 -- Reading and updating dead letters. Each query is named and takes its parameters as %(name)s.
 
 -- name: list
--- Entries, the newest first.
+-- Entries, the newest first; those behind an entry.
 select e.dlq_entry_uuid::text, e.task_uuid::text, e.original_state, e.dlq_reason::text, e.dlq_timestamp, e.task_snapshot,
   e.fingerprints, e.resolution_status::text, e.resolution_notes, e.resolved_at, e.resolved_by, e.metadata, e.created_at,
   e.updated_at, t.state
@@ -14,6 +14,10 @@ where (%(status)s::text is null or e.resolution_status = %(status)s::tasker.dlq_
   and (%(template)s::text is null or e.task_snapshot->>'task_name' = %(template)s)
   and (%(entry)s::uuid is null or e.dlq_entry_uuid = %(entry)s)
   and (%(task)s::uuid is null or e.task_uuid = %(task)s)
+  and e.dlq_timestamp <= coalesce((select a.dlq_timestamp from tasker.tasks_dlq a where a.dlq_entry_uuid = %(after)s::uuid),
+    'infinity')
+  and (%(after)s::uuid is null or (e.dlq_timestamp, e.dlq_entry_uuid)
+    < (select a.dlq_timestamp, a.dlq_entry_uuid from tasker.tasks_dlq a where a.dlq_entry_uuid = %(after)s::uuid))
 order by e.dlq_timestamp desc, e.dlq_entry_uuid desc limit %(limit)s offset %(offset)s
 
 -- name: stats
@@ -23,11 +27,17 @@ select d.dlq_reason::text, d.total_entries, d.pending, d.manually_resolved, d.pe
 from tasker.v_dlq_dashboard d order by d.pending desc, d.dlq_reason
 
 -- name: queue
--- Pending entries, the most urgent first.
+-- Pending entries, the most urgent first. Of one reason the older one is never less urgent, so that the oldest of each
+-- are enough, which an index has in order.
 select q.dlq_entry_uuid::text, q.task_uuid::text, q.dlq_reason::text, q.original_state, q.current_state, q.namespace_name,
   q.task_name, q.dlq_timestamp, q.minutes_in_dlq, q.priority_score, q.time_in_state_minutes, q.fingerprints
-from tasker.v_dlq_investigation_queue q
-where %(namespaces)s::text[] is null or q.namespace_name = any (%(namespaces)s)
+from unnest(enum_range(null::tasker.dlq_reason)) r (reason)
+cross join lateral (select e.dlq_entry_uuid from tasker.tasks_dlq e
+  where e.dlq_reason = r.reason and e.resolution_status = 'pending' and (%(namespaces)s::text[] is null or exists (
+    select from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+    where t.task_uuid = e.task_uuid and ns.name = any (%(namespaces)s)))
+  order by e.dlq_timestamp, e.dlq_entry_uuid limit %(limit)s) o
+join tasker.v_dlq_investigation_queue q on q.dlq_entry_uuid = o.dlq_entry_uuid
 order by q.priority_score desc, q.dlq_timestamp, q.dlq_entry_uuid limit %(limit)s
 
 -- name: staleness
@@ -44,15 +54,27 @@ select g.fingerprint, g.entries, g.oldest, g.newest, g.namespaces, l.error->>'er
 from (
   select f.fingerprint, count(*) as entries, min(e.dlq_timestamp) as oldest, max(e.dlq_timestamp) as newest,
     array_agg(distinct e.task_snapshot->>'namespace') as namespaces,
-    (array_agg(e.task_snapshot->'workflow_steps' order by e.dlq_timestamp desc))[1] as steps
+    (array_agg(e.dlq_entry_uuid order by e.dlq_timestamp desc))[1] as last
   from tasker.tasks_dlq e cross join lateral unnest(e.fingerprints) as f (fingerprint)
   where e.resolution_status = 'pending'
     and (%(namespaces)s::text[] is null or e.task_snapshot->>'namespace' = any (%(namespaces)s))
   group by f.fingerprint
   order by 2 desc, 4 desc limit %(limit)s) g
-left join lateral (select s->'last_error' as error, s->>'name' as name from jsonb_array_elements(g.steps) s
-  where s->'last_error'->>'fingerprint' = g.fingerprint limit 1) l on true
+left join lateral (select s->'last_error' as error, s->>'name' as name
+  from tasker.tasks_dlq e cross join lateral jsonb_array_elements(e.task_snapshot->'workflow_steps') s
+  where e.dlq_entry_uuid = g.last and s->'last_error'->>'fingerprint' = g.fingerprint limit 1) l on true
 order by g.entries desc, g.newest desc
+
+-- name: trend
+-- How many entries with each of these fingerprints came in each of so many slices of the last seconds; no row for none.
+select f.fingerprint, least(floor(extract(epoch from e.dlq_timestamp - w.began) / w.width)::int, %(slices)s::int - 1), count(*)::int
+from (select tasker.now() - %(seconds)s::double precision * interval '1 second' as began,
+  %(seconds)s::double precision / %(slices)s::int as width) w
+join tasker.tasks_dlq e on e.dlq_timestamp >= w.began and e.dlq_timestamp <= tasker.now()
+cross join lateral unnest(e.fingerprints) f (fingerprint)
+where f.fingerprint = any (%(fingerprints)s::text[])
+  and (%(namespaces)s::text[] is null or e.task_snapshot->>'namespace' = any (%(namespaces)s))
+group by 1, 2
 
 -- name: open
 -- A person puts a task on the list. No row when there is no such task, or when it has a pending entry.
@@ -81,6 +103,11 @@ select r.replay_uuid::text, r.state, r.fingerprint, r.filter, r.rate_per_second,
   r.skipped, r.created_at, r.finished_at
 from tasker.dlq_replays r where %(replay)s::uuid is null or r.replay_uuid = %(replay)s
 order by r.created_at desc, r.replay_uuid desc limit %(limit)s
+
+-- name: skipped
+-- Tasks of a replay of which nothing was to be reset any more, in their order.
+select i.task_uuid::text, i.detail from tasker.dlq_replay_items i
+where i.replay_uuid = %(replay)s::uuid and i.outcome = 'skipped' order by i.position limit %(limit)s
 
 -- name: steer_replay
 -- Pauses, resumes or cancels a replay that has not ended. Time in which it was paused is not made up for.

@@ -14,3 +14,20 @@ from (select x.task_uuid from tasker.tasks x where not x.complete order by x.tas
 join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.state = 'enqueued'
 join tasker.task_namespaces ns using (namespace_id)
 group by ns.name
+
+-- name: backlog
+-- Ready steps that wait outside of their queue, by namespace and by the priority of their tasks: those held because the queue
+-- is full, and those that a pause holds. At most 20,000 are counted.
+select ns.name, t.priority, count(*) filter (where not b.paused), count(*) filter (where b.paused)
+from (select x.task_uuid, x.paused from tasker.ready_backlog x limit 20000) b
+join tasker.tasks t on t.task_uuid = b.task_uuid join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+group by ns.name, t.priority order by ns.name, t.priority desc
+
+-- name: in_hand
+-- The steps that a process runs, those that began first before the others; of the newest 20,000 open tasks.
+select s.task_uuid::text, s.name, ns.name || '/' || nt.name, s.attempts, s.started_at, s.deadline_at
+from (select x.task_uuid, x.named_task_uuid from tasker.tasks x where not x.complete order by x.task_uuid desc limit 20000) t
+join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.state = 'in_progress' and s.worker_uuid = %(worker)s::uuid
+join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
+join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
+order by s.started_at, s.workflow_step_uuid limit 200

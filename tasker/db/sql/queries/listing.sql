@@ -7,6 +7,15 @@ select t.task_uuid::text {matching}
 and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
 order by t.task_uuid {order} limit %(limit)s offset %(offset)s
 
+-- name: page_of_inputs
+-- The same of the tasks whose input contains %(context)s, among the first %(most)s that match.
+select q.task_uuid::text from (
+  select t.task_uuid {matching}
+  and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+  order by t.task_uuid {order} limit %(most)s) q
+join tasker.task_details c on c.task_uuid = q.task_uuid and c.context @> %(context)s::jsonb
+order by q.task_uuid {order} limit %(limit)s offset %(offset)s
+
 -- name: count
 -- How many tasks match; at most %(most)s are counted.
 select count(*) from (select {matching} limit %(most)s) q
@@ -45,6 +54,9 @@ and t.task_uuid >= tasker.task_uuid_at(%(created_after)s::timestamptz - interval
 -- name: created_before
 t.created_at < %(created_before)s::timestamptz
 and t.task_uuid < tasker.task_uuid_at(%(created_before)s::timestamptz + interval '1 day')
+
+-- name: fingerprint
+t.task_uuid in (select e.task_uuid from tasker.tasks_dlq e where %(fingerprint)s::text = any (e.fingerprints))
 
 -- name: initiator
 d.initiator = %(initiator)s::text

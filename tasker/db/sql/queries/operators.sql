@@ -18,3 +18,18 @@ from (
   where (%(actor)s::text is null or a.actor = %(actor)s) and (%(since)s::timestamptz is null or a.requested_at >= %(since)s)
   order by a.action_uuid desc limit %(limit)s) q
 order by q.requested_at desc, q.action_uuid desc
+
+-- name: views
+-- Lists that are kept under a name.
+select v.name, v.address, v.saved_by, v.saved_at from tasker.saved_views v order by v.name
+
+-- name: save_view
+-- Keep one, in place of the one of this name. No row where there are %(most)s, and none of this name.
+insert into tasker.saved_views (name, address, saved_by, saved_at)
+select %(name)s::text, %(address)s::text, %(by)s::text, tasker.now()
+where (select count(*) from tasker.saved_views) < %(most)s or exists (select from tasker.saved_views v where v.name = %(name)s)
+on conflict (name) do update set address = excluded.address, saved_by = excluded.saved_by, saved_at = excluded.saved_at
+returning name
+
+-- name: remove_view
+delete from tasker.saved_views where name = %(name)s returning name

@@ -21,3 +21,7 @@ select current_setting('max_connections')::int,
 -- Connections of the processes and programs of a fleet.
 select count(*)::int from pg_catalog.pg_stat_activity a
 where a.datname = current_database() and a.application_name like 'tasker%%'
+
+-- name: upkeep
+-- Whether the server vacuums and analyzes tables by itself.
+select current_setting('autovacuum')::boolean and current_setting('track_counts')::boolean

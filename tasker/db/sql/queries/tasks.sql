@@ -197,6 +197,13 @@ where l.task_uuid = %(task)s and l.logged_at >= coalesce(%(at)s::timestamptz, %(
   and (%(attempt)s::int is null or l.attempt = %(attempt)s) and l.level >= %(level)s
 order by l.logged_at, l.workflow_step_uuid, l.claim_token, l.line limit %(limit)s
 
+-- name: kept
+-- What a step has beside its result: the batch that it was given, its checkpoint and when that was written, each null without.
+select i.inputs, k.checkpoint, k.updated_at
+from tasker.workflow_steps s
+left join tasker.step_inputs i using (workflow_step_uuid) left join tasker.step_checkpoints k using (workflow_step_uuid)
+where s.task_uuid = %(task)s and s.name = %(step)s
+
 -- name: failures
 -- The failed attempts of a task's steps.
 select s.name as step, f.attempt, f.created_at, f.worker_uuid::text as worker, f.error

@@ -1,0 +1,79 @@
+-- What has happened lately, for charts: by namespace the tasks that were submitted and ended in each slice of a span of time, how
+-- its open tasks stand, how long its steps waited in the queue. Reads the newest tasks of the span and what is open, both bounded:
+-- whatever is older costs nothing.
+-- p_args: {seconds (3600), slices (30), tasks (20000): at most so many of the span, and of the open ones; steps (1000): so many
+--   of the newest are asked how long they waited}
+-- Answer: {at, seconds: of the span, less where there are more tasks, slices, namespaces: [{namespace, submitted, ended, failed:
+--     tasks in each slice from the oldest on, running, waiting: open tasks, dead_letters}], by name,
+--   steps_ended: in the span, wait_p50_ms, wait_p95_ms: from the queue to a worker, null where no step has,
+--   retries_due: steps that run again within the next hour, unserved: [{callable, namespace, steps, since}]: what no worker took}
+create or replace function tasker.activity_v1(p_args jsonb) returns jsonb
+language sql stable
+set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set jit to off
+as $$
+  with asked as materialized (
+    select tasker.now() as at, coalesce((p_args->>'seconds')::numeric, 3600) as seconds, coalesce((p_args->>'slices')::int, 30) as slices,
+      coalesce((p_args->>'tasks')::int, 20000) as tasks, coalesce((p_args->>'steps')::int, 1000) as steps
+  ), recent as materialized (
+    select t.task_uuid, t.namespace_id, t.complete, t.troubled, t.state, t.created_at, t.completed_at, t.done from tasker.tasks t
+    where t.task_uuid >= (select tasker.task_uuid_at(a.at - tasker.ms(a.seconds * 1000)) from asked a)
+    order by t.task_uuid desc limit (select a.tasks from asked a)
+  ), span as materialized (
+    select a.at, a.slices, case when (select count(*) from recent) < a.tasks then a.seconds
+      else greatest(1, extract(epoch from a.at - (select min(r.created_at) from recent r))) end as seconds
+    from asked a
+  ), moment as (
+    select r.namespace_id, least(s.slices - 1, greatest(0, floor(s.slices * (1 - extract(epoch from s.at - e.moment) / s.seconds))::int)) as slice,
+      count(*) filter (where e.kind = 'submitted') as submitted, count(*) filter (where e.kind = 'ended') as ended,
+      count(*) filter (where e.kind = 'ended' and r.state = 'error') as failed
+    from recent r cross join span s
+    cross join lateral (values ('submitted', r.created_at), ('ended', r.completed_at)) e (kind, moment)
+    where e.moment is not null group by 1, 2
+  ), series as (
+    select n.namespace_id, jsonb_agg(coalesce(m.submitted, 0) order by g.slice) as submitted,
+      jsonb_agg(coalesce(m.ended, 0) order by g.slice) as ended, jsonb_agg(coalesce(m.failed, 0) order by g.slice) as failed
+    from tasker.task_namespaces n cross join span s cross join lateral generate_series(0, s.slices - 1) g (slice)
+    left join moment m on m.namespace_id = n.namespace_id and m.slice = g.slice group by n.namespace_id
+  ), open as (
+    select t.namespace_id, count(*) filter (where t.active > 0) as running, count(*) filter (where t.active = 0) as waiting
+    from (select x.namespace_id, x.active from tasker.tasks x where not x.complete order by x.task_uuid desc
+      limit (select a.tasks from asked a)) t group by t.namespace_id
+  ), letters as (
+    select t.namespace_id, count(*) as dead_letters
+    from (select d.task_uuid from tasker.tasks_dlq d where d.resolution_status = 'pending' limit (select a.tasks from asked a)) d
+    join tasker.tasks t on t.task_uuid = d.task_uuid group by t.namespace_id
+  ), newest as materialized (
+    select s.workflow_step_uuid from (select r.task_uuid from recent r order by r.task_uuid desc limit (select a.steps / 4 from asked a)) r
+    cross join lateral (   -- the limit: one look by the task's index for each, never the whole table
+      select x.workflow_step_uuid from tasker.workflow_steps x where x.task_uuid = r.task_uuid and x.attempts > 0 limit 100) s
+    limit (select a.steps from asked a)
+  ), waited as (
+    select m.path, case when m.path like 'EI%' then extract(epoch from m.created_at
+      - lag(m.created_at) over (partition by m.workflow_step_uuid order by m.sort_key)) * 1000 else 0 end as ms   -- 0: handed on
+    from newest n cross join lateral (
+      select x.* from tasker.step_moves x where x.workflow_step_uuid = n.workflow_step_uuid limit 1000) m
+  ), wait as (
+    select round(percentile_cont(0.5) within group (order by w.ms)::numeric) as p50, round(percentile_cont(0.95) within group (order by w.ms)::numeric) as p95
+    from waited w where w.ms is not null and w.path like '%EI%'
+  ), refused as (
+    select u.callable, ns.name as namespace, count(*) as steps, min(u.since) as since
+    from (select x.* from tasker.unserved_steps x limit 10000) u
+    cross join lateral (
+      select x.namespace_id from tasker.workflow_steps x where x.workflow_step_uuid = u.workflow_step_uuid
+      and x.claim_token = u.claim_token and tasker.step_is_to_run(x.state) limit 1) s
+    join tasker.task_namespaces ns using (namespace_id) group by u.callable, ns.name
+  )
+  select jsonb_build_object('at', s.at, 'seconds', round(s.seconds), 'slices', s.slices,
+    'namespaces', (select coalesce(jsonb_agg(jsonb_build_object('namespace', n.name, 'submitted', e.submitted, 'ended', e.ended,
+        'failed', e.failed, 'running', coalesce(o.running, 0), 'waiting', coalesce(o.waiting, 0),
+        'dead_letters', coalesce(l.dead_letters, 0)) order by n.name), '[]')
+      from tasker.task_namespaces n join series e using (namespace_id) left join open o using (namespace_id) left join letters l using (namespace_id)),
+    'steps_ended', (select coalesce(sum(r.done), 0) from recent r), 'wait_p50_ms', w.p50, 'wait_p95_ms', w.p95,
+    'retries_due', (select count(*) from (select from tasker.workflow_steps x where x.due_at > s.at and x.due_at < s.at + interval '1 hour'
+      order by x.due_at limit 10000) x),
+    'unserved', (select coalesce(jsonb_agg(jsonb_build_object('callable', u.callable, 'namespace', u.namespace, 'steps', u.steps,
+      'since', u.since) order by u.since), '[]') from refused u))
+  from span s cross join wait w
+$$;

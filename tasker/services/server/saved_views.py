@@ -1,0 +1,48 @@
+"""Lists of tasks that people keep under a name, for everybody who may list tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tasker.db.connection import Statements
+from tasker.db.queries import query
+from tasker.errors import UsageError
+
+MOST_VIEWS, LONGEST_NAME, LONGEST_ADDRESS = 50, 60, 2000
+
+
+@dataclass(frozen=True, slots=True)
+class SavedView:
+    """A list: `address` are the filters as the query of an address."""
+
+    name: str
+    address: str
+    saved_by: str
+    saved_at: datetime
+
+
+class SavedViews:
+    """Keeps them in `tasker.saved_views`. Raises `DatabaseError` like every statement."""
+
+    def __init__(self, connection: Statements) -> None:
+        self._connection = connection
+
+    async def list(self) -> Sequence[SavedView]:
+        """All of them, by name."""
+        return [SavedView(*row) for row in await self._connection.execute(query("operators", "views"))]
+
+    async def save(self, name: str, address: str, *, by: str) -> None:
+        """Keep these filters under a name, in place of what it named. Raises `UsageError`."""
+        if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
+            raise UsageError(f"{name!r:.80} is no name of a view", hint=f"1 to {LONGEST_NAME} printable characters")
+        if len(address) > LONGEST_ADDRESS:
+            raise UsageError("these filters are too long to be kept", hint="choose fewer")
+        params = {"name": name, "address": address, "by": by, "most": MOST_VIEWS}
+        if not await self._connection.execute(query("operators", "save_view"), params):
+            raise UsageError(f"there are {MOST_VIEWS} views already", hint="remove one that nobody needs")
+
+    async def remove(self, name: str) -> bool:
+        """Forget one; False where there was none of this name."""
+        return bool(await self._connection.execute(query("operators", "remove_view"), {"name": name}))
