@@ -1,7 +1,7 @@
 # Needs only Python 3.11 or newer, make and git: the first run makes .venv, later runs take seconds.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-servers test-chaos mutants check bench bench-growth generate format clean
+.PHONY: help run web test test-servers test-chaos mutants check bench bench-growth generate format clean
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -21,6 +21,9 @@ help:  ## show this list
 
 run: $(RUN_STAMP)  ## run an example workflow on the database that Tasker brings along (WORKFLOW=..., ARGS=...)
 	@$(BIN)/tasker run $(WORKFLOW) $(ARGS)
+
+web: $(RUN_STAMP)  ## a page with example tasks running on the database that Tasker brings along (ARGS="--port 8080")
+	@$(BIN)/python -m tools.feed $(ARGS)
 
 test: check  ## run every check and the tests but the longest (ARGS=... for pytest)
 	@$(PYTEST) $(ARGS)
@@ -81,9 +84,9 @@ endef
 endif
 
 $(RUN_STAMP): pyproject.toml
-	$(call install,embedded$(comma)api)
+	$(call install,embedded$(comma)web)
 	@touch $@
 
 $(STAMP): pyproject.toml
-	$(call install,embedded$(comma)api$(comma)dev)
+	$(call install,embedded$(comma)web$(comma)dev)
 	@touch $(RUN_STAMP) $@

@@ -25,7 +25,7 @@ from tasker.db import migrate
 from tasker.db.embedded import EmbeddedServer
 from tasker.messaging import load_backend
 from tests.support.order import waiting_first
-from tests.support.servers import brokers
+from tests.support.servers import brokers, browser
 from tests.support.servers.private_postgres import make_cluster
 from tests.support.servers.run_folder import run_folder
 from tests.support.servers.second_server import THROWN_AWAY, programs, second_server
@@ -103,7 +103,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for line in [*([] if len(SERVERS) > 1 else [ABSENT]), *brokers.absent()]:
+    for line in [*([] if len(SERVERS) > 1 else [ABSENT]), *brokers.absent(), *browser.absent()]:
         terminalreporter.write_line(line, yellow=True, bold=True)
 
 

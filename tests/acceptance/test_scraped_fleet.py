@@ -54,7 +54,8 @@ class Scrapes:
 
     def ports(self) -> list[str]:
         """Where the processes answer."""
-        return [url for name in self.fleet.processes for url in re.findall(r"(http://\S+:\d+)", self.fleet.log(name))]
+        found = (re.findall(r"(http://\S+:\d+)", self.fleet.log(name)) for name in self.fleet.processes)
+        return [url for urls in found for url in dict.fromkeys(urls)]
 
     def texts(self) -> list[str]:
         return [httpx.get(f"{url}/metrics").text for url in self.ports()]
@@ -70,7 +71,7 @@ class Scrapes:
 
     def submit(self, namespace: str, number: int = TASKS) -> None:
         """Create tasks of the template in this namespace over HTTP."""
-        (server,) = re.findall(r"(http://\S+:\d+)", self.fleet.log("server"))
+        (server,) = re.findall(r"listens on (http://\S+:\d+)", self.fleet.log("server"))
         for n in range(number):
             body = {"namespace": namespace, "name": "chain", "version": "1.0.0", "context": {"n": n}}
             answer = httpx.post(f"{server}/v1/tasks", json=body)

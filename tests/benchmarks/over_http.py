@@ -83,13 +83,23 @@ class Client:
             writer.close()
             await writer.wait_closed()
 
+    async def first_byte(self, path: str) -> float:
+        """How many milliseconds a page takes to begin; the rest of it is read, too."""
+        started = time.perf_counter()
+        self._writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        answered = (await self._reader.readuntil(HEAD)).decode()
+        taken = (time.perf_counter() - started) * 1000
+        length = re.search(r"(?i)content-length: (\d+)", answered)
+        await self._reader.readexactly(int(length[1]) if length else 0)
+        assert answered.split()[1] == "200", answered
+        return taken
+
     async def send(self, method: str, path: str, body: Any = None) -> Any:
         """The answer's body; it must be a success."""
         data = b"" if body is None else json.dumps(body).encode()
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: {len(data)}"
-        )
-        self._writer.write(head.encode() + HEAD + data)
+        head = [f"{method} {path} HTTP/1.1", "Host: localhost"]
+        head += ["Content-Type: application/json", f"Content-Length: {len(data)}"]
+        self._writer.write("\r\n".join(head).encode() + HEAD + data)
         answered = (await self._reader.readuntil(HEAD)).decode()
         length = re.search(r"(?i)content-length: (\d+)", answered)
         found = await self._reader.readexactly(int(length[1]) if length else 0)

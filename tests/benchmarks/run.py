@@ -26,6 +26,7 @@ from tests.benchmarks import (
     start_up,
     submitting,
     telemetry,
+    web_pages,
 )
 from tests.benchmarks.compare import compare, compared
 from tests.benchmarks.ground import ROOT, Figure, Ground
@@ -40,6 +41,7 @@ GROUPS: Sequence[tuple[Sequence[str], Measure]] = (
     (apart.NAMES, apart.measure),
     (over_http.NAMES, over_http.measure),
     (http_sizes.NAMES, http_sizes.measure),
+    (web_pages.NAMES, web_pages.measure),
     (memory.NAMES, memory.measure),
     *(((name,), scaling.measure) for name in scaling.NAMES),
     *(((name,), recovery.measure) for name in recovery.NAMES),

@@ -110,7 +110,7 @@ def test_a_first_run_installs_less_than_the_tests_need_and_they_find_it_done(tmp
         assert make(str(stamp), *names).returncode == 0
 
     done = [line for line in calls.read_text().splitlines() if line.startswith("tools/install.py")]
-    assert done == ["tools/install.py embedded,api", "tools/install.py embedded,api,dev"]
+    assert done == ["tools/install.py embedded,web", "tools/install.py embedded,web,dev"]
 
 
 def test_the_commands_import_nothing_before_they_deal_with_ctrl_c(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from tests.support.waiting import until
 PROGRAM = """
 import sys, threading
 from tasker.process.supervision import interpreter_watch
-interpreter_watch.SHORTEST_SECONDS = 0.3
-with interpreter_watch.interpreter_watched(0.3):
+interpreter_watch.SHORTEST_SECONDS = 2.0
+with interpreter_watch.interpreter_watched(2.0):
     print("watched", flush=True)
     for line in sys.stdin:
         print(line.strip(), flush=True)
@@ -37,7 +37,7 @@ def test_a_process_that_was_suspended_goes_on() -> None:
         assert process.stdout.readline() == "watched\n"
         process.send_signal(signal.SIGTSTP)
         until(lambda: state(process.pid) == "T", "it is stopped")
-        threading.Event().wait(1.0)  # longer than the interpreter may stand still: the time of the process itself
+        threading.Event().wait(3.0)  # longer than the interpreter may stand still: the time of the process itself
         process.send_signal(signal.SIGCONT)
         print("still here", file=process.stdin, flush=True)
         assert process.stdout.readline() == "still here\n"

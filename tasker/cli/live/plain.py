@@ -10,7 +10,6 @@ import click
 
 from tasker.cli.live.feed import Feed
 from tasker.cli.live.waits import News
-from tasker.cli.render.folding import folded_names
 from tasker.cli.render.values import (
     attempt_text,
     clock_time,
@@ -24,6 +23,7 @@ from tasker.cli.render.values import (
     reported_text,
     state_text,
 )
+from tasker.services.folding import folded_names
 from tasker.services.progress import StepProgress
 
 if TYPE_CHECKING:

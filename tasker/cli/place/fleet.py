@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
@@ -37,6 +37,7 @@ from tasker.services.server.bulk_submission import Order
 from tasker.services.server.operator_log import KeptAction, OperatorAction
 from tasker.services.step_logs import StepLogLine
 from tasker.services.submitting.submission import OnDuplicate, Submitted
+from tasker.services.task_filter import MoreFilters
 
 View = dict[str, Any]
 
@@ -73,6 +74,7 @@ class TaskService(Protocol):
         tags: Sequence[str] = (),
         limit: int = 50,
         offset: int = 0,
+        **more: Unpack[MoreFilters],
     ) -> Sequence[ListedTask]: ...
 
 

@@ -68,10 +68,12 @@ class HttpTasks:
             return []
         return [task_uuid]
 
-    async def list(self, *, since: datetime | None = None, **which: Any) -> Sequence[ListedTask]:
+    async def list(
+        self, *, since: datetime | None = None, until: datetime | None = None, **which: Any
+    ) -> Sequence[ListedTask]:
         """Tasks, the newest first."""
-        moment = since.isoformat() if since else None
-        return decoded_list(ListedTask, await self._client.list_tasks_briefly(since=moment, **which))
+        which |= {"since": since.isoformat() if since else None, "until": until.isoformat() if until else None}
+        return decoded_list(ListedTask, await self._client.list_tasks_briefly(**which))
 
     async def history(self, task_uuid: str) -> Sequence[Transition]:
         """Every transition."""

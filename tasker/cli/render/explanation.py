@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.render.folding import folded_names
 from tasker.cli.render.values import COLOURS, date_time, wrapped
+from tasker.services.folding import folded_names
 
 if TYPE_CHECKING:
     from tasker.services.explain.explanation import Explained, Explanation

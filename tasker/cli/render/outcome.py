@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.render.folding import folded, folded_names, span
 from tasker.cli.render.values import (
     clock_time,
     counted,
@@ -21,6 +20,7 @@ from tasker.cli.render.values import (
 )
 from tasker.errors.traceback_text import exception_of, traceback_of
 from tasker.lifecycle.machines.step import SATISFYING
+from tasker.services.folding import folded, folded_names, span
 
 if TYPE_CHECKING:
     from tasker.services.reports import StepReport, TaskReport

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.render.folding import folded, folded_names, span
 from tasker.cli.render.table import table
 from tasker.cli.render.values import COLOURS, SYMBOLS, URGENCY, countdown, duration, middle_cut, state_text
+from tasker.services.folding import folded, folded_names, span
 
 if TYPE_CHECKING:
     from tasker.services.reports import StepReport

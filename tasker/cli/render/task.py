@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.render.folding import folded_names
 from tasker.cli.render.outcome import failures_text, headline, results_text
 from tasker.cli.render.steps import steps_text
 from tasker.cli.render.table import table
@@ -22,6 +21,7 @@ from tasker.cli.render.values import (
     pretty_json,
     state_text,
 )
+from tasker.services.folding import folded_names
 
 if TYPE_CHECKING:
     from tasker.services.listings import Transition

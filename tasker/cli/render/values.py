@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 import sys
@@ -14,23 +13,19 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from tasker.services.wording import SYMBOLS as SYMBOLS
+from tasker.services.wording import URGENCY as URGENCY
+from tasker.services.wording import countdown as countdown
+from tasker.services.wording import counted as counted
+from tasker.services.wording import duration as duration
+from tasker.services.wording import number as number
+from tasker.services.wording import one_line as one_line
+
 if TYPE_CHECKING:
     from tasker.services.progress import Reported
 
 RESULT_LINES = 40
 
-SYMBOLS = {
-    "pending": "·",
-    "enqueued": "○",
-    "in_progress": "▶",
-    "enqueued_for_orchestration": "…",
-    "enqueued_as_error_for_orchestration": "…",
-    "waiting_for_retry": "↻",
-    "complete": "✔",
-    "error": "✖",
-    "cancelled": "⊘",
-    "resolved_manually": "✔",
-}
 COLOURS = {
     "enqueued": "bright_blue",
     "in_progress": "cyan",
@@ -44,19 +39,6 @@ COLOURS = {
     "cancelled": "magenta",
     "resolved_manually": "green",
 }
-URGENCY = (
-    "error",
-    "waiting_for_retry",
-    "in_progress",
-    "enqueued_as_error_for_orchestration",
-    "enqueued_for_orchestration",
-    "enqueued",
-    "cancelled",
-    "pending",
-    "resolved_manually",
-    "complete",
-)
-"""States of steps by how much they ask to be looked at; the first one among the instances of a batch speaks for all."""
 
 
 def reported_text(report: Reported | None, *, ago_seconds: float = 0.0) -> str:
@@ -73,11 +55,6 @@ def reported_text(report: Reported | None, *, ago_seconds: float = 0.0) -> str:
         one_line(report.message) if report.message else "",
     ]
     return ", ".join(filter(None, parts))
-
-
-def number(value: float) -> str:
-    """A number without digits that say nothing."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
 def state_text(state: str) -> str:
@@ -117,27 +94,6 @@ def echo(text: str = "", *, to: TextIO | None = None) -> None:
     click.echo(text, file=to, color=False if os.environ.get("NO_COLOR") else None)
 
 
-def duration(milliseconds: float | None) -> str:
-    """`7 ms`, `1.4 s`, `3 m 05 s`, `2 h 10 m`; nothing for None."""
-    if milliseconds is None:
-        return ""
-    if round(milliseconds) < 1000:
-        return f"{round(milliseconds)} ms"
-    seconds = milliseconds / 1000
-    if round(seconds, 1) < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} m {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} m"
-
-
-def countdown(seconds: float) -> str:
-    """`in 7 s`, `in 3 m 05 s`, and `now` when the time has come."""
-    left = math.ceil(seconds)
-    if left <= 0:
-        return "now"
-    return f"in {left} s" if left < 60 else f"in {duration(left * 1000)}"
-
-
 def attempt_text(state: str, attempts: int, limit: int) -> str:
     """`attempt 2/3` of a step for which there is more to say than that its first attempt did it."""
     return (
@@ -174,12 +130,6 @@ def pretty_json(value: Any, *, indent: int = 0, lines: int | None = RESULT_LINES
     return "\n".join(margin + line for line in shown)
 
 
-def one_line(text: str, limit: int = 200) -> str:
-    """The text with its line breaks as spaces, shortened."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
-
-
 def wrapped(text: str, indent: int, width: int | None) -> str:
     """The text indented, its lines broken between words at `width` columns; None breaks none."""
     margin = " " * indent
@@ -208,8 +158,3 @@ def names_text(names: Sequence[str], limit: int = 10) -> str:
     """The names, or the first of them and how many more."""
     rest = f" and {len(names) - limit} more" if len(names) > limit else ""
     return f"{', '.join(names[:limit])}{rest}"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 step`, `2 steps`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -67,6 +67,14 @@ task.add_command(refused)
 @click.option(
     "--tag", "tags", metavar="TEXT", multiple=True, help="Only tasks with this tag; repeatable: with all of them."
 )
+@click.option("--version", metavar="X.Y.Z", help="Only tasks of this version of their template.")
+@click.option("--initiator", metavar="NAME", help="Only tasks that were asked for by this one.")
+@click.option("--source-system", metavar="NAME", help="Only tasks that were asked for there.")
+@click.option("--correlation-id", metavar="UUID", help="Only tasks that belong together so.")
+@click.option("--fingerprint", metavar="F", help="Only dead letters that failed alike; see `tasker dlq groups`.")
+@click.option("--until", type=since, metavar="2h|7d|DATE", help="Only tasks created before then.")
+@click.option("--open", is_flag=True, help="Only tasks that have not ended.")
+@click.option("--oldest-first", is_flag=True, help="The oldest first.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many of the newest.")
 @FORMAT
@@ -79,6 +87,7 @@ def list_(form: str, place: Place, **which: Any) -> None:
       tasker task list
       tasker task list --status error --since 2h
       tasker task list --tag nightly --tag emea --format json
+      tasker task list --open --oldest-first
     """
     from tasker.cli.render.task_list import list_text
 

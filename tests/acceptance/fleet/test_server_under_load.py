@@ -66,8 +66,9 @@ async def ask(pair: Pair, method: str, path: str, body: Any = None) -> Answer:
 
 async def _send(writer: asyncio.StreamWriter, method: str, path: str, body: Any = None) -> None:
     data = b"" if body is None else json.dumps(body).encode()
-    head = f"{method} {path} HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: {len(data)}"
-    writer.write(head.encode() + b"\r\n\r\n" + data)
+    head = [f"{method} {path} HTTP/1.1", "Host: localhost"]
+    head += ["Content-Type: application/json", f"Content-Length: {len(data)}"]
+    writer.write("\r\n".join(head).encode() + b"\r\n\r\n" + data)
     await writer.drain()
 
 

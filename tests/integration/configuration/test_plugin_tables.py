@@ -11,6 +11,7 @@ import pytest
 from tasker.app.configured import UNCONFIGURED, configured, from_environment
 from tasker.plugins.process import plugins_of
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble
+from tasker.services.configuration.plugins import plugin_reports_of
 from tasker.services.configuration.sources import read_layer
 from tasker.settings.check import check
 from tasker.settings.layering import nested
@@ -137,3 +138,23 @@ def test_settings_of_a_plugin_that_cannot_have_them_are_a_problem(
     (found,) = problems(tmp_path, "[plugins.odd]\nx = 1\n")
     assert issue in found[1]
     assert found[2] == "See: tasker plugin show odd"
+
+
+@pytest.mark.usefixtures("bell")
+def test_who_looks_at_a_running_process_configures_no_plugin_again() -> None:
+    settings = check(nested({"plugins.bell.tone": "g"})).settings
+    assert settings is not None
+    choice = configured(settings).plugins
+    plugins = plugins_of(choice)
+    given = sys.modules["bell_plugin"].given
+    before = len(given)
+
+    reports = {each.name: each for each in plugin_reports_of(choice, plugins)}
+
+    assert (reports["bell"].status, reports["bell"].problem, list(reports["bell"].settings)) == (
+        "on",
+        None,
+        ["tone", "strokes"],
+    )
+    assert (reports["sentry"].status, reports["sentry"].hooks) == ("off", ())
+    assert len(given) == before

@@ -107,6 +107,7 @@ INSIDE = {
     "metrics",
     "messaging",
     "operator_log",
+    "saved_views",
     "prepare",
     "runtime",
     "sensitive_values",

@@ -216,6 +216,7 @@ OWN = {
         for own in (
             "root_path",
             "cors_origins",
+            "trusted_hosts",
             "max_body_bytes",
             "max_streams",
             "requests_per_second",

@@ -72,6 +72,7 @@ LEAVES: dict[str, Leaf] = {
     "http.config_endpoint": same(f"{WEB}.config_endpoint_enabled"),
     "http.root_path": same(f"{WEB}.root_path"),
     "http.cors_origins": (f"{WEB}.cors_origins", tuple),
+    "http.trusted_hosts": (f"{WEB}.trusted_hosts", tuple),
     "http.body_bytes": same(f"{WEB}.max_body_bytes"),
     "http.streams": same(f"{WEB}.max_streams"),
     "http.requests_per_second": same(f"{WEB}.requests_per_second"),
@@ -224,6 +225,7 @@ BY_TWO = {
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
+    "origin",
     *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms", "sweeps.mend_ms"),
     *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
     *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),

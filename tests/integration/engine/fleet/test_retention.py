@@ -41,7 +41,7 @@ SHARED = {
     "workers",
     "worker_callables",
     "pause_log",
-    "operator_actions",
+    *("operator_actions", "saved_views"),
     "schema_scripts",
     "poison_messages",
 }

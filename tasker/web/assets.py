@@ -1,0 +1,21 @@
+"""The files that browsers get: style, scripts, pictures."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+
+from tasker.version import __version__
+
+FOLDER = Path(__file__).parent / "static"
+
+
+@cache
+def revision() -> str:
+    """Differs where any file differs, so that browsers may keep what they have for ever."""
+    digest = blake2b(__version__.encode(), digest_size=6)
+    for path in sorted(FOLDER.rglob("*")):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

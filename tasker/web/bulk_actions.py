@@ -1,0 +1,134 @@
+"""What can be done to many tasks, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from tasker.api.program import Program
+from tasker.contracts.rules.permissions import Permission
+from tasker.errors import StateMachineError
+from tasker.lifecycle.machines.task import TERMINAL
+from tasker.services.wording import counted
+
+MOST_TASKS = 1000
+"""At once; more are dealt with by doing it again."""
+PORTION = 25
+"""Tasks of one request."""
+
+
+class Action(StrEnum):
+    """What is done to each."""
+
+    RETRY = "retry"
+    RERUN = "rerun"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An action with its words; `suits` says for which tasks it means something."""
+
+    action: Action
+    title: str
+    effect: str
+    permission: Permission
+    suits: Callable[[Mapping[str, Any]], bool]
+    act: Callable[[Program, str, str, str], Awaitable[str]]
+    danger: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one task."""
+
+    task: str
+    words: str
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is; `latest` are the outcomes of the last portion, `left` the tasks to come."""
+
+    total: int
+    succeeded: int
+    refused: int
+    last_refused: str
+    latest: Sequence[Outcome]
+    left: Sequence[str]
+
+    def plus(self, outcomes: Sequence[Outcome], left: Sequence[str]) -> Progress:
+        """With one portion more."""
+        refused = [each for each in outcomes if not each.done]
+        told = f"{refused[-1].task}: {refused[-1].words}" if refused else self.last_refused
+        done = len(outcomes) - len(refused)
+        total = self.total or len(outcomes) + len(left)
+        return Progress(total, self.succeeded + done, self.refused + len(refused), told, outcomes, left)
+
+    @property
+    def dealt_with(self) -> int:
+        """Tasks that are behind us."""
+        return self.succeeded + self.refused
+
+
+async def retry(program: Program, task: str, actor: str, reason: str) -> str:
+    """Let every failed step of a task run again."""
+    found = await program.steps.retry(task, actor=actor, reason=reason)
+    if not found.reset:
+        raise StateMachineError("nothing of it has failed")
+    return f"{counted(len(found.reset), 'step')} will run again"
+
+
+async def cancel(program: Program, task: str, actor: str, reason: str) -> str:
+    """Cancel a task."""
+    await program.tasks.cancel(task, actor=actor, reason=reason)
+    return "cancelled"
+
+
+async def rerun(program: Program, task: str, actor: str, reason: str) -> str:
+    """Run a task again as a new one, from what failed; from its first step where nothing has."""
+    report = await program.tasks.report(task)
+    first = next((step.name for step in report.failed_steps), next(iter(report.steps)))
+    found = await program.reruns.start(task, first, actor=actor, reason=reason)
+    return f"again from {first}: {found.task_uuid}"
+
+
+def _has_failed(task: Mapping[str, Any]) -> bool:
+    return bool(task["failed_steps"]) and task["status"] != "cancelled"
+
+
+def _has_ended(task: Mapping[str, Any]) -> bool:
+    return task["status"] in TERMINAL
+
+
+ACTIONS = {
+    Action.RETRY: Wanted(
+        Action.RETRY,
+        "Retry what failed",
+        "Every failed step of these tasks runs again, its attempts counted from zero.",
+        Permission.STEPS_RESOLVE,
+        _has_failed,
+        retry,
+    ),
+    Action.RERUN: Wanted(
+        Action.RERUN,
+        "Run again as new tasks",
+        "A new task for each of these runs what failed and what is below it; where nothing failed, everything. "
+        "These stay as they are.",
+        Permission.TASKS_CREATE,
+        _has_ended,
+        rerun,
+    ),
+    Action.CANCEL: Wanted(
+        Action.CANCEL,
+        "Cancel",
+        "Every step of these tasks that has not ended is cancelled. This cannot be undone.",
+        Permission.TASKS_CANCEL,
+        lambda task: not _has_ended(task),
+        cancel,
+        danger=True,
+    ),
+}

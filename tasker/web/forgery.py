@@ -1,0 +1,46 @@
+"""No other site posts a form in the name of who has a page open.
+
+A form carries a token that its browser keeps in a cookie, too: another site knows neither. Browsers that say where a
+request comes from are believed as well.
+"""
+
+from __future__ import annotations
+
+import re
+from secrets import compare_digest, token_urlsafe
+
+from fastapi import Request
+from starlette.responses import Response
+
+from tasker.errors import NotPermitted
+from tasker.web.cookies import set_cookie
+from tasker.web.forms import Form
+
+COOKIE, FIELD = "tasker_form", "form_token"
+OWN = ("same-origin", "none")
+_TOKEN = re.compile(r"[\w-]{43}")
+STALE = "reload the page and send the form again: it was opened by another browser, or too long ago"
+
+
+def token_of(request: Request) -> str:
+    """The token of this browser, a new one where it has none."""
+    if not hasattr(request.state, "form_token"):
+        kept = request.cookies.get(COOKIE, "")
+        request.state.form_token = kept if _TOKEN.fullmatch(kept) else token_urlsafe(32)
+    token: str = request.state.form_token
+    return token
+
+
+def keep(request: Request, answer: Response) -> None:
+    """Give the browser its token."""
+    if request.cookies.get(COOKIE) != token_of(request):
+        set_cookie(request, answer, COOKIE, token_of(request))
+
+
+def require_own(request: Request, form: Form) -> None:
+    """Raises `NotPermitted` for a form that was not opened here."""
+    came_from = request.headers.get("sec-fetch-site", "same-origin")
+    kept = request.cookies.get(COOKIE, "")
+    fits = _TOKEN.fullmatch(kept) and compare_digest(kept, form.text(FIELD)) if form.text(FIELD).isascii() else False
+    if came_from not in OWN or not fits:
+        raise NotPermitted("this form was not opened on this page", hint=STALE)

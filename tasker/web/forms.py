@@ -1,0 +1,52 @@
+"""What a form sends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qs
+
+from fastapi import Request
+
+from tasker.errors import UsageError
+
+MOST_FIELDS = 2000
+MEDIA_TYPE = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a form with their texts."""
+
+    fields: dict[str, list[str]]
+
+    def text(self, name: str, default: str = "") -> str:
+        """The text of a field, without spaces around it; `default` where there is none."""
+        found = self.fields.get(name)
+        return found[0].strip() if found and found[0].strip() else default
+
+    def raw(self, name: str) -> str:
+        """The text of a field as it was typed, its line breaks as `\\n`."""
+        found = self.fields.get(name)
+        return found[0].replace("\r\n", "\n") if found else ""
+
+    def texts(self, name: str) -> list[str]:
+        """The texts of a field that may be given several times."""
+        return self.fields.get(name, [])
+
+    def required(self, name: str, what: str) -> str:
+        """The text of a field that must say something. Raises `UsageError`."""
+        if not (found := self.text(name)):
+            raise UsageError(f"{what} is missing", hint=f"say {what}")
+        return found
+
+
+async def form_of(request: Request) -> Form:
+    """The form in the body of a request. Raises `UsageError` for anything else."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != MEDIA_TYPE:
+        raise UsageError(f"a form was expected, not {kind or 'a body of no kind'}", hint="send the form of the page")
+    try:
+        text = (await request.body()).decode()
+        return Form(parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
+    except ValueError:  # not UTF-8, or too many fields
+        raise UsageError("the form cannot be read", hint="reload the page and send it again") from None

@@ -1,0 +1,148 @@
+"""Templates as answers. Everything that they show is escaped; nothing on a page comes from elsewhere (CSP)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import orjson
+from fastapi import Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from tasker.api.application import Options
+from tasker.contracts.rules.permissions import Permission
+from tasker.services.authentication.caller import ANYBODY, Caller
+from tasker.services.wording import counted, duration, number, one_line
+from tasker.version import __version__
+from tasker.web import flash, forgery
+from tasker.web.assets import revision
+from tasker.web.site import sections_of
+from tasker.web.views.sparkline import points
+from tasker.web.views.states import group, label, shape
+from tasker.web.views.task import may_resolve
+from tasker.web.views.texts import compact, pretty
+from tasker.web.views.times import ago, clock, iso, lasted, moment, utc
+
+ROOT = "/ui"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+FILTERS = {
+    "ago": ago,
+    "clock": clock,
+    "compact": compact,
+    "counted": counted,
+    "duration": duration,
+    "iso": iso,
+    "label": label,
+    "lasted": lasted,
+    "may_resolve": may_resolve,
+    "moment": moment,
+    "number": number,
+    "one_line": one_line,
+    "pretty": pretty,
+    "shape": shape,
+    "spark_points": points,
+    "state_group": group,
+    "utc": utc,
+}
+
+
+@cache
+def environment() -> Environment:
+    """The templates. A name that a template does not know is an error, never an empty text."""
+    folder = Path(__file__).parent / "templates"
+    made = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(FILTERS, json_data=json_data)
+    made.globals["version"] = __version__
+    return made
+
+
+def json_data(value: Any) -> Markup:
+    """JSON for a `<script type="application/json">`, which it cannot end."""
+    text = orjson.dumps(value, default=str).decode()
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def url(request: Request, path: str = "", **query: Any) -> str:
+    """A link to a page, below the path of a proxy, too; of the query what is neither None nor empty."""
+    root = str(request.scope.get("root_path", ""))
+    given = {name.rstrip("_"): value for name, value in query.items() if value not in (None, "", [], ())}
+    asked = f"?{urlencode(given, doseq=True)}" if given else ""
+    below = quote(path, safe="/:@!$&'()*+,;=~")  # a name may hold anything
+    return f"{root}{ROOT}{f'/{below}' if below else ''}{asked}"
+
+
+def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page that shows these values."""
+    text = environment().get_template(template).render(_known(request), **values)
+    headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "same-origin"}
+    answer = HTMLResponse(text, status, headers)
+    forgery.keep(request, answer)
+    flash.forget(request, answer)
+    return answer
+
+
+def leads_to(request: Request, path: str = "", message: str | None = None, **query: Any) -> RedirectResponse:
+    """The way to another page, behind something that was done; the message is shown there once."""
+    answer = RedirectResponse(url(request, path, **query), 303)
+    if message:
+        flash.say(request, answer, message)
+    return answer
+
+
+def caller_on(request: Request) -> Caller | None:
+    """Who sees the page; None before anybody has signed in."""
+    found: Caller | None = getattr(request.state, "caller", None)
+    return found
+
+
+def _known(request: Request) -> Mapping[str, Any]:
+    """What every template knows."""
+    caller = caller_on(request)
+    options: Options = request.app.state.options
+
+    def may(permission: str) -> bool:
+        return caller is not None and caller.may(Permission(permission))
+
+    def link(path: str = "", **query: Any) -> str:
+        return url(request, path, **query)
+
+    return {
+        "viewer": caller,
+        "signs_in": caller is not None and caller != ANYBODY,
+        "environment": options.environment,
+        "form_token": forgery.token_of(request),
+        "here": _here(request),
+        "may": may,
+        "message": flash.said(request),
+        "path": request.url.path.removeprefix(str(request.scope.get("root_path", ""))).removeprefix(ROOT).strip("/"),
+        "query": request.query_params,
+        "root_path": request.scope.get("root_path", ""),
+        "request_id": request.scope["state"]["request_id"],
+        "static": lambda name: link(f"static/{revision()}/{name}"),
+        "sections": sections_of(caller) if caller else [],
+        "url": link,
+    }
+
+
+def _here(request: Request) -> str:
+    """This page with its query, as a link."""
+    path, asked = request.url.path, request.url.query
+    root = str(request.scope.get("root_path", ""))
+    if root and not path.startswith(root):
+        path = root + path
+    return f"{path}?{asked}" if asked else path

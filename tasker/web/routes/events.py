@@ -1,0 +1,84 @@
+"""What steps publish, and how far those are who read it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from tasker.api.permissions import Permission, caller_of, namespaces_of, needs
+from tasker.api.problems import problem_of
+from tasker.api.program import program_of
+from tasker.contracts.rules.limits import MAX_POSITION
+from tasker.errors import UsageError
+from tasker.services.domain_events.values import EventFilter
+from tasker.services.wording import counted
+from tasker.web.rendering import leads_to, page, url
+from tasker.web.route import page_router, sent
+from tasker.web.views.task_search import moment_of
+
+routes = page_router()
+READ = needs(Permission.TASKS_LIST, confines=True)
+CHANGE = needs(Permission.STEPS_RESOLVE, operates=True)
+Word = Annotated[str, Query(max_length=255)]
+PER_PAGE = 50
+
+
+@routes.get("/events", **READ)
+async def list_events(
+    request: Request,
+    name: Word = "",
+    namespace: Word = "",
+    task: Word = "",
+    correlation: Word = "",
+    withheld: Annotated[str, Query(max_length=3)] = "",
+    after: Annotated[int | None, Query(ge=0, le=MAX_POSITION)] = None,
+) -> Response:
+    """The newest events, or those behind a position; with `withheld` those that were not published, and why."""
+    which = EventFilter(name.split(), namespace or None, task or None, correlation or None)
+    service, where = program_of(request).domain_events, namespaces_of(request)
+    words = {"name": name, "namespace": namespace, "task": task, "correlation": correlation, "withheld": withheld}
+    found: dict[str, Any] = {"events": [], "last": None, "problem": None}
+    status = 200
+    try:
+        if withheld:
+            found["events"] = await service.withheld(which, limit=PER_PAGE, namespaces=where)
+        else:
+            listed = await service.page(which, after=after or 0, limit=PER_PAGE, newest=after is None, namespaces=where)
+            found["events"] = listed.events if after is not None else list(listed.events)[::-1]
+            found["last"] = listed.last if after is not None and len(listed.events) == PER_PAGE else None
+    except UsageError as error:
+        found["problem"], status = problem_of(error), 400
+    watched = caller_of(request).may(Permission.SYSTEM_ANALYTICS_READ) and where is None
+    return page(
+        request,
+        "events/page.html",
+        status,
+        words=words,
+        after=after,
+        further=found["last"] and url(request, "events", **words, after=found["last"]),
+        subscribers=await service.subscribers() if watched else [],
+        deliveries=await service.deliveries.list(limit=PER_PAGE) if watched else [],
+        **found,
+    )
+
+
+@routes.post("/events/subscribers/{name}/replay", **CHANGE)
+async def replay(request: Request, name: str) -> Response:
+    """Let a subscriber read again."""
+    form, service = sent(request), program_of(request).domain_events
+    after, since = form.text("after"), form.text("since")
+    if after and not (after.isdecimal() and int(after) <= MAX_POSITION):
+        raise UsageError(f"{after!r:.60} is no position", hint="a whole number, as the list of events has it")
+    moment = moment_of(since) if since else None
+    found = await service.replay(name, after=int(after) if after else None, since=moment)
+    return leads_to(request, "events", f"{name} reads {counted(found.events, 'event')} again.")
+
+
+@routes.post("/events/subscribers/{name}/retry", **CHANGE)
+async def retry(request: Request, name: str) -> Response:
+    """Let a subscriber try again what it has put aside."""
+    one = sent(request).text("event")
+    number = await program_of(request).domain_events.deliveries.retry(name, [one] if one else None)
+    return leads_to(request, "events", f"{name} tries {counted(number, 'event')} again.")

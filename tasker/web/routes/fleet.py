@@ -1,0 +1,126 @@
+"""Queues, workers, the broker, pauses: what waits where, who takes it, what holds it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import Response
+
+from tasker.api.permissions import Permission, actor_of, caller_of, needs, require_namespace
+from tasker.api.problems import problem_of
+from tasker.api.program import Program, program_of
+from tasker.api.routes.route import require_task
+from tasker.errors import MessagingError, NotPermitted, TaskerError, UsageError
+from tasker.services.fleet.brokers import BrokerReport
+from tasker.services.pauses import Target
+from tasker.services.wording import counted
+from tasker.web.rendering import leads_to, page
+from tasker.web.route import page_router, sent
+from tasker.web.views.fleet import KINDS, command_of, queues, target_fields
+
+routes = page_router()
+READ = needs(Permission.SYSTEM_ANALYTICS_READ)
+CHANGE = needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True, operates=True)
+
+
+@routes.get("/fleet", **READ)
+async def show_fleet(request: Request) -> Response:
+    """What waits, who works, what is held back."""
+    return await _fleet(request)
+
+
+async def _fleet(request: Request, status: int = 200, problem: Any = None, typed: Any = None) -> Response:
+    program, caller = program_of(request), caller_of(request)
+    found, lately, backlog, advice, pauses = await asyncio.gather(
+        program.fleet.overview(),
+        program.fleet.activity(tasks=0),
+        program.fleet.backlog(),
+        program.analytics.scaling(),
+        program.pauses.list(log=10),
+    )
+    processes = await program.workers.list() if caller.may(Permission.SYSTEM_HANDLERS_READ) else []
+    broker, broker_problem = await _broker(program)
+    return page(
+        request,
+        "fleet/page.html",
+        status,
+        found=found,
+        rows=queues(found, advice, broker),
+        backlog=backlog,
+        unserved=lately.unserved,
+        retries_due=lately.retries_due,
+        processes=processes,
+        broker=broker,
+        broker_problem=broker_problem,
+        pauses=pauses,
+        command_of=command_of,
+        target_fields=target_fields,
+        kinds=KINDS,
+        problem=problem,
+        typed=typed or {},
+    )
+
+
+async def _broker(program: Program) -> tuple[BrokerReport | None, str]:
+    """How the provider stands; else why nothing is known of it."""
+    try:
+        return await program.queues.report(), ""
+    except MessagingError as error:
+        return None, problem_of(error)["detail"]
+
+
+@routes.get("/fleet/{worker}", **needs(Permission.SYSTEM_HANDLERS_READ))
+async def show_process(request: Request, worker: str) -> Response:
+    """One process: what it serves, and the steps that it runs."""
+    program = program_of(request)
+    steps = await program.fleet.in_hand(worker)
+    processes = [each for each in await program.workers.list(stopped=True) if each.worker == worker]
+    if not processes:
+        raise UsageError(f"no process {worker} is registered", hint="those that ended are forgotten after a day")
+    return page(request, "fleet/process.html", process=processes[0], steps=steps)
+
+
+@routes.post("/fleet/pause", **CHANGE)
+async def pause(request: Request) -> Response:
+    """Let nothing more start of a namespace, template, step, task or queue."""
+    form = sent(request)
+    try:
+        target = await _target(request, form.text("what"), form.required("name", "what to pause"))
+        reason = form.required("reason", "a reason")
+        paused = await program_of(request).pauses.pause(target, actor=actor_of(request), reason=reason)
+    except TaskerError as error:
+        found = problem_of(error)
+        if isinstance(error, NotPermitted) or found["status"] >= 500:
+            raise
+        return await _fleet(
+            request, found["status"], found, {key: form.text(key) for key in ("what", "name", "reason")}
+        )
+    message = f"{target} is paused: what runs goes on." if paused else f"{target} was paused already."
+    return leads_to(request, "fleet", message)
+
+
+@routes.post("/fleet/resume", **CHANGE)
+async def resume(request: Request) -> Response:
+    """End a pause."""
+    form = sent(request)
+    target = await _target(request, form.text("what"), form.required("name", "what to resume"))
+    held = await program_of(request).pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
+    unit = "message" if target.queue else "step"
+    message = f"{target} was not paused." if held is None else f"{target} goes on: {counted(held, unit)} may start."
+    return leads_to(request, "fleet", message)
+
+
+async def _target(request: Request, kind: str, name: str) -> Target:
+    """What a form means. Raises `NotPermitted` for what is not of the caller's namespaces."""
+    if kind not in KINDS:
+        raise UsageError(f"{kind!r} cannot be paused", hint=f"one of {', '.join(KINDS)}")
+    target = Target.of(name) if kind == "namespace" else Target.of(**{kind: name})
+    if target.task is not None:
+        await require_task(request, target.task)
+    elif target.queue is not None:
+        require_namespace(request, "")
+    else:
+        require_namespace(request, target.namespace or "")
+    return target

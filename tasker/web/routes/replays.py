@@ -1,0 +1,103 @@
+"""Replays of dead letters: what one would do, beginning it, and following it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from fastapi import Request
+from starlette.responses import Response
+
+from tasker.api.failures import status_of
+from tasker.api.permissions import Permission, actor_of, needs
+from tasker.api.problems import problem_of
+from tasker.api.program import program_of
+from tasker.errors import TaskerError, UsageError
+from tasker.services.dead_letters.records import REASONS
+from tasker.web.rendering import leads_to, page
+from tasker.web.route import page_router, sent
+from tasker.web.views.dead_letters import MOST_TASKS, Course, ReplaySearch, planned, rate_of
+from tasker.web.views.task_search import SPANS
+
+routes = page_router()
+READS = needs(Permission.DLQ_READ)
+RESETS = needs(Permission.STEPS_RESOLVE, operates=True)
+STEERED: dict[str, tuple[Literal["paused", "running", "cancelled"], str]] = {
+    "pause": ("paused", "Paused: nothing more of it runs for now."),
+    "resume": ("running", "It goes on."),
+    "cancel": ("cancelled", "Ended; what was replayed stays so."),
+}
+LISTED = 100
+
+
+@routes.get("/dead-letters/replays", **READS)
+async def list_replays(request: Request) -> Response:
+    """Replays, the newest first."""
+    found = await program_of(request).replays.list(limit=LISTED)
+    return page(request, "dead_letters/replays.html", replays=[Course(each) for each in found], most=LISTED)
+
+
+@routes.get("/dead-letters/replay", **needs(Permission.STEPS_RESOLVE))
+async def preview(request: Request) -> Response:
+    """What a replay would do; nothing is changed."""
+    search = ReplaySearch.of(request.query_params)
+    return await _plan(request, search, rate_of(request.query_params.get("rate", "")))
+
+
+@routes.post("/dead-letters/replay", **RESETS)
+async def begin(request: Request) -> Response:
+    """Begin a replay: every process that sweeps goes on with it."""
+    form = sent(request)
+    search = ReplaySearch.of({name: form.text(name) for name in form.fields})
+    try:
+        rate, reason = rate_of(form.text("rate")), form.required("note", "a reason")
+        if not search.is_given:
+            raise UsageError("say which entries are meant", hint="choose a group, or all")
+        group = search.group(datetime.now(UTC))
+        found = await program_of(request).replays.begin(group, rate=rate, actor=actor_of(request), reason=reason)
+    except TaskerError as error:
+        if (status := status_of(request, error)) >= 500:
+            raise
+        told = {"problem": problem_of(error), "note": form.text("note"), "typed_rate": form.text("rate")}
+        return await _plan(request, search, 10.0, status, **told)
+    if found.replay_uuid is None:
+        return leads_to(request, "dead-letters/replay", "There is nothing to replay any more.", **search.words)
+    return leads_to(request, f"dead-letters/replays/{found.replay_uuid}", planned(found, rate))
+
+
+@routes.get("/dead-letters/replays/{replay}", **READS)
+async def show_replay(request: Request, replay: str) -> Response:
+    """How far it has come."""
+    service = program_of(request).replays
+    found = await service.get(replay)
+    skipped = await service.skipped(replay, limit=LISTED) if found.skipped else []
+    return page(request, "dead_letters/replay.html", course=Course(found), replay=found, skipped=skipped)
+
+
+@routes.post("/dead-letters/replays/{replay}/{action}", **RESETS)
+async def steer(request: Request, replay: str, action: str) -> Response:
+    """Pause it, go on with it, or end it."""
+    if action not in STEERED:
+        raise UsageError(f"a replay cannot be made to {action}", hint=f"one of {', '.join(STEERED)}")
+    state, message = STEERED[action]
+    await program_of(request).replays.steer(replay, state)
+    return leads_to(request, f"dead-letters/replays/{replay}", message)
+
+
+async def _plan(request: Request, search: ReplaySearch, rate: float, status: int = 200, **told: Any) -> Response:
+    plan = await program_of(request).replays.plan(search.group(datetime.now(UTC))) if search.is_given else None
+    return page(
+        request,
+        "dead_letters/replay_plan.html",
+        status,
+        search=search,
+        plan=plan,
+        words=planned(plan, rate) if plan else "",
+        rate=told.get("typed_rate") or f"{rate:g}",
+        note=told.get("note", ""),
+        problem=told.get("problem"),
+        command=search.command(rate),
+        reasons=REASONS,
+        spans=list(SPANS),
+        most=MOST_TASKS,
+    )

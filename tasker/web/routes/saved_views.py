@@ -1,0 +1,35 @@
+"""Keeping the filters of a list under a name, for everybody."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+from starlette.responses import Response
+
+from tasker.api.permissions import Permission, actor_of, needs
+from tasker.api.program import program_of
+from tasker.web.rendering import leads_to
+from tasker.web.route import page_router, sent
+from tasker.web.views.task_search import Search
+
+routes = page_router()
+CHANGES = needs(Permission.TASKS_LIST, confines=True, operates=True)
+
+
+@routes.post("/tasks/views", **CHANGES)
+async def save(request: Request) -> Response:
+    """Keep the filters of the page that sent it."""
+    form = sent(request)
+    words = Search.of(dict(parse_qsl(form.text("address")))).words  # what is no filter is left out
+    name = form.required("name", "a name")
+    await program_of(request).saved_views.save(name, Search.of(words).address, by=actor_of(request))
+    return leads_to(request, "tasks", f"The view “{name}” is saved.", **words)
+
+
+@routes.post("/tasks/views/remove", **CHANGES)
+async def remove(request: Request) -> Response:
+    """Forget a view."""
+    name = sent(request).required("name", "a name")
+    removed = await program_of(request).saved_views.remove(name)
+    return leads_to(request, "tasks", f"The view “{name}” is removed." if removed else f"There is no view “{name}”.")

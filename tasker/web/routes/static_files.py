@@ -1,0 +1,27 @@
+"""Style, scripts and pictures of the pages; open to everybody, they say nothing of this deployment."""
+
+from __future__ import annotations
+
+from mimetypes import guess_type
+
+from fastapi import Request
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, Response
+
+from tasker.web.assets import FOLDER, revision
+from tasker.web.route import page_router
+
+routes = page_router()
+TYPES = {".mjs": "text/javascript", ".js": "text/javascript", ".svg": "image/svg+xml", ".css": "text/css"}
+KEPT = "public, max-age=31536000, immutable"
+
+
+@routes.get("/static/{given}/{name:path}")
+async def get_file(request: Request, given: str, name: str) -> Response:
+    """One file. Below a revision that is not ours it is shown, and not kept: two releases are side by side."""
+    path = (FOLDER / name).resolve()
+    if not path.is_relative_to(FOLDER) or not path.is_file():
+        raise HTTPException(404, f"there is no file {name}")
+    kind = TYPES.get(path.suffix) or guess_type(path.name)[0] or "application/octet-stream"
+    headers = {"Cache-Control": KEPT if given == revision() else "no-cache"}
+    return FileResponse(path, media_type=kind, headers=headers)

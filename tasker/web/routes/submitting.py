@@ -1,0 +1,133 @@
+"""Submitting a task by a form that its template's schema makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from fastapi import Request
+from starlette.responses import Response
+
+from tasker.api.permissions import Permission, known_caller, needs
+from tasker.api.problems import pointer, problem_of
+from tasker.api.program import program_of
+from tasker.contracts.plan import Plan
+from tasker.errors import DuplicateTask, InputInvalid, TaskerError, UsageError
+from tasker.lifecycle.storable import NotStorable
+from tasker.services.server.bulk_submission import Order
+from tasker.services.submitting.submission import Request as TaskRequest
+from tasker.web.forms import Form
+from tasker.web.rendering import leads_to, page, url
+from tasker.web.route import page_router, sent
+from tasker.web.views.input_form import fields_of, typed_in
+from tasker.web.views.template import request_body, submit_command
+
+routes = page_router()
+SUBMIT = "/templates/{namespace}/{name}/{version}/submit"
+CREATES = needs(Permission.TASKS_CREATE)
+PREFIX = "input:"
+OTHERS = ("priority", "tags", "reason", "idempotency_key", "correlation_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A form as it was sent: the input by pointer and as a value, the other fields, what is wrong by pointer."""
+
+    typed: dict[str, str]
+    context: dict[str, Any]
+    others: dict[str, str]
+    problems: dict[str, str]
+
+
+@routes.get(SUBMIT, **CREATES)
+async def show_form(request: Request, namespace: str, name: str, version: str) -> Response:
+    """The form, with the defaults of the schema."""
+    plan = (await program_of(request).plans.find(namespace, name, version)).plan
+    return _page(request, plan, Filled({}, {}, {}, {}))
+
+
+@routes.post(SUBMIT + "/check", **CREATES)
+async def check(request: Request, namespace: str, name: str, version: str) -> Response:
+    """What the validator says of what is typed so far; nothing is submitted."""
+    plan = (await program_of(request).plans.find(namespace, name, version)).plan
+    return _page(request, plan, _with_problems(plan, _filled(plan, sent(request))))
+
+
+@routes.post(SUBMIT, **CREATES)
+async def submit(request: Request, namespace: str, name: str, version: str) -> Response:
+    """Create the task; else the form with what is wrong, and with what was typed."""
+    program = program_of(request)
+    plan = (await program.plans.find(namespace, name, version)).plan
+    filled = _filled(plan, sent(request))
+    if filled.problems:
+        return _page(request, plan, _with_problems(plan, filled), 422)
+    try:
+        order = Order(namespace, name, version, _request(filled, known_caller(request)))
+        submitted = await program.submit_order(order)
+    except DuplicateTask as error:
+        existing = url(request, f"tasks/{error.task_uuid}") if error.task_uuid else None
+        return _page(request, plan, filled, 409, problem_of(error), existing)
+    except (InputInvalid, NotStorable) as error:
+        return _page(request, plan, _with_problems(plan, filled), 422, problem_of(error))
+    except TaskerError as error:
+        found = problem_of(error)
+        return _page(request, plan, filled, found["status"], found)
+    return leads_to(request, f"tasks/{submitted.task_uuid}", "The task is submitted.")
+
+
+def _filled(plan: Plan, form: Form) -> Filled:
+    typed = {name[len(PREFIX) :]: form.raw(name) for name in form.fields if name.startswith(PREFIX)}
+    found = typed_in(plan.input_schema, typed)
+    return Filled(typed, found.context, {name: form.text(name) for name in OTHERS}, found.problems)
+
+
+def _with_problems(plan: Plan, filled: Filled) -> Filled:
+    """With what the validator says, the same words as of the API and the command line."""
+    from tasker.template.schema.check import check_input
+
+    told = {pointer(each.path): each.message for each in reversed(check_input(plan, filled.context))}
+    return Filled(filled.typed, filled.context, filled.others, {**told, **filled.problems})
+
+
+def _request(filled: Filled, caller: str | None) -> TaskRequest:
+    others = filled.others
+    priority = others["priority"] or "0"
+    if not priority.lstrip("+-").isdecimal():
+        raise UsageError(f"priority: expected a whole number, found {priority!r:.80}", hint="0 is the usual priority")
+    return TaskRequest(
+        filled.context,
+        priority=int(priority),
+        idempotency_key=others["idempotency_key"] or None,
+        correlation_id=_correlation(others["correlation_id"]),
+        initiator=caller or "unknown",
+        source_system="web page",
+        reason=others["reason"],
+        tags=others["tags"].split(),
+    )
+
+
+def _correlation(text: str) -> str | None:
+    try:
+        return str(UUID(text)) if text else None
+    except ValueError:
+        message = f"correlation identifier: expected a UUID, found {text!r:.80}"
+        raise UsageError(message, hint="leave it empty: the task's own identifier is used then") from None
+
+
+def _page(
+    request: Request, plan: Plan, filled: Filled, status: int = 200, problem: Any = None, existing: str | None = None
+) -> Response:
+    return page(
+        request,
+        "template/submit.html",
+        status,
+        plan=plan,
+        fields=fields_of(plan.input_schema, filled.typed),
+        problems=filled.problems,
+        others={name: filled.others.get(name, "") for name in OTHERS},
+        problem=problem if not filled.problems else None,
+        existing=existing,
+        command=submit_command(plan, filled.context),
+        body=request_body(plan, filled.context),
+    )

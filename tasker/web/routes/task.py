@@ -1,0 +1,115 @@
+"""One task: how it stands, why it does not move, what may be done."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from tasker.api.covering import covered
+from tasker.api.permissions import Permission, caller_of, needs
+from tasker.api.program import program_of
+from tasker.api.routes.events import get_events
+from tasker.services.listings import Transition
+from tasker.services.reports import StepReport, TaskReport
+from tasker.web.rendering import page
+from tasker.web.route import page_router
+from tasker.web.views import graph
+from tasker.web.views.task import Shown, commands_of, rows_of, step_commands
+from tasker.web.views.timeline import timeline
+
+routes = page_router()
+View = Literal["graph", "timeline", "history", "logs", "data"]
+Level = Literal["debug", "info", "warning", "error"]
+StepName = Annotated[str, Query(max_length=255)]
+MOST_LINES, MOST_MOVES = 500, 2000
+
+
+@routes.get("/tasks/{uuid}", **needs(Permission.TASKS_READ))
+async def show_task(
+    request: Request, uuid: str, view: View = "graph", step: StepName = "", level: Level = "debug"
+) -> Response:
+    """A task; with `step` one of its steps beside it."""
+    return await task_page(request, uuid, view=view, step=step, level=level)
+
+
+@routes.get("/tasks/{uuid}/events", **needs(Permission.TASKS_READ))
+async def follow_task(request: Request, uuid: str) -> Response:
+    """What happens to the task, as the API tells it: the page looks again when something has."""
+    return await get_events(request, uuid, request.headers.get("last-event-id"), request.query_params.get("after"))
+
+
+async def task_page(
+    request: Request, uuid: str, *, view: str = "graph", step: str = "", level: str = "debug", **values: Any
+) -> Response:
+    """The page of a task; `values`: what became of an action (`status`, `problem`, `typed`)."""
+    program = program_of(request)
+    report = await covered_report(request, uuid)
+    explained = None if report.finished else await program.tasks.explain(uuid)
+    shown = Shown(report, datetime.now(UTC))
+    parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
+    if view == "graph":
+        parts["drawing"] = graph.of_task(report, await program.pinned_plan(uuid))
+    elif view == "timeline":
+        parts["timeline"] = timeline(await program.tasks.history(uuid), shown.now)
+    elif view == "history":
+        parts["history"] = (await _history(request, uuid))[-MOST_MOVES:]
+    elif view == "logs":
+        parts["lines"] = await _lines(request, uuid, step, level)
+    return page(
+        request,
+        "task/page.html",
+        values.get("status", 200),
+        view=view,
+        level=level,
+        shown=shown,
+        report=report,
+        rows=rows_of(report),
+        explained=explained,
+        commands=commands_of(report),
+        drawer=await _drawer(request, report, step) if step else None,
+        problem=values.get("problem"),
+        typed=values.get("typed", {}),
+        **parts,
+    )
+
+
+async def covered_report(request: Request, uuid: str) -> TaskReport:
+    """The task, without what the caller may not read."""
+    found = await program_of(request).tasks.report(uuid)
+    plain = await covered(request, uuid, found)
+    if isinstance(plain, TaskReport):
+        return plain
+    return TaskReport(**{**plain, "steps": {name: StepReport(**step) for name, step in plain["steps"].items()}})
+
+
+async def _history(request: Request, uuid: str) -> list[Transition]:
+    found = await program_of(request).tasks.history(uuid)
+    plain = await covered(request, uuid, found)
+    return [each if isinstance(each, Transition) else Transition(**each) for each in plain]
+
+
+async def _lines(request: Request, uuid: str, step: str, level: str) -> Any:
+    found = await program_of(request).tasks.logs(uuid, step=step or None, level=level, limit=MOST_LINES)
+    return await covered(request, uuid, found)
+
+
+async def _drawer(request: Request, report: TaskReport, name: str) -> dict[str, Any] | None:
+    """A step with what it was given, its attempts, its lines; None: the task has no such step."""
+    found = report.steps.get(name)
+    if found is None or not caller_of(request).may(Permission.STEPS_READ):
+        return None
+    program, uuid = program_of(request), report.task_uuid
+    reasons = [] if report.finished else (await program.tasks.explain(uuid, name)).reasons
+    return {
+        "step": found,
+        "explained": reasons,
+        "inputs": {above: report.steps[above].result for above in found.depends_on if above in report.steps},
+        "lines": await _lines(request, uuid, name, "debug"),
+        "kept": await covered(request, uuid, asdict(await program.tasks.kept(uuid, name))),
+        "commands": step_commands(uuid, found),
+        "plain": asdict(found),
+    }

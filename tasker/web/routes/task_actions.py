@@ -1,0 +1,160 @@
+"""What a person does to a task and its steps: the same services, permissions and records as over the API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import Response
+
+from tasker.api.failures import status_of
+from tasker.api.permissions import Permission, actor_of, needs
+from tasker.api.problems import problem_of
+from tasker.api.program import program_of
+from tasker.errors import TaskerError, UsageError
+from tasker.services.pauses import Target
+from tasker.services.wording import counted
+from tasker.web.forms import Form
+from tasker.web.rendering import leads_to
+from tasker.web.route import page_router, sent
+from tasker.web.routes.task import task_page
+
+routes = page_router()
+MEND = needs(Permission.STEPS_RESOLVE, operates=True)
+PAUSE = needs(Permission.SYSTEM_PAUSES_CHANGE, operates=True)
+
+
+@routes.post("/tasks/{uuid}/cancel", **needs(Permission.TASKS_CANCEL, operates=True))
+async def cancel(request: Request, uuid: str) -> Response:
+    """Cancel a task and every step of it that has not ended."""
+
+    async def act(form: Form) -> Response:
+        await program_of(request).tasks.cancel(
+            uuid, reason=form.required("reason", "a reason"), actor=actor_of(request)
+        )
+        return leads_to(request, f"tasks/{uuid}", "The task is cancelled.")
+
+    return await done_or_told(request, uuid, act)
+
+
+@routes.post("/tasks/{uuid}/retry", **MEND)
+async def retry(request: Request, uuid: str) -> Response:
+    """Let every failed step run again."""
+
+    async def act(form: Form) -> Response:
+        reason = form.required("reason", "a reason")
+        found = await program_of(request).steps.retry(uuid, actor=actor_of(request), reason=reason)
+        left = f" Left, to be run only once: {', '.join(found.left)}." if found.left else ""
+        return leads_to(request, f"tasks/{uuid}", f"{counted(len(found.reset), 'step')} will run again.{left}")
+
+    return await done_or_told(request, uuid, act)
+
+
+@routes.post("/tasks/{uuid}/rerun", **needs(Permission.TASKS_CREATE, operates=True))
+async def rerun(request: Request, uuid: str) -> Response:
+    """Run a task again from a step, as a new task."""
+
+    async def act(form: Form) -> Response:
+        step, reason = form.required("step", "a step"), form.required("reason", "a reason")
+        context = json_object(form.text("context"), "the input") if form.text("context") else None
+        found = await program_of(request).reruns.start(
+            uuid, step, actor=actor_of(request), reason=reason, context=context
+        )
+        message = f"A new task of {counted(found.steps, 'step')}, of which {found.reused} are taken over."
+        return leads_to(request, f"tasks/{found.task_uuid}", message)
+
+    return await done_or_told(request, uuid, act)
+
+
+@routes.post("/tasks/{uuid}/pause", **PAUSE)
+async def pause(request: Request, uuid: str) -> Response:
+    """Let nothing more of a task start."""
+
+    async def act(form: Form) -> Response:
+        target, reason = Target.of(task=uuid), form.required("reason", "a reason")
+        paused = await program_of(request).pauses.pause(target, actor=actor_of(request), reason=reason)
+        message = "Paused: what runs goes on, nothing more of it starts." if paused else "It was paused already."
+        return leads_to(request, f"tasks/{uuid}", message)
+
+    return await done_or_told(request, uuid, act)
+
+
+@routes.post("/tasks/{uuid}/resume", **PAUSE)
+async def resume(request: Request, uuid: str) -> Response:
+    """End the pause of a task."""
+
+    async def act(form: Form) -> Response:
+        target = Target.of(task=uuid)
+        held = await program_of(request).pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
+        message = "It was not paused." if held is None else f"Resumed: {counted(held, 'step')} may start."
+        return leads_to(request, f"tasks/{uuid}", message)
+
+    return await done_or_told(request, uuid, act)
+
+
+@routes.post("/tasks/{uuid}/reset-step", **MEND)
+async def reset_step(request: Request, uuid: str) -> Response:
+    """Let one failed step run again."""
+
+    async def act(form: Form) -> Response:
+        step, reason = form.required("step", "a step"), form.required("reason", "a reason")
+        await program_of(request).steps.reset(uuid, step, actor=actor_of(request), reason=reason)
+        return leads_to(request, f"tasks/{uuid}", f"{step} will run again.", step=step)
+
+    return await done_or_told(request, uuid, act)
+
+
+@routes.post("/tasks/{uuid}/resolve-step", **MEND)
+async def resolve_step(request: Request, uuid: str) -> Response:
+    """Take a step as done, without a result."""
+
+    async def act(form: Form) -> Response:
+        step, reason = form.required("step", "a step"), form.required("reason", "a reason")
+        await program_of(request).steps.resolve(uuid, step, actor=actor_of(request), reason=reason)
+        return leads_to(request, f"tasks/{uuid}", f"{step} is taken as done.", step=step)
+
+    return await done_or_told(request, uuid, act)
+
+
+@routes.post("/tasks/{uuid}/complete-step", **MEND)
+async def complete_step(request: Request, uuid: str) -> Response:
+    """Take a step as done, with a result."""
+
+    async def act(form: Form) -> Response:
+        step, reason = form.required("step", "a step"), form.required("reason", "a reason")
+        result = json_object(form.text("result"), "the result")
+        await program_of(request).steps.complete(uuid, step, result, actor=actor_of(request), reason=reason)
+        return leads_to(request, f"tasks/{uuid}", f"{step} is done, with the result that you gave.", step=step)
+
+    return await done_or_told(request, uuid, act)
+
+
+async def done_or_told(request: Request, uuid: str, act: Callable[[Form], Awaitable[Response]]) -> Response:
+    """Do it; else the page of the task with what was wrong, and with what was typed."""
+    form = sent(request)
+    try:
+        return await act(form)
+    except TaskerError as error:
+        status = status_of(request, error)
+        if status in (403, 404) or status >= 500:
+            raise
+        typed = {name: form.text(name) for name in ("step", "reason", "result", "context")}
+        told: dict[str, Any] = {"status": status, "problem": problem_of(error), "typed": typed}
+        return await task_page(request, uuid, step=form.text("step"), **told)
+
+
+def json_object(text: str, what: str) -> dict[str, Any]:
+    """An object from its JSON text. Raises `UsageError` that says where the text is wrong."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise UsageError(f"{what} is not JSON: {error.msg} at {place}", hint="correct it and send it again") from None
+    except RecursionError:
+        raise UsageError(f"{what} is nested too deeply", hint="give fewer levels") from None
+    if not isinstance(found, dict):
+        kind = {list: "a list", str: "a text", bool: "true or false"}.get(type(found), "a single value")
+        raise UsageError(f"{what} is {kind}", hint='an object was expected, such as {"amount": 3}')
+    return found

@@ -1,0 +1,136 @@
+"""Tasks: finding them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from tasker.api.covering import covered_tasks
+from tasker.api.cursors import cursor_after, place_of
+from tasker.api.permissions import Permission, caller_of, namespaces_of, needs
+from tasker.api.problems import problem_of
+from tasker.api.program import program_of
+from tasker.errors import UsageError
+from tasker.lifecycle.machines.task import TaskState
+from tasker.services.server.saved_views import SavedView
+from tasker.services.task_filter import TaskFilter
+from tasker.services.task_search import MOST_NAMED, Sought
+from tasker.services.tasks import names
+from tasker.web.rendering import leads_to, page, url
+from tasker.web.route import page_router
+from tasker.web.views.task_search import SPANS, Search, Turned
+
+routes = page_router()
+PER_PAGE = 50
+Cursor = Annotated[str, Query(max_length=200)]
+
+
+@routes.get("/tasks", **needs(Permission.TASKS_LIST, confines=True))
+async def list_tasks(
+    request: Request,
+    q: Annotated[str, Query(max_length=255)] = "",
+    cursor: Cursor = "",
+    back: Cursor = "",
+) -> Response:
+    """Tasks that match, a page of them; `q` is what was typed into the search of every page."""
+    search = Search.of(request.query_params)
+    if q.strip():
+        return await _search(request, q.strip())
+    saved = await program_of(request).saved_views.list()
+    try:
+        turned = await _turned(request, search, cursor, back)
+    except UsageError as error:
+        return _page(request, search, Turned([], None, None), saved, status=400, problem=problem_of(error))
+    return _page(request, search, turned, saved)
+
+
+async def which_tasks(request: Request, search: Search) -> TaskFilter:
+    """The tasks that are meant, of those that the caller may see. Raises `UsageError` for words that mean nothing.
+
+    Inputs are searched only where the caller may read what is sensitive in them: what is found would tell it.
+    """
+    if search.field:
+        permitted = caller_of(request).namespaces(Permission.DATA_READ_SENSITIVE)
+        hidden = await program_of(request).sensitive_values.namespaces(permitted) if permitted is not None else ()
+        if hidden and (not search.namespace or search.namespace in hidden):
+            hint = f"choose a namespace that is not one of {', '.join(sorted(hidden))}"
+            raise UsageError("inputs may have values that you may not read, so they are not searched", hint=hint)
+    return search.filter(names(namespaces_of(request)), datetime.now(UTC))
+
+
+async def _turned(request: Request, search: Search, cursor: str, back: str) -> Turned:
+    """The tasks of a page, behind the place `cursor`, or before the place `back`."""
+    which = await which_tasks(request, search)
+    place = place_of(cursor or back, search.order) if cursor or back else None
+    ascending = search.oldest_first != bool(back)
+    views = program_of(request).views
+    found = await views.page(which, limit=PER_PAGE + 1, after=place, oldest_first=ascending)
+    shown = found[:PER_PAGE][::-1] if back else found[:PER_PAGE]
+    places = [cursor_after(each["task_uuid"], search.order) for each in shown]
+    more = len(found) > PER_PAGE
+    before, behind = (more, True) if back else (bool(cursor), more)
+    first, last = (places[0] if places and before else None), (places[-1] if places and behind else None)
+    return Turned(await covered_tasks(request, shown), first, last)
+
+
+def _page(
+    request: Request,
+    search: Search,
+    turned: Turned,
+    saved: Sequence[SavedView],
+    status: int = 200,
+    problem: Any = None,
+) -> Response:
+    def link(**place: str) -> str:
+        return url(request, "tasks", **search.words, **place)
+
+    return page(
+        request,
+        "tasks.html",
+        status,
+        search=search,
+        tasks=turned.tasks,
+        saved=saved,
+        problem=problem,
+        spans=list(SPANS),
+        states=[state.value for state in TaskState],
+        before=turned.before and link(back=turned.before),
+        beyond=turned.behind and link(cursor=turned.behind),
+        first=link(),
+    )
+
+
+async def _search(request: Request, text: str) -> Response:
+    """What the text means, which mostly is one page."""
+    sought = await program_of(request).search.sought(text, namespaces=namespaces_of(request))
+    if sought.kind in ("tasks", "templates") and len([*sought.identifiers, *sought.templates]) > 1:
+        return page(request, "sought.html", text=text, sought=sought, most=MOST_NAMED)
+    if sought.kind == "nothing":
+        message = "Nothing is named so: no task, dead letter, template, namespace or tag."
+        return leads_to(request, "tasks", message, tag=text)
+    path, query = _target(sought, text)
+    return leads_to(request, path, **query)
+
+
+def _target(sought: Sought, text: str) -> tuple[str, dict[str, Any]]:
+    """The page of what was found."""
+    first = sought.identifiers[0] if sought.identifiers else ""
+    pages: dict[str, tuple[str, dict[str, Any]]] = {
+        "task": (f"tasks/{first}", {}),
+        "entry": (f"dead-letters/entries/{first}", {}),
+        "correlation": ("tasks", {"correlation": first}),
+        "namespace": ("tasks", {"namespace": first}),
+        "tag": ("tasks", {"tag": first}),
+    }
+    return pages[sought.kind] if first else ("tasks", _template(sought.templates, text))
+
+
+def _template(found: Sequence[tuple[str, str]], text: str) -> dict[str, str]:
+    """The filter for templates of one name; the namespace where it is one, and was named or is not exact."""
+    namespace, template = found[0]
+    named = "/" in text or text.lower() != template.lower()
+    return {"namespace": namespace if named else "", "template": template}

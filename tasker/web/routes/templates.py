@@ -1,0 +1,151 @@
+"""Templates: which there are, how they do, their text, two versions side by side, new ones."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from tasker.api.permissions import Permission, actor_of, caller_of, namespaces_of, needs, require_namespace
+from tasker.api.problems import problem_of
+from tasker.api.program import program_of
+from tasker.contracts.plan import Plan
+from tasker.errors import TaskerError, TemplateError
+from tasker.services.pauses import Target
+from tasker.services.wording import counted
+from tasker.web.rendering import leads_to, page
+from tasker.web.route import page_router, sent
+from tasker.web.views import graph
+from tasker.web.views.template import compared, lines_of, listed, pause_of, step_rows
+
+routes = page_router()
+READ = needs(Permission.TEMPLATES_READ)
+ONE = "/templates/{namespace}/{name}/{version}"
+View = Literal["steps", "yaml", "versions"]
+Version = Annotated[str, Query(alias="with", max_length=255)]
+EXAMPLE = """name: hello
+namespace: demo
+version: 1.0.0
+steps:
+  - name: greet
+    handler: demo.greet
+"""
+
+
+@routes.get("/templates", **needs(Permission.TEMPLATES_READ, confines=True))
+async def list_templates(request: Request) -> Response:
+    """Every template by its newest version."""
+    program, where, caller = program_of(request), namespaces_of(request), caller_of(request)
+    rows = [row for row in await program.plans.registered() if where is None or row["namespace"] in where]
+    watched = caller.may(Permission.SYSTEM_ANALYTICS_READ)
+    found = await program.fleet.overview() if watched else None
+    pauses = (await program.pauses.list(log=0)).pauses if caller.may(Permission.SYSTEM_PAUSES_READ) else []
+    return page(request, "template/list.html", rows=listed(rows, found, pauses), watched=watched)
+
+
+@routes.get("/templates/{namespace}/{name}", **READ)
+async def show_newest(request: Request, namespace: str, name: str) -> Response:
+    """The way to the version that was registered last."""
+    plan = (await program_of(request).plans.find(namespace, name)).plan
+    return leads_to(request, f"templates/{namespace}/{name}/{plan.version}")
+
+
+@routes.get(ONE, **READ)
+async def show_template(
+    request: Request, namespace: str, name: str, version: str, view: View = "steps", other: Version = ""
+) -> Response:
+    """One version: its graph, steps and how they do; its text; all versions, and one of them beside this one."""
+    program = program_of(request)
+    plan = (await program.plans.find(namespace, name, version)).plan
+    versions = await program.analytics.versions(namespace, name)
+    pauses = await program.pauses.list(log=0)
+    parts: dict[str, Any] = {"drawing": None, "rows": (), "paces": None, "text": "", "pairs": None}
+    if view == "steps":
+        paces, processes = await asyncio.gather(
+            program.analytics.paces(namespace, name, version), program.workers.list()
+        )
+        parts |= {"drawing": graph.of_template(plan), "paces": paces, "rows": step_rows(plan, paces, processes)}
+    elif view == "yaml":
+        parts["text"] = await text_of(plan)
+    elif other:
+        beside = (await program.plans.find(namespace, name, other)).plan
+        parts["pairs"] = compared(*await asyncio.gather(text_of(beside), text_of(plan)))
+    return page(
+        request,
+        "template/page.html",
+        plan=plan,
+        view=view,
+        other=other,
+        versions=versions,
+        pause=pause_of(pauses.pauses, namespace, name),
+        **parts,
+    )
+
+
+async def text_of(plan: Plan) -> str:
+    """The template as YAML. A thread makes it: a large one takes a while."""
+    from tasker.template.output.normalized import normalized_yaml
+
+    return await asyncio.to_thread(normalized_yaml, plan)
+
+
+@routes.post("/templates/{namespace}/{name}/{action}", **needs(Permission.SYSTEM_PAUSES_CHANGE, operates=True))
+async def pause_or_resume(request: Request, namespace: str, name: str, action: Literal["pause", "resume"]) -> Response:
+    """Let nothing more of a template start, in every version; or let it go on."""
+    program, form = program_of(request), sent(request)
+    target = Target.of(template=f"{namespace}/{name}")
+    if action == "pause":
+        reason = form.required("reason", "a reason")
+        paused = await program.pauses.pause(target, actor=actor_of(request), reason=reason)
+        message = "Paused: what runs goes on, nothing more of it starts." if paused else "It was paused already."
+    else:
+        held = await program.pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
+        message = "It was not paused." if held is None else f"Resumed: {counted(held, 'step')} may start."
+    return leads_to(request, f"templates/{namespace}/{name}", message)
+
+
+@routes.get("/templates/new", **needs(Permission.TEMPLATES_REGISTER, confines=True))
+async def show_editor(request: Request) -> Response:
+    """A text to begin with."""
+    return _editor(request, EXAMPLE)
+
+
+@routes.post("/templates/new", **needs(Permission.TEMPLATES_REGISTER, confines=True, operates=True))
+async def check_or_register(request: Request) -> Response:
+    """Check a text, and register its templates where that was asked for; the text stays with what is wrong in it."""
+    form, texts = sent(request), program_of(request).template_texts
+    text, force = form.raw("text"), form.text("force") == "yes"
+    try:
+        found = await texts.compiled(text, form.text("environment") or None)
+        for plan in found.plans:
+            require_namespace(request, plan.namespace)
+        if form.text("do") != "register":
+            return _editor(request, text, found=found.diagnostics, plans=found.plans)
+        registered = await texts.register(text, form.text("environment") or None, force=force)
+    except TemplateError as error:
+        return _editor(request, text, 422, found=error.diagnostics, problem=problem_of(error))
+    except TaskerError as error:
+        found_problem = problem_of(error)
+        return _editor(request, text, found_problem["status"], problem=found_problem)
+    first = registered.plans[0]
+    message = f"Registered: {', '.join(str(plan.id) for plan in registered.plans)}."
+    return leads_to(request, f"templates/{first.namespace}/{first.name}/{first.version}", message)
+
+
+def _editor(
+    request: Request, text: str, status: int = 200, found: Any = (), problem: Any = None, plans: Any = ()
+) -> Response:
+    known = [each for each in found if hasattr(each, "line")]
+    return page(
+        request,
+        "template/editor.html",
+        status,
+        text=text,
+        lines=lines_of(text, known) if status != 200 or plans else [],
+        found=known,
+        problem=None if known else problem,
+        plans=plans,
+        drawings=[(plan, graph.of_template(plan)) for plan in plans],
+    )

@@ -1,0 +1,111 @@
+// What every page does: refreshes itself, answers keys, copies commands, says when the server is away.
+import { refreshTimes } from "./times.mjs";
+
+const EVERY = 5000;
+const root = document.body.dataset.root;
+const offline = document.querySelector("[data-offline]");
+let stopped = false;
+let lastAnswer = new Date();
+
+function reading() {
+  // Nothing moves under the eyes of who fills in a form, selects a text or confirms an action.
+  const active = document.activeElement;
+  const writes = active && active.closest("#live form") && active.matches("input, select, textarea");
+  const selects = !(window.getSelection()?.isCollapsed ?? true);
+  return writes || selects || document.querySelector("#live details.action[open], #live input:checked, dialog[open]") !== null;
+}
+
+function refresh() {
+  const live = document.querySelector("#live[data-live]");
+  if (!live || stopped || document.hidden || reading() || !window.htmx) return;
+  window.htmx.ajax("GET", location.href, { target: "#live", select: "#live", swap: "morph:outerHTML" }).catch(() => {});
+}
+
+function online(works) {
+  if (works) lastAnswer = new Date();
+  if (!offline || offline.hidden === works) return;
+  offline.querySelector("[data-offline-since]").textContent = lastAnswer.toLocaleTimeString();
+  offline.hidden = works;
+}
+
+document.body.addEventListener("htmx:sendError", () => online(false));
+document.body.addEventListener("htmx:timeout", () => online(false));
+document.body.addEventListener("htmx:afterRequest", (event) => {
+  const status = event.detail.xhr?.status ?? 0;
+  if (status === 401 || event.detail.xhr?.responseURL?.includes("/sign-in")) location.reload();
+  else if (status) online(status < 500);
+});
+document.body.addEventListener("htmx:afterSettle", () => prepare(document.querySelector("#live") ?? document));
+
+function prepare(within) {
+  for (const button of within.querySelectorAll("button[data-copy]")) button.hidden = !navigator.clipboard;
+  refreshTimes();
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (!button) return;
+  await navigator.clipboard.writeText(button.dataset.copy);
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+});
+
+// Only one action is open at a time.
+document.addEventListener("toggle", (event) => {
+  if (!event.target.matches?.("details.action") || !event.target.open) return;
+  for (const other of document.querySelectorAll("details.action[open]")) if (other !== event.target && !other.contains(event.target)) other.open = false;
+}, true);
+
+const help = document.querySelector("#help");
+document.querySelector("[data-help]")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  help.showModal();
+});
+
+function step(by) {
+  const rows = [...document.querySelectorAll("[data-row]")];
+  const place = rows.indexOf(document.activeElement);
+  rows[Math.min(rows.length - 1, Math.max(0, place + by))]?.focus();
+}
+
+let going = false;
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, select, textarea, [contenteditable]")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  if (going) {
+    going = false;
+    document.querySelector(`nav.sections a[data-key="${CSS.escape(event.key)}"]`)?.click();
+    return;
+  }
+  if (event.key === "g") { going = true; setTimeout(() => { going = false; }, 1500); }
+  else if (event.key === "/") { event.preventDefault(); document.querySelector("#search")?.focus(); }
+  else if (event.key === "?") help.open || help.showModal();
+  else if (event.key === "j") step(1);
+  else if (event.key === "k") step(-1);
+  else if (event.key === ".") { stopped = !stopped; document.body.classList.toggle("stopped", stopped); }
+  else if (event.key === "Escape") for (const each of document.querySelectorAll("details.action[open]")) each.open = false;
+});
+
+const theme = document.querySelector("[data-theme-switch]");
+const system = window.matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+const named = () => { theme.textContent = isDark() ? "Light" : "Dark"; };
+theme.hidden = false;
+named();
+system.addEventListener("change", named);
+theme.addEventListener("click", () => {
+  const chosen = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = chosen;
+  try { localStorage.setItem("tasker-theme", chosen); } catch { /* for this page alone */ }
+  named();
+});
+
+prepare(document);
+setInterval(refreshTimes, 1000);
+setInterval(refresh, EVERY);
+document.addEventListener("visibilitychange", refresh);
+window.addEventListener("online", refresh);
+export { refresh, root };

@@ -1,0 +1,13 @@
+// An action on many tasks goes on by itself, a portion at a time, until it is stopped.
+const PAUSE = 600;
+const form = document.querySelector("[data-goes-on]");
+if (form) {
+  const stop = form.querySelector("[data-stop]");
+  const words = form.querySelector("[data-by-itself]");
+  stop.hidden = words.hidden = false;
+  const next = setTimeout(() => form.requestSubmit(), PAUSE);
+  stop.addEventListener("click", () => {
+    clearTimeout(next);
+    stop.hidden = words.hidden = true;
+  });
+}

@@ -1,0 +1,1 @@
+"""What templates show, made from values of services; nothing here asks anybody."""

@@ -1,0 +1,50 @@
+"""Queues with what the database, the broker and the workers say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tasker.services.fleet.brokers import BrokerReport, QueueReport
+from tasker.services.fleet.overview import Overview, Queue
+from tasker.services.fleet.scaling import ScalingAdvice
+from tasker.services.listings import Pause
+
+KINDS = ("namespace", "template", "step", "task", "queue")
+"""What can be paused."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """The queue of a namespace; `message_queue` is the provider's, None where it could not be asked."""
+
+    queue: Queue
+    advice: ScalingAdvice | None
+    message_queue: QueueReport | None
+
+
+def queues(found: Overview, advice: Sequence[ScalingAdvice], broker: BrokerReport | None) -> list[QueueRow]:
+    """A row for each namespace, the fullest first."""
+    by_namespace = {each.namespace: each for each in advice}
+    messages = {each.queue: each for each in broker.queues} if broker else {}
+    return [
+        QueueRow(each, by_namespace.get(each.namespace), messages.get(f"worker_{each.namespace}_queue"))
+        for each in found.queues
+    ]
+
+
+def target_fields(pause: Pause) -> dict[str, str]:
+    """What a form says to end this pause."""
+    if pause.queue:
+        return {"what": "queue", "name": pause.queue}
+    if pause.task:
+        return {"what": "task", "name": pause.task}
+    parts = [part for part in (pause.namespace, pause.template, pause.step) if part]
+    return {"what": ("namespace", "template", "step")[len(parts) - 1], "name": "/".join(parts)}
+
+
+def command_of(pause: Pause) -> str:
+    """The command that ends it."""
+    fields = target_fields(pause)
+    option = "" if fields["what"] == "namespace" else f"--{fields['what']} "
+    return f"tasker resume {option}{fields['name']}"

@@ -1,0 +1,148 @@
+"""The graph of a task or a template as boxes and lines: what exists, what was decided against, what is yet to come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tasker.contracts.plan import Plan
+from tasker.contracts.step_types import Creates, StepType
+from tasker.lifecycle.machines.step import SATISFYING, StepState
+from tasker.services.folding import folded, span
+from tasker.services.reports import StepReport, TaskReport
+from tasker.services.wording import URGENCY
+from tasker.web.views.layers import Line, Place, laid_out
+from tasker.web.views.states import group, label, shape
+
+WIDTH, HEIGHT = 176, 46
+NOT_TAKEN, TO_COME = "not_taken", "to_come"
+ENDED = frozenset(state.value for state in SATISFYING) | {StepState.ERROR.value, StepState.CANCELLED.value}
+LONGEST = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A step, or all instances of a batch worker: `done` of `count`. `state` None: it is no step of a task.
+
+    `missing` says why a step of the template is none of the task; `step` is the name for the drawer.
+    """
+
+    key: str
+    title: str
+    kind: StepType
+    state: str | None
+    parents: Sequence[str]
+    note: str = ""
+    missing: str = ""
+    step: str | None = None
+    count: int = 1
+    done: int = 0
+
+    @property
+    def look(self) -> str:
+        """The class of the style sheet."""
+        return self.missing or ("plain" if self.state is None else group(self.state))
+
+    @property
+    def short(self) -> str:
+        """The title, cut in its middle where it is too long for the box."""
+        text = self.title
+        return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-(LONGEST // 2) :]}"
+
+    @property
+    def words(self) -> str:
+        """What is said below the title."""
+        if self.missing:
+            return "not taken" if self.missing == NOT_TAKEN else "not decided yet"
+        if self.state is None:
+            return self.note or self.kind.value.replace("_", " ")
+        told = f"{shape(self.state)} {label(self.state)}"
+        return (
+            f"{told} {self.done}/{self.count}" if self.count > 1 else f"{told}{f' · {self.note}' if self.note else ''}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Boxes with their places, and lines between them. Everything in pixels from the upper left corner."""
+
+    boxes: Sequence[tuple[Box, Place]]
+    lines: Sequence[tuple[Line, bool]]
+    """With True for one between two steps that exist."""
+    width: int
+    height: int
+
+
+def of_task(report: TaskReport, plan: Plan) -> Drawing:
+    """The graph of a task: its steps, and those of its template that it does not have."""
+    return _drawn([*_existing(report.steps.values()), *_missing(report, plan)])
+
+
+def of_template(plan: Plan) -> Drawing:
+    """The graph of a template."""
+    return _drawn(
+        [
+            Box(step.name, step.name, step.type, None, step.depends_on, note=_kind(step.type), step=step.name)
+            for step in plan.steps
+        ]
+    )
+
+
+def _kind(kind: StepType) -> str:
+    return kind.value.replace("_", " ")
+
+
+def _existing(steps: Iterable[StepReport]) -> list[Box]:
+    rows = list(folded(list(steps)))
+    keys = {step.name: row[0].name for row in rows for step in row}
+    return [_box(row, keys) for row in rows]
+
+
+def _box(row: Sequence[StepReport], keys: Mapping[str, str]) -> Box:
+    first = row[0]
+    parents = list(dict.fromkeys(keys[name] for step in row for name in step.depends_on if name in keys))
+    kind = StepType(first.type)
+    if len(row) > 1:
+        state = min((step.state for step in row), key=URGENCY.index)
+        done = sum(step.state in SATISFYING for step in row)
+        title = span([step.name for step in row])
+        return Box(first.name, title, kind, state, parents, step=first.name, count=len(row), done=done)
+    tries = f"{first.attempts}/{first.max_attempts}" if first.attempts > 1 or first.state == "error" else ""
+    return Box(first.name, first.name, kind, first.state, parents, note=tries, step=first.name)
+
+
+def _missing(report: TaskReport, plan: Plan) -> list[Box]:
+    """Steps of the template that the task has neither by their name nor as instances."""
+    instances = {name.rpartition("_")[0] for name, step in report.steps.items() if StepType(step.type).is_pattern}
+    names = {step.name for step in plan.steps} - set(report.steps) - instances
+    firsts = _first_instances(report)
+    boxes = []
+    for step in plan.steps:
+        if step.name not in names:
+            continue
+        parents = [firsts.get(name, name) for name in step.depends_on]
+        why = NOT_TAKEN if report.finished or _decided_against(step.depends_on, report, plan) else TO_COME
+        boxes.append(Box(step.name, step.name, step.type, None, parents, missing=why))
+    return boxes
+
+
+def _first_instances(report: TaskReport) -> dict[str, str]:
+    """The box of a batch worker by the name that its template has for it."""
+    found: dict[str, str] = {}
+    for name, step in report.steps.items():
+        if StepType(step.type).is_pattern:
+            found.setdefault(name.rpartition("_")[0], name)
+    return found
+
+
+def _decided_against(parents: Iterable[str], report: TaskReport, plan: Plan) -> bool:
+    deciding = [name for name in parents if plan.by_name[name].type.creates is not Creates.NOTHING]
+    return any(name in report.steps and report.steps[name].state in ENDED for name in deciding)
+
+
+def _drawn(boxes: Sequence[Box]) -> Drawing:
+    known = {box.key: box for box in boxes}
+    edges = [(parent, box.key) for box in boxes for parent in box.parents if parent in known]
+    layout = laid_out([box.key for box in boxes], edges, WIDTH, HEIGHT)
+    lines = [(line, not (known[line.start].missing or known[line.end].missing)) for line in layout.lines]
+    return Drawing([(box, layout.places[box.key]) for box in boxes], lines, layout.width, layout.height)

@@ -1,0 +1,204 @@
+"""A form for a task's input, made from the template's `input_schema`, and the input made from what was typed.
+
+Fields are known by JSON pointers (`/card/number`). What a form cannot show well (lists, alternatives, objects of any
+keys) is a field for JSON. What was typed is read as its schema says; whether it fits is for the validator to say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tasker.web.views.texts import compact, pretty
+
+Schema = Mapping[str, Any]
+Kind = Literal["text", "long", "number", "choice", "json", "group"]
+DEEPEST = 3
+"""Objects within objects; further down is JSON."""
+LONG_TEXT = 200
+WHOLE = ""
+"""The pointer of the whole input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A part of the input. `value` is what stands in it; `choices` are the texts of an enumeration, as JSON."""
+
+    pointer: str
+    label: str
+    kind: Kind
+    required: bool = False
+    description: str = ""
+    value: str = ""
+    choices: Sequence[str] = ()
+    secret: bool = False
+    parts: Sequence[Field] = ()
+    hint: str = ""
+
+
+@dataclass(slots=True)
+class Typed:
+    """The input as far as it can be read, and by pointer what cannot."""
+
+    context: dict[str, Any] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def fields_of(schema: Schema | None, typed: Mapping[str, str]) -> list[Field]:
+    """The fields of an input; `typed` is what stands in them by pointer, else their defaults."""
+    if schema is None or not _is_object(schema, schema):
+        return [_json(WHOLE, "Input", schema or {}, True, typed)]
+    return list(_parts(schema, schema, WHOLE, typed, 0))
+
+
+def typed_in(schema: Schema | None, typed: Mapping[str, str]) -> Typed:
+    """The input that was typed."""
+    found = Typed()
+    if schema is None or not _is_object(schema, schema):
+        whole = _parsed(typed.get(WHOLE, "") or "{}", WHOLE, found)
+        found.context = whole if isinstance(whole, dict) else {}
+        if WHOLE not in found.problems and not isinstance(whole, dict):
+            found.problems[WHOLE] = "an object was expected"
+        return found
+    found.context = _object(schema, schema, WHOLE, typed, found, 0)
+    return found
+
+
+def _parts(root: Schema, schema: Schema, pointer: str, typed: Mapping[str, str], depth: int) -> Iterator[Field]:
+    required = schema.get("required", ())
+    for name, raw in schema.get("properties", {}).items():
+        yield _field(root, resolved(root, raw), f"{pointer}/{escaped(name)}", name, name in required, typed, depth)
+
+
+def _field(
+    root: Schema, schema: Schema, pointer: str, label: str, required: bool, typed: Mapping[str, str], depth: int
+) -> Field:
+    described = str(schema.get("description", ""))
+    label = str(schema.get("title", label))
+    if _is_object(root, schema) and depth < DEEPEST:
+        parts = list(_parts(root, schema, pointer, typed, depth + 1))
+        return Field(pointer, label, "group", required, described, parts=parts)
+    kind = _kind(schema)
+    if kind == "json":
+        return _json(pointer, label, schema, required, typed)
+    default = schema.get("default")
+    shown = "" if default is None else (compact(default) if kind == "choice" else str(default))
+    return Field(
+        pointer,
+        label,
+        kind,
+        required,
+        described,
+        typed.get(pointer, shown),
+        choices=[compact(each) for each in _choices(schema)],
+        secret=schema.get("x-sensitive") is True,
+        hint=_hint(schema),
+    )
+
+
+def _json(pointer: str, label: str, schema: Schema, required: bool, typed: Mapping[str, str]) -> Field:
+    default = schema.get("default")
+    shown = typed.get(pointer, "" if default is None else pretty(default))
+    described = str(schema.get("description", ""))
+    secret = schema.get("x-sensitive") is True
+    return Field(pointer, label, "json", required, described, shown, secret=secret, hint="JSON")
+
+
+def _kind(schema: Schema) -> Kind:
+    if _choices(schema):
+        return "choice"
+    kind = schema.get("type")
+    if kind in ("number", "integer"):
+        return "number"
+    if kind == "string":
+        return "long" if schema.get("maxLength", 0) > LONG_TEXT else "text"
+    return "json"
+
+
+def _choices(schema: Schema) -> Sequence[Any]:
+    if "enum" in schema:
+        return list(schema["enum"])
+    if "const" in schema:
+        return [schema["const"]]
+    return [True, False] if schema.get("type") == "boolean" else []
+
+
+def _hint(schema: Schema) -> str:
+    """What is expected, in a few words."""
+    words = {
+        "minimum": "at least {}",
+        "maximum": "at most {}",
+        "exclusiveMinimum": "more than {}",
+        "exclusiveMaximum": "less than {}",
+        "minLength": "at least {} characters",
+        "maxLength": "at most {} characters",
+        "pattern": "like {}",
+        "format": "a {}",
+        "multipleOf": "a multiple of {}",
+    }
+    whole = ["a whole number"] if schema.get("type") == "integer" else []
+    return ", ".join([*whole, *(text.format(schema[key]) for key, text in words.items() if key in schema)])
+
+
+def _object(
+    root: Schema, schema: Schema, pointer: str, typed: Mapping[str, str], found: Typed, depth: int
+) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    required = schema.get("required", ())
+    for name, raw in schema.get("properties", {}).items():
+        part, at = resolved(root, raw), f"{pointer}/{escaped(name)}"
+        if _is_object(root, part) and depth < DEEPEST:
+            inner = _object(root, part, at, typed, found, depth + 1)
+            if inner or name in required:
+                made[name] = inner
+        elif text := typed.get(at, "").strip():
+            made[name] = _read(part, text, at, found)
+    return made
+
+
+def _read(schema: Schema, text: str, pointer: str, found: Typed) -> Any:
+    """What is typed, as its schema says; a number that is none stays text, which the validator tells."""
+    kind = _kind(schema)
+    if kind in ("text", "long"):
+        return text
+    if kind == "number":
+        try:
+            return int(text) if schema.get("type") == "integer" or text.lstrip("+-").isdecimal() else float(text)
+        except ValueError:
+            return text
+    return _parsed(text, pointer, found)
+
+
+def _parsed(text: str, pointer: str, found: Typed) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        found.problems[pointer] = f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+    except RecursionError:
+        found.problems[pointer] = "nested too deeply"
+    return None
+
+
+def _is_object(root: Schema, schema: Schema) -> bool:
+    alternatives = any(key in schema for key in ("oneOf", "anyOf", "allOf", "patternProperties", "if"))
+    return bool(resolved(root, schema).get("properties")) and not alternatives
+
+
+def resolved(root: Schema, schema: Any, most: int = 20) -> Schema:
+    """The schema, or the one of this template that it refers to."""
+    for _ in range(most):
+        ref = schema.get("$ref") if isinstance(schema, Mapping) else None
+        if not isinstance(ref, str) or not ref.startswith("#/"):
+            break
+        target: Any = root
+        for part in ref[2:].split("/"):
+            target = target.get(part.replace("~1", "/").replace("~0", "~"), {}) if isinstance(target, Mapping) else {}
+        schema = target
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def escaped(name: str) -> str:
+    """A name as a part of a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")

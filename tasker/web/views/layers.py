@@ -1,0 +1,169 @@
+"""Where the boxes of an acyclic graph go: in columns by their distance from the roots, with few lines that cross.
+
+The server does it, so that a graph can be read without scripts. Boxes of one column are ordered by where those are that
+they are joined to, in some sweeps to and fro (the barycentre heuristic of layered drawings); a line that passes columns
+has a place in each of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+GAP_X, GAP_Y, MARGIN = 56, 14, 12
+SWEEPS = 6
+THIN = 0.35
+"""The height of a passing line, in boxes."""
+
+Key = str | tuple[str, str, int]
+"""A box, or the place of a line in a column that it passes."""
+Edge = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The upper left corner of a box."""
+
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """From the right side of one box to the left side of another; `path` as SVG writes it."""
+
+    start: str
+    end: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Places and lines, in pixels."""
+
+    places: Mapping[str, Place]
+    lines: Sequence[Line]
+    width: int
+    height: int
+
+
+def laid_out(keys: Sequence[str], edges: Sequence[Edge], width: int, height: int) -> Layout:
+    """The places of boxes of this size, and lines between them."""
+    levels = _levels(keys, edges)
+    columns, chains = _columns(keys, edges, levels)
+    _untangle(columns, chains)
+    rows = _rows(columns)
+    pitch = height + GAP_Y
+    total = max((_heights(column)[-1] for column in columns if column), default=0)
+    centres = {key: round(MARGIN + place * pitch) for key, place in rows.items()}
+    places = {key: Place(MARGIN + levels[key] * (width + GAP_X), centres[key] - height // 2) for key in keys}
+    lines = [_line(chain, places, centres, width, height) for chain in chains]
+    wide = MARGIN * 2 + len(columns) * (width + GAP_X) - (GAP_X if columns else 0)
+    return Layout(places, lines, wide, round(MARGIN * 2 + total * pitch) if keys else 0)
+
+
+def _levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
+    """The longest way from a root."""
+    parents: defaultdict[str, list[str]] = defaultdict(list)
+    for start, end in edges:
+        parents[end].append(start)
+    levels: dict[str, int] = {}
+
+    def level(key: str) -> int:
+        waiting = [key]
+        while waiting:
+            last = waiting[-1]
+            missing = [parent for parent in parents[last] if parent not in levels]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            levels[last] = 1 + max((levels[parent] for parent in parents[last]), default=-1)
+        return levels[key]
+
+    for key in keys:
+        if key not in levels:
+            level(key)
+    return levels
+
+
+def _columns(
+    keys: Sequence[str], edges: Iterable[Edge], levels: Mapping[str, int]
+) -> tuple[list[list[Key]], list[list[Key]]]:
+    """Boxes and passing lines by column; and each line as the chain of its places, its boxes first and last."""
+    columns: list[list[Key]] = [[] for _ in range(max(levels.values(), default=-1) + 1)]
+    for key in keys:
+        columns[levels[key]].append(key)
+    chains: list[list[Key]] = []
+    for start, end in dict.fromkeys(edges):
+        passed: list[Key] = [(start, end, at) for at in range(levels[start] + 1, levels[end])]
+        for at, passing in enumerate(passed, levels[start] + 1):
+            columns[at].append(passing)
+        chains.append([start, *passed, end])
+    return columns, chains
+
+
+def _untangle(columns: list[list[Key]], chains: Iterable[Sequence[Key]]) -> None:
+    """Put what is joined side by side, sweeping to and fro."""
+    before: defaultdict[Key, list[Key]] = defaultdict(list)
+    behind: defaultdict[Key, list[Key]] = defaultdict(list)
+    for chain in chains:
+        for left, right in pairwise(chain):
+            behind[left].append(right)
+            before[right].append(left)
+    for sweep in range(SWEEPS):
+        neighbours, order = (before, columns) if sweep % 2 == 0 else (behind, columns[::-1])
+        for fixed, column in pairwise(order):
+            _sort(column, fixed, neighbours)
+
+
+def _sort(column: list[Key], fixed: Sequence[Key], neighbours: Mapping[Key, Sequence[Key]]) -> None:
+    at = {key: place for place, key in enumerate(fixed)}
+    centre = {}
+    for place, key in enumerate(column):
+        places = [at[other] for other in neighbours.get(key, ()) if other in at]
+        own = place * len(fixed) / max(1, len(column))
+        centre[key] = sum(places) / len(places) if places else own
+    column.sort(key=lambda key: centre[key])
+
+
+def _heights(column: Sequence[Key]) -> list[float]:
+    """Where each of a column ends, in boxes."""
+    ends, top = [], 0.0
+    for key in column:
+        top += 1.0 if isinstance(key, str) else THIN
+        ends.append(top)
+    return ends
+
+
+def _rows(columns: Sequence[Sequence[Key]]) -> dict[Key, float]:
+    """The middle of each box and passing line, in boxes; every column is centred."""
+    tallest = max((_heights(column)[-1] for column in columns if column), default=0.0)
+    rows: dict[Key, float] = {}
+    for column in columns:
+        ends = _heights(column)
+        top = (tallest - (ends[-1] if ends else 0.0)) / 2
+        for key, end in zip(column, ends, strict=True):
+            rows[key] = top + end - (0.5 if isinstance(key, str) else THIN / 2)
+    return rows
+
+
+def _line(
+    chain: Sequence[Key], places: Mapping[str, Place], centres: Mapping[Key, int], width: int, height: int
+) -> Line:
+    start, end = str(chain[0]), str(chain[-1])
+    x, y = places[start].x + width, places[start].y + height // 2
+    parts = [f"M{x} {y}"]
+    for number, key in enumerate(chain[1:], 1):
+        last = number == len(chain) - 1
+        to_x = places[end].x if last else places[start].x + number * (width + GAP_X)
+        to_y = places[end].y + height // 2 if last else centres[key]
+        middle = (x + to_x) // 2
+        parts.append(f"C{middle} {y} {middle} {to_y} {to_x} {to_y}")
+        if not last:
+            parts.append(f"H{to_x + width}")
+            to_x += width
+        x, y = to_x, to_y
+    return Line(start, end, "".join(parts))

@@ -1,0 +1,126 @@
+"""What is happening, and what needs a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.services.fleet.activity import Activity, NamespaceActivity
+from tasker.services.fleet.overview import Overview, Queue
+from tasker.services.wording import counted, duration, number
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that a person should look at; `path` and `query` are the page that shows it."""
+
+    text: str
+    hint: str
+    path: str
+    query: dict[str, Any]
+    urgent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceRow:
+    """A namespace with its tasks and its queue."""
+
+    activity: NamespaceActivity
+    queue: Queue
+
+    @property
+    def failed(self) -> int:
+        """Tasks that failed within the time shown."""
+        return sum(self.activity.failed)
+
+    @property
+    def stands_still(self) -> bool:
+        """True when steps wait and nobody serves them."""
+        return self.queue.processes == 0 and self.queue.enqueued + self.queue.held > 0
+
+
+def namespaces(found: Overview, lately: Activity) -> list[NamespaceRow]:
+    """Those in which something happens before those that are quiet, each by name."""
+    queues = {queue.namespace: queue for queue in found.queues}
+    rows = [NamespaceRow(each, queues[each.namespace]) for each in lately.namespaces if each.namespace in queues]
+    return sorted(rows, key=lambda row: (not _is_busy(row.activity), row.activity.namespace))
+
+
+def _is_busy(each: NamespaceActivity) -> bool:
+    return bool(each.running or each.waiting or each.dead_letters or any(each.submitted))
+
+
+def needs(found: Overview, lately: Activity) -> list[Need]:
+    """What a person should look at, the most urgent first."""
+    return [
+        *_unserved(lately),
+        *_unworked(found),
+        *_lost(found),
+        *_dead_letters(found),
+        *_breakers(found),
+        *_pauses(found),
+    ]
+
+
+def _unserved(lately: Activity) -> Iterator[Need]:
+    for each in lately.unserved:
+        text = f"No worker has {each.callable}: {counted(each.steps, 'step')} waiting in {each.namespace}"
+        yield Need(text, "deploy the handler, or correct its name in the template", "fleet", {})
+
+
+def _unworked(found: Overview) -> Iterator[Need]:
+    for queue in found.queues:
+        if queue.processes == 0 and (waiting := queue.enqueued + queue.held):
+            text = f"{queue.namespace}: {counted(waiting, 'step')} in the queue, and no live worker"
+            yield Need(text, "start one: tasker worker", "tasks", {"namespace": queue.namespace})
+
+
+def _lost(found: Overview) -> Iterator[Need]:
+    lost = [each for each in found.processes if each.state == "lost"]
+    if lost:
+        text = f"{len(lost)} {'process' if len(lost) == 1 else 'processes'} without a sign of life"
+        yield Need(text, "their steps are taken back by themselves; see why they ended", "fleet", {}, urgent=False)
+
+
+def _dead_letters(found: Overview) -> Iterator[Need]:
+    if found.dead_letters:
+        text = f"{counted(found.dead_letters, 'dead letter')} to look into"
+        yield Need(text, "find the cause, then replay or resolve", "dead-letters", {})
+
+
+def _breakers(found: Overview) -> Iterator[Need]:
+    for each in found.breakers:
+        text = f"The breaker of {each.breaker} is open: {counted(each.steps, 'step')} put off"
+        yield Need(text, "it tries again by itself; see whether what it calls is well", "fleet", {}, urgent=False)
+
+
+def _pauses(found: Overview) -> Iterator[Need]:
+    if found.pauses:
+        yield Need(f"{counted(found.pauses, 'pause')} in force", "resume what may go on", "fleet", {}, urgent=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with its name, and what it means."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def figures(found: Overview, lately: Activity) -> Sequence[Figure]:
+    """The fleet in a line."""
+    live = [each for each in found.processes if each.state == "live" and each.kind == "worker"]
+    slots, busy = sum(each.slots for each in live), sum(each.in_hand for each in live)
+    span = "hour" if lately.seconds >= 3600 else duration(1000 * round(lately.seconds))
+    wait = "none" if lately.wait_p50_ms is None else duration(lately.wait_p50_ms)
+    slow = "" if lately.wait_p95_ms is None else f"95 of 100 within {duration(lately.wait_p95_ms)}"
+    return (
+        Figure("open tasks", number(found.open), f"{number(found.submitted)} submitted in the last minute"),
+        Figure("steps a second", f"{lately.steps_per_second:,.2f}", f"{number(lately.steps_ended)} in the last {span}"),
+        Figure("wait in the queue", wait, slow),
+        Figure("workers", str(len(live)), f"{number(busy)} of {number(slots)} slots in use"),
+        Figure("failed attempts", number(found.failed_attempts), "in the last minute"),
+        Figure("retries due", number(lately.retries_due), "within the next hour"),
+    )

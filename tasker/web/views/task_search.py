@@ -1,0 +1,184 @@
+"""What a list of tasks is asked for, from the words of its address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from shlex import quote
+from typing import Any
+from urllib.parse import urlencode
+
+from tasker.errors import UsageError
+from tasker.lifecycle.machines.task import TaskState
+from tasker.services.task_filter import LOOKED_INTO, TaskFilter
+from tasker.services.tasks import checked
+from tasker.template.diagnostics import did_you_mean
+
+SPANS = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
+"""Seconds."""
+OPEN = "open"
+"""In place of a state: tasks that have not ended."""
+
+
+OPTIONS = {
+    "namespace": "namespace",
+    "template": "template",
+    "version": "version",
+    "initiator": "initiator",
+    "source": "source-system",
+    "correlation": "correlation-id",
+    "fingerprint": "fingerprint",
+}
+"""Of `tasker task list`, by the words of an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The words of the address, as they were given."""
+
+    namespace: str = ""
+    template: str = ""
+    version: str = ""
+    status: str = ""
+    tag: str = ""
+    initiator: str = ""
+    source: str = ""
+    correlation: str = ""
+    fingerprint: str = ""
+    field: str = ""
+    within: str = ""
+    since: str = ""
+    until: str = ""
+    sort: str = ""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Search:
+        """From the query of an address, without spaces around words."""
+        return cls(**{each.name: given.get(each.name, "").strip() for each in fields(cls)})
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What was given, for an address."""
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name))}
+
+    @property
+    def address(self) -> str:
+        """The same as the query of an address."""
+        return urlencode(self.words)
+
+    @property
+    def oldest_first(self) -> bool:
+        """In which order."""
+        return self.sort == "oldest"
+
+    @property
+    def order(self) -> str:
+        """The order, as cursors name it."""
+        return "created_at" if self.oldest_first else "-created_at"
+
+    def filter(self, namespaces: list[str] | None, now: datetime) -> TaskFilter:
+        """Which tasks are meant, of those that may be seen. Raises `UsageError` for words that mean nothing."""
+        return TaskFilter(
+            namespace=self.namespace or None,
+            status=known_state(self.status) if self.status and self.status != OPEN else None,
+            template=self.template or None,
+            version=self.version or None,
+            initiator=self.initiator or None,
+            source_system=self.source or None,
+            tags=self.tag.split(),
+            correlation_id=checked(self.correlation) if self.correlation else None,
+            created_after=self._after(now),
+            created_before=moment_of(self.until) if self.until else None,
+            fingerprint=self.fingerprint or None,
+            context=context_of(self.field) if self.field else None,
+            namespaces=namespaces,
+            open=self.status == OPEN,
+        )
+
+    def _after(self, now: datetime) -> datetime | None:
+        if self.since:
+            return moment_of(self.since)
+        if not self.within:
+            return None
+        if self.within not in SPANS:
+            raise UsageError(f"{self.within!r} is no span of time here", hint=f"one of {', '.join(SPANS)}")
+        return now - timedelta(seconds=SPANS[self.within])
+
+    @property
+    def command(self) -> str:
+        """The command that lists the same, but for fields of the input, which it does not know."""
+        return " ".join(["tasker task list", *self._options()])
+
+    def _options(self) -> Iterator[str]:
+        for name, option in OPTIONS.items():
+            if value := getattr(self, name):
+                yield f"--{option} {quote(value)}"
+        if self.status:
+            yield "--open" if self.status == OPEN else f"--status {quote(self.status)}"
+        yield from (f"--tag {quote(tag)}" for tag in self.tag.split())
+        if self.since or self.within:
+            yield f"--since {quote(_written(self.since) if self.since else self.within)}"
+        if self.until:
+            yield f"--until {quote(_written(self.until))}"
+        if self.oldest_first:
+            yield "--oldest-first"
+
+    @property
+    def note(self) -> str:
+        """What is not looked at, said beside the list; empty: everything is."""
+        if not self.field:
+            return ""
+        return f"Inputs are looked at in the newest {LOOKED_INTO:,} tasks that match all else."
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A page of tasks, and the places of the pages before and behind it; None: there is none."""
+
+    tasks: Sequence[Mapping[str, Any]]
+    before: str | None
+    behind: str | None
+
+
+def known_state(text: str) -> str:
+    """A state of tasks. Raises `UsageError`."""
+    states = [state.value for state in TaskState]
+    if text not in states:
+        raise UsageError(
+            f"there is no state {text!r}", hint=did_you_mean(text, states) or f"one of {', '.join(states)}"
+        )
+    return text
+
+
+def moment_of(text: str) -> datetime:
+    """A moment; without a zone in UTC. Raises `UsageError`."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is no moment", hint="such as 2026-01-31T18:00") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def context_of(text: str) -> dict[str, Any]:
+    """`order.id = 7` as what an input contains. A value that is no JSON is a text. Raises `UsageError`."""
+    path, equals, value = text.partition("=")
+    keys = [key.strip() for key in path.strip().split(".")]
+    if not equals or not all(keys):
+        raise UsageError(f"{text!r} does not name a field and its value", hint="such as order.id = 7, or name = ada")
+    try:
+        found: Any = json.loads(value)
+    except (json.JSONDecodeError, RecursionError):
+        found = value.strip()
+    for key in reversed(keys):
+        found = {key: found}
+    return dict(found)
+
+
+def _written(text: str) -> str:
+    """A moment with its zone, as the command reads it; what is none stays as it is."""
+    try:
+        return f"{moment_of(text).astimezone(UTC):%Y-%m-%d %H:%M:%S}+00:00"
+    except (UsageError, OverflowError):
+        return text

@@ -1,0 +1,148 @@
+"""A template as its pages show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from shlex import quote
+from typing import Any
+
+from tasker.contracts.plan import Plan, StepPlan
+from tasker.services.fleet.analytics import StepPace, TemplatePaces
+from tasker.services.fleet.overview import Overview, TemplatePace
+from tasker.services.listings import Pause, RegisteredProcess
+from tasker.template.diagnostics import Diagnostic
+from tasker.web.views.texts import compact
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A template: its newest version and how many there are; `pace` of the last hour, of all versions."""
+
+    namespace: str
+    name: str
+    version: str
+    versions: int
+    description: str
+    steps: int
+    updated_at: Any
+    pace: TemplatePace | None
+    paused: bool
+
+
+def listed(rows: Iterable[Mapping[str, Any]], found: Overview | None, pauses: Sequence[Pause]) -> list[Listed]:
+    """A row for each template, by namespace and name; `rows` have the newest version of each first."""
+    by_name: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_name.setdefault((row["namespace"], row["name"]), []).append(row)
+    return [_listed(name, versions, found, pauses) for name, versions in by_name.items()]
+
+
+def _listed(
+    key: tuple[str, str], versions: Sequence[Mapping[str, Any]], found: Overview | None, pauses: Sequence[Pause]
+) -> Listed:
+    namespace, name = key
+    newest = versions[0]
+    paces = [
+        each
+        for each in (found.templates if found else ())
+        if (each.namespace, each.template) == (namespace, f"{name}:{newest['version']}")
+    ]
+    return Listed(
+        namespace,
+        name,
+        newest["version"],
+        len(versions),
+        newest["description"] or "",
+        newest["steps"],
+        newest["updated_at"],
+        paces[0] if paces else None,
+        pause_of(pauses, namespace, name) is not None,
+    )
+
+
+def pause_of(pauses: Iterable[Pause], namespace: str, name: str) -> Pause | None:
+    """The pause of this template as a whole."""
+    matching = (each for each in pauses if (each.namespace, each.template, each.step) == (namespace, name, None))
+    return next(matching, None)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step of a template: who has its handler, and how it has gone lately."""
+
+    step: StepPlan
+    workers: int
+    pace: StepPace | None
+
+
+def step_rows(plan: Plan, paces: TemplatePaces, processes: Iterable[RegisteredProcess]) -> list[StepRow]:
+    """The steps in topological order; workers are those that are alive and serve the namespace."""
+    alive = [each for each in processes if each.state == "live" and plan.namespace in each.namespaces]
+    return [
+        StepRow(step, sum(step.handler.callable in each.callables for each in alive), paces.steps.get(step.name))
+        for step in plan.steps
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text, and what is wrong with it."""
+
+    number: int
+    text: str
+    found: Sequence[Diagnostic]
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """What is before, in and behind the first place that is wrong."""
+        if not self.found:
+            return self.text, "", ""
+        first = self.found[0]
+        begin = min(max(first.column - 1, 0), len(self.text))
+        end = min(begin + max(first.length, 1), len(self.text))
+        return self.text[:begin], self.text[begin:end], self.text[end:]
+
+
+def lines_of(text: str, found: Iterable[Diagnostic]) -> list[Line]:
+    """The text by line, with what was found in each; what is said of a line beyond the end stands in the last."""
+    lines = text.splitlines() or [""]
+    by_line: dict[int, list[Diagnostic]] = {}
+    for each in found:
+        by_line.setdefault(min(max(each.line, 1), len(lines)), []).append(each)
+    return [Line(number, line, by_line.get(number, [])) for number, line in enumerate(lines, 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A line of one version beside that of another; None: it has none there. `changed` where they differ."""
+
+    left: str | None
+    right: str | None
+    changed: bool
+
+
+def compared(left: str, right: str) -> list[Compared]:
+    """Two texts side by side."""
+    before, after = left.splitlines(), right.splitlines()
+    rows: list[Compared] = []
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        size = max(b - a, d - c)
+        for offset in range(size):
+            one = before[a + offset] if a + offset < b else None
+            other = after[c + offset] if c + offset < d else None
+            rows.append(Compared(one, other, kind != "equal"))
+    return rows
+
+
+def submit_command(plan: Plan, context: Mapping[str, Any]) -> str:
+    """The command that submits such a task."""
+    name = quote(f"{plan.namespace}/{plan.name}:{plan.version}")
+    return f"tasker task submit {name} --input {quote(compact(dict(context)))}"
+
+
+def request_body(plan: Plan, context: Mapping[str, Any]) -> str:
+    """What a program sends to do so."""
+    body = {"namespace": plan.namespace, "name": plan.name, "version": plan.version, "context": dict(context)}
+    return compact(body)

@@ -1,0 +1,113 @@
+"""The pages in front of a program that also works, on one database for each module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from html import unescape
+from typing import Any
+
+import httpx
+import pytest
+import pytest_asyncio
+
+import tasker
+from tasker.api.application import Options, application
+from tasker.api.gate import ClosedGate
+from tasker.api.permissions import open_gate
+from tasker.contracts.rules.permissions import Permission
+from tasker.handler import HandlerRegistry
+from tasker.services.authentication.authenticator import Authenticator
+from tasker.services.authentication.settings import ApiKey, AuthSettings
+from tasker.template import compile_text
+from tasker.web.site import add_pages
+from tests.integration.api.program import CARDS, TEMPLATES, WAITING, registered
+
+TOKEN = re.compile(r'name="form_token" value="([\w-]+)"')
+KEYS = (
+    ApiKey("everything", ("*",), "ada"),
+    ApiKey("nothing", (), "nobody"),
+    ApiKey("confined", ("*",), "shopkeeper", ("shop",)),
+    *(ApiKey(f"only-{permission}", (permission,), f"only-{permission}") for permission in Permission),
+    *(ApiKey(f"but-{permission}", tuple({*Permission} - {permission}), "most") for permission in Permission),
+)
+
+
+class Site:
+    """A browser without scripts: keeps cookies, sends forms that it has opened."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+
+    async def get(self, path: str = "", **params: Any) -> httpx.Response:
+        """The page of an address below `/ui`."""
+        return await self.client.get(f"/ui{f'/{path}' if path else ''}", params=params or None)
+
+    async def text(self, path: str = "", **params: Any) -> str:
+        """What a page of an address that works says, its entities read."""
+        answer = await self.get(path, **params)
+        assert answer.status_code == 200, answer.text
+        return unescape(answer.text)
+
+    async def token(self) -> str:
+        """That of the forms that this browser opens."""
+        found = TOKEN.search((await self.get("sign-in?next=")).text) or TOKEN.search((await self.get()).text)
+        return found[1] if found else self.client.cookies.get("tasker_form", "")
+
+    async def post(self, path: str, follow: bool = True, **fields: Any) -> httpx.Response:
+        """Send a form of a page, and go where that leads."""
+        data = {"form_token": await self.token(), **fields}
+        answer = await self.client.post(f"/ui/{path}", data=data)
+        while follow and answer.is_redirect:
+            answer = await self.client.get(answer.headers["location"])
+        return answer
+
+    async def sign_in(self, key: str) -> httpx.Response:
+        """Show a key."""
+        return await self.post("sign-in", credential=key)
+
+
+@pytest.fixture
+def registry() -> HandlerRegistry:
+    return registered()
+
+
+@pytest_asyncio.fixture
+async def app(module_database_url: str, registry: HandlerRegistry) -> AsyncIterator[tasker.App]:
+    """Works on the templates of the interface's tests; `nobody/waiting` has no worker's handler."""
+    async with tasker.App(module_database_url, registry=registry) as running:
+        for template in (*TEMPLATES, CARDS):
+            (plan,) = compile_text(template).plans
+            await running.plans.register(plan, force=True)
+            await running.plan(plan)
+        await running.plans.register(compile_text(WAITING).plans[0], force=True)
+        yield running
+
+
+Offered = Callable[..., AbstractAsyncContextManager[Site]]
+
+
+@asynccontextmanager
+async def offered(app: tasker.App, *, closed: bool = False, **options: Any) -> AsyncIterator[Site]:
+    """The pages of a program, with options; `closed`: the `KEYS` are asked for."""
+    settings = AuthSettings(enabled=True, api_keys_enabled=True, api_keys=KEYS)
+    gate = ClosedGate(Authenticator(settings)) if closed else open_gate
+    served = application(app, Options(pages=add_pages, **options), gate)
+    transport = httpx.ASGITransport(app=served)
+    async with httpx.AsyncClient(transport=transport, base_url="http://tasker.test") as client:
+        yield Site(client)
+
+
+@pytest_asyncio.fixture
+async def site(app: tasker.App) -> AsyncIterator[Site]:
+    """Open to everybody."""
+    async with offered(app) as made:
+        yield made
+
+
+@pytest_asyncio.fixture
+async def closed(app: tasker.App) -> AsyncIterator[Site]:
+    """Asks who is there."""
+    async with offered(app, closed=True) as made:
+        yield made

@@ -1,0 +1,29 @@
+"""The first page tells what happens and what needs a person."""
+
+from __future__ import annotations
+
+import tasker
+from tasker.services.pauses import Target
+from tasker.services.server.bulk_submission import Order
+from tasker.services.submitting.submission import Request
+from tests.integration.web.conftest import Site
+
+
+async def test_what_needs_a_person_is_a_link_to_it(app: tasker.App, site: Site) -> None:
+    assert "no dead letters" in await site.text()
+    failed = await app.submit("shop/orders", {"amount": -1})
+    await app.wait(failed.task_uuid)
+    await app.submit_order(Order("nobody", "waiting", None, Request({})))
+
+    text = await site.text()
+
+    assert "1 dead letter to look into" in text
+    assert 'href="/ui/dead-letters"' in text
+    assert "nobody: 1 step in the queue, and no live worker" in text
+    assert "shop/orders:1.0.0" in text
+
+
+async def test_the_pause_of_a_namespace_is_told(app: tasker.App, site: Site) -> None:
+    await app.pauses.pause(Target.of("nobody"), actor="ada", reason="to see")
+    assert "1 pause in force" in await site.text()
+    await app.pauses.resume(Target.of("nobody"), actor="ada", reason="seen")

@@ -1,0 +1,226 @@
+"""The page of a task, and what a person does there, followed to its effect in the database."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import tasker
+from tasker.services.server.bulk_submission import Order
+from tasker.services.submitting.submission import Request
+from tests.integration.web.conftest import Site, offered
+
+EVIL = "<script>alert(1)</script>"
+VIEWS = ("graph", "timeline", "history", "logs", "data")
+number = iter(range(1000, 100_000))
+
+
+async def failed(app: tasker.App) -> str:
+    submitted = await app.submit("shop/orders", {"amount": -next(number)})
+    await app.wait(submitted.task_uuid)
+    return submitted.task_uuid
+
+
+async def done(app: tasker.App) -> str:
+    submitted = await app.submit("shop/orders", {"amount": next(number), "note": EVIL}, tags=[EVIL])
+    await app.wait(submitted.task_uuid)
+    return submitted.task_uuid
+
+
+async def waiting(app: tasker.App) -> str:
+    submitted = await app.submit_order(Order("nobody", "waiting", None, Request({"n": next(number)})))
+    return submitted.task_uuid
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_every_view_shows_the_task_and_its_words_as_text(app: tasker.App, site: Site, view: str) -> None:
+    task = await done(app)
+    answer = await site.get(f"tasks/{task}", view=view, step="check")
+    assert answer.status_code == 200
+    assert EVIL not in answer.text
+    assert "&lt;script&gt;" in answer.text
+    assert 'id="drawer"' in answer.text
+    assert "shop.check" in answer.text
+
+
+async def test_the_graph_names_every_step_with_its_state(app: tasker.App, site: Site) -> None:
+    task = await failed(app)
+    text = await site.text(f"tasks/{task}")
+    titles = re.findall(r"<title>(.*?)</title>", text)
+    assert "check: ✖ failed · 1/3" in titles
+    assert "charge: · pending" in titles
+    assert "less than nothing" in text
+
+
+async def test_the_drawer_has_the_failure_with_its_traceback(app: tasker.App, site: Site) -> None:
+    text = await site.text(f"tasks/{await failed(app)}", step="check")
+    assert "PermanentError: less than nothing" in text
+    assert 'raise PermanentError("less than nothing"' in text
+    assert "tasker task step reset" in text
+    assert "this task has no step nix" in (await site.text(f"tasks/{await failed(app)}", step="nix")).lower()
+
+
+async def test_why_a_step_does_not_move_stands_on_the_page(app: tasker.App, site: Site) -> None:
+    text = await site.text(f"tasks/{await waiting(app)}")
+    assert "Why it is where it is" in text
+    assert "no live worker" in text or "nobody" in text
+
+
+async def test_failed_steps_run_again_with_a_reason_and_an_actor(app: tasker.App, closed: Site) -> None:
+    task = await failed(app)
+    await closed.sign_in("everything")
+    before = len((await app.tasks.report(task)).steps["check"].failures)
+
+    answer = await closed.post(f"tasks/{task}/retry", reason="mended the shop")
+    await app.wait(task)
+
+    assert "1 step will run again." in answer.text
+    assert len((await app.tasks.report(task)).steps["check"].failures) == before + 1
+    notes = [each.metadata or {} for each in await app.tasks.history(task)]
+    assert {"actor": "ada", "reason": "mended the shop"} in [
+        {key: note[key] for key in ("actor", "reason")} for note in notes if "actor" in note
+    ]
+    (action, *_) = await app.operator_log.list(actor="ada", limit=1)
+    assert (action.endpoint, action.status) == ("POST /ui/tasks/{uuid}/retry", 303)
+
+
+async def test_a_single_step_is_reset_resolved_or_completed(app: tasker.App, site: Site) -> None:
+    task = await failed(app)
+    answer = await site.post(f"tasks/{task}/complete-step", step="check", reason="by hand", result='{"amount": 5}')
+    assert "with the result that you gave" in answer.text
+    await app.wait(task)
+    report = await app.tasks.report(task)
+    assert (report.status, report.steps["check"].result) == ("complete", {"amount": 5})
+
+    second = await failed(app)
+    assert "taken as done" in (await site.post(f"tasks/{second}/resolve-step", step="check", reason="fine")).text
+    await app.wait(second)
+    assert (await app.tasks.report(second)).steps["check"].state == "resolved_manually"
+
+    third = await failed(app)
+    assert "check will run again." in (await site.post(f"tasks/{third}/reset-step", step="check", reason="again")).text
+    await app.wait(third)
+    assert len((await app.tasks.report(third)).steps["check"].failures) == 2
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        ("{", "the result is not JSON: Expecting property name enclosed in double quotes at line 1, column 2"),
+        ("[1]", "the result is a list"),
+        ("3", "the result is a single value"),
+        ("[" * 100_000, "the result"),
+    ],
+)
+async def test_a_result_that_is_none_is_told_and_stays_in_its_field(
+    app: tasker.App, site: Site, result: str, told: str
+) -> None:
+    task = await failed(app)
+    fields: dict[str, Any] = {"step": "check", "reason": "by hand", "result": result}
+    answer = await site.post(f"tasks/{task}/complete-step", **fields)
+    assert answer.status_code == 400
+    assert told in answer.text
+    assert result[:50] in answer.text
+    assert (await app.tasks.report(task)).steps["check"].state == "error"
+
+
+async def test_without_a_reason_nothing_is_done(app: tasker.App, site: Site) -> None:
+    task = await failed(app)
+    answer = await site.post(f"tasks/{task}/retry")
+    assert (answer.status_code, "a reason is missing" in answer.text) == (400, True)
+    assert (await app.tasks.report(task)).steps["check"].state == "error"
+
+
+async def test_what_the_state_does_not_allow_is_told_on_the_page(app: tasker.App, site: Site) -> None:
+    task = await done(app)
+    answer = await site.post(f"tasks/{task}/reset-step", step="check", reason="again")
+    assert answer.status_code == 400
+    assert "is complete: reset is not possible" in answer.text
+    assert (await site.post(f"tasks/{task}/cancel", reason="late")).status_code == 400
+
+
+async def test_a_task_runs_again_from_a_step_with_another_input(app: tasker.App, site: Site) -> None:
+    task = await failed(app)
+    amount = next(number)
+    context = f'{{"amount": {amount}}}'
+    answer = await site.post(f"tasks/{task}/rerun", step="check", reason="right amount", context=context)
+    again = answer.url.path.rpartition("/")[2]
+    assert again != task
+    await app.wait(again)
+    report = await app.tasks.report(again)
+    assert (report.status, report.context) == ("complete", {"amount": amount})
+
+    wrong = await site.post(f"tasks/{task}/rerun", step="check", reason="x", context='{"amount": "much"}')
+    assert wrong.status_code == 422
+    assert "/amount" in wrong.text
+    assert "much" in wrong.text
+
+
+async def test_a_task_is_paused_resumed_and_cancelled(app: tasker.App, site: Site) -> None:
+    task = await waiting(app)
+    assert "Paused: what runs goes on" in (await site.post(f"tasks/{task}/pause", reason="to see")).text
+    assert [pause.task for pause in (await app.pauses.list()).pauses] == [task]
+    assert "It was paused already." in (await site.post(f"tasks/{task}/pause", reason="twice")).text
+    assert "Resumed" in (await site.post(f"tasks/{task}/resume")).text
+    assert (await app.pauses.list()).pauses == []
+    assert "The task is cancelled." in (await site.post(f"tasks/{task}/cancel", reason="no need")).text
+    report = await app.tasks.report(task)
+    assert (report.status, report.cancel_reason) == ("cancelled", "no need")
+
+
+async def test_who_may_only_read_sees_no_action_and_can_do_none(app: tasker.App, closed: Site) -> None:
+    task = await failed(app)
+    await closed.sign_in("only-tasks:read")
+    text = await closed.text(f"tasks/{task}")
+    assert "Retry failed" not in text
+    for action in ("retry", "cancel", "rerun", "pause", "resume", "reset-step", "resolve-step", "complete-step"):
+        answer = await closed.post(f"tasks/{task}/{action}", step="check", reason="x", result="{}")
+        assert answer.status_code == 403, action
+    assert (await app.tasks.report(task)).steps["check"].state == "error"
+
+
+async def test_a_task_of_another_namespace_is_not_there(app: tasker.App, closed: Site) -> None:
+    task = await waiting(app)
+    await closed.sign_in("confined")
+    assert (await closed.get(f"tasks/{task}")).status_code == 404
+    assert (await closed.post(f"tasks/{task}/cancel", reason="x")).status_code == 404
+    assert (await app.tasks.report(task)).status != "cancelled"
+
+
+async def test_what_a_schema_marks_as_sensitive_is_not_shown_to_everybody(app: tasker.App, closed: Site) -> None:
+    card = {"number": "4711-secret", "brand": "visa"}
+    submitted = await app.submit("shop/cards", {"card": card, "shop": str(next(number))})
+    await app.wait(submitted.task_uuid)
+    await closed.sign_in("but-data:read_sensitive")
+    for view in VIEWS:
+        for step in ("token", "charge"):
+            text = await closed.text(f"tasks/{submitted.task_uuid}", view=view, step=step)
+            assert "4711-secret" not in text
+            assert "987654321" not in text
+    await closed.sign_in("everything")
+    assert "4711-secret" in await closed.text(f"tasks/{submitted.task_uuid}", view="data")
+
+
+async def test_an_address_of_no_task_is_a_page(site: Site) -> None:
+    assert (await site.get("tasks/nonsense")).status_code == 400
+    unknown = await site.get("tasks/00000000-0000-7000-8000-000000000000")
+    assert unknown.status_code == 404
+    assert "no task 00000000" in unknown.text
+    assert (await site.get("tasks/00000000-0000-7000-8000-000000000000", view="dance")).status_code == 400
+
+
+async def test_events_of_the_task_are_there_for_its_page_alone(app: tasker.App, site: Site, closed: Site) -> None:
+    task = await done(app)
+    async with site.client.stream("GET", f"/ui/tasks/{task}/events") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        text = "".join([part async for part in answer.aiter_text()])
+    assert "event: end" in text
+    assert (await closed.get(f"tasks/{task}/events")).status_code == 303
+
+
+async def test_the_page_of_a_task_is_read_by_a_proxy_below_its_path(app: tasker.App) -> None:
+    task = await done(app)
+    async with offered(app, root_path="/tasker") as site:
+        assert 'href="/tasker/v1/tasks/' in await site.text(f"tasks/{task}", view="data")

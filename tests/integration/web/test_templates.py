@@ -1,0 +1,168 @@
+"""Templates on pages: reading, checking, registering, comparing, submitting, pausing."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+
+import pytest
+
+import tasker
+from tasker.services.pauses import Target
+from tests.integration.web.conftest import Site
+
+EVIL = "<script>alert(1)</script>"
+ORDERS = "templates/shop/orders/1.0.0"
+number = count(900_000)
+TEXT = """name: fresh{n}
+namespace: shop
+version: {version}
+description: "{about}"
+input_schema:
+  type: object
+  properties: {{"{evil}": {{type: string, description: "{evil}"}}, amount: {{type: integer, minimum: 3}}}}
+steps:
+  - {{name: look, handler: shop.check}}
+  - {{name: pay, handler: shop.charge, dependencies: [look]}}
+"""
+
+
+def text_of(n: int, version: str = "1.0.0", about: str = "About") -> str:
+    return TEXT.format(n=n, version=version, about=about, evil=EVIL)
+
+
+async def test_the_list_names_every_template_with_its_newest_version(app: tasker.App, site: Site) -> None:
+    done = await app.submit("shop/orders", {"amount": next(number)})
+    await app.wait(done.task_uuid)
+    text = await site.text("templates")
+    assert f'href="/ui/{ORDERS}"' in text
+    assert "Checks an order and takes the money." in text
+    assert "100 %" in text
+
+
+async def test_a_template_shows_its_graph_who_serves_it_and_how_it_does(app: tasker.App, site: Site) -> None:
+    done = await app.submit("shop/orders", {"amount": next(number)})
+    await app.wait(done.task_uuid)
+    text = await site.text(ORDERS)
+    assert re.findall(r"<title>(\w+): standard</title>", text) == ["check", "charge"]
+    assert "shop.charge" in text
+    assert "Of the newest" in text
+    redirect = await site.get("templates/shop/orders")
+    assert redirect.headers["location"] == f"/ui/{ORDERS}"
+    assert "name: orders" in await site.text(ORDERS, view="yaml")
+    assert (await site.get("templates/shop/nothing")).status_code == 404
+    assert (await site.get(ORDERS, view="dance")).status_code == 400
+
+
+async def test_a_text_is_checked_with_every_problem_in_its_place(site: Site) -> None:
+    wrong = text_of(1).replace("dependencies: [look]", "dependencies: [lok]")
+    answer = await site.post("templates/new", text=wrong, do="check")
+    assert answer.status_code == 422
+    assert "did you mean `look`?" in answer.text
+    assert "<mark>lok</mark>" in answer.text
+    assert EVIL not in answer.text
+    assert "dependencies: [lok]" in answer.text
+    right = await site.post("templates/new", text=text_of(1), do="check")
+    assert "Nothing is wrong with 1 template." in right.text
+    assert (await site.get("templates/shop/fresh1")).status_code == 404
+    for text in ("", "name: [", "a: &x [*x]", "- 1", "\x01"):
+        assert (await site.post("templates/new", text=text, do="check")).status_code in (400, 422), text
+
+
+async def test_a_text_is_registered_once_and_refused_with_other_content(app: tasker.App, site: Site) -> None:
+    n = next(number)
+    answer = await site.post("templates/new", text=text_of(n), do="register")
+    assert answer.url.path == f"/ui/templates/shop/fresh{n}/1.0.0"
+    assert (await app.plans.find("shop", f"fresh{n}")).plan.version == "1.0.0"
+    other = await site.post("templates/new", text=text_of(n, about="Other"), do="register")
+    assert other.status_code == 422
+    assert "registered with other content" in other.text
+    forced = await site.post("templates/new", text=text_of(n, about=EVIL), do="register", force="yes")
+    assert forced.status_code == 200
+    assert EVIL not in forced.text
+
+
+async def test_two_versions_stand_side_by_side(site: Site) -> None:
+    n = next(number)
+    await site.post("templates/new", text=text_of(n), do="register")
+    await site.post("templates/new", text=text_of(n, version="1.1.0", about="Changed"), do="register")
+    text = await site.text(f"templates/shop/fresh{n}/1.1.0", view="versions", **{"with": "1.0.0"})
+    assert "description: About" in text
+    assert "+ description: Changed" in text
+    assert (await site.get(f"templates/shop/fresh{n}/1.1.0", view="versions", **{"with": "9"})).status_code == 404
+
+
+async def test_a_task_is_submitted_by_the_form_of_its_schema(app: tasker.App, closed: Site) -> None:
+    await closed.sign_in("everything")
+    form = await closed.text(f"{ORDERS}/submit")
+    assert 'name="input:/amount"' in form
+    assert 'name="input:/lines"' in form
+    amount = next(number)
+    fields = {"input:/amount": str(amount), "tags": "a b", "priority": "3", "reason": "by the page"}
+    answer = await closed.post(f"{ORDERS}/submit", **fields)
+    task = answer.url.path.rpartition("/")[2]
+    await app.wait(task)
+    report = await app.tasks.report(task)
+    assert (report.context, report.priority, report.initiator) == ({"amount": amount}, 3, "ada")
+    assert list(report.tags) == ["a", "b"]
+
+    twice = await closed.post(f"{ORDERS}/submit", **fields)
+    assert twice.status_code == 409
+    assert f'href="/ui/tasks/{task}"' in twice.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({}, "/amount"),
+        ({"input:/amount": "much"}, "/amount"),
+        ({"input:/amount": "1", "input:/lines": "[{}]"}, "/lines/0/sku"),
+        ({"input:/amount": "1", "input:/lines": "["}, "not JSON"),
+        ({"input:/amount": "1", "priority": "high"}, "priority: expected a whole number"),
+        ({"input:/amount": "1", "correlation_id": "x"}, "correlation"),
+    ],
+)
+async def test_what_does_not_fit_is_told_and_stays_in_the_form(site: Site, fields: dict[str, str], told: str) -> None:
+    answer = await site.post(f"{ORDERS}/submit", **fields)
+    assert answer.status_code in (400, 422)
+    assert told in answer.text
+    assert all(value in answer.text for value in fields.values())
+
+
+async def test_typing_is_checked_and_submits_nothing(app: tasker.App, closed: Site) -> None:
+    await closed.sign_in("everything")
+    before = len(await app.operator_log.list(limit=500))
+    answer = await closed.post(f"{ORDERS}/submit/check", **{"input:/amount": "much"})
+    assert 'id="said"' in answer.text
+    assert "/amount" in answer.text
+    fine = await closed.post(f"{ORDERS}/submit/check", **{"input:/amount": str(next(number))})
+    assert "tasker task submit shop/orders:1.0.0 --input" in fine.text
+    assert 'class="notice failed said"' not in fine.text
+    assert len(await app.operator_log.list(limit=500)) == before
+
+
+async def test_a_template_is_paused_and_resumed(app: tasker.App, site: Site) -> None:
+    assert "Paused: what runs goes on" in (await site.post("templates/shop/named/pause", reason="to see")).text
+    assert [str(pause.template) for pause in (await app.pauses.list()).pauses] == ["named"]
+    assert "to see" in await site.text("templates/shop/named/1.0.0")
+    assert "Resumed" in (await site.post("templates/shop/named/resume")).text
+    assert (await app.pauses.list()).pauses == []
+    assert (await site.post("templates/shop/named/pause")).status_code == 400
+    assert await app.pauses.resume(Target.of(template="shop/named"), actor="ada", reason="") is None
+
+
+async def test_each_page_keeps_to_what_its_caller_may(app: tasker.App, closed: Site) -> None:
+    await closed.sign_in("only-templates:read")
+    text = await closed.text(ORDERS)
+    for word in ("Submit a task", "Pause", "Its tasks"):
+        assert word not in text
+    assert "Tasks, 1 h" not in await closed.text("templates")
+    assert (await closed.get("templates/new")).status_code == 403
+    assert (await closed.post("templates/new", text=text_of(2), do="register")).status_code == 403
+    assert (await closed.post(f"{ORDERS}/submit", **{"input:/amount": "1"})).status_code == 403
+    assert (await closed.post("templates/shop/orders/pause", reason="x")).status_code == 403
+    await closed.sign_in("confined")
+    assert "nobody/waiting" not in await closed.text("templates")
+    assert (await closed.get("templates/nobody/waiting/1.0.0")).status_code == 403
+    foreign = text_of(3).replace("namespace: shop", "namespace: elsewhere")
+    assert (await closed.post("templates/new", text=foreign, do="register")).status_code == 403

@@ -1,0 +1,61 @@
+"""What needs a person comes first, and each thing says what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from tasker.services.fleet.activity import Activity, NamespaceActivity, Unserved
+from tasker.services.fleet.overview import OpenBreaker, Overview, Process, Queue
+from tasker.web.views.overview import figures, namespaces, needs
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+QUEUE = Queue("shop", enqueued=0, held=0, paused=0, taken=0, processes=1)
+PROCESS = Process("w", "w", "worker", "here", 1, "live", ["shop"], 10, 3, False, 100)
+QUIET = Overview(NOW, [QUEUE], [PROCESS], [], [], [], 0, 0, 0, 0, 0)
+SHOP = NamespaceActivity("shop", [0, 2], [0, 1], [0, 0], running=1, waiting=0, dead_letters=0)
+LATELY = Activity(NOW, 3600, 2, [SHOP], 7200, 3.0, 12.0, 0, [])
+
+
+def test_a_fleet_that_does_well_needs_nobody() -> None:
+    assert needs(QUIET, LATELY) == []
+
+
+def test_what_stands_still_comes_before_what_mends_by_itself() -> None:
+    found = replace(
+        QUIET,
+        queues=[replace(QUEUE, enqueued=2, held=1, processes=0)],
+        processes=[replace(PROCESS, state="lost")],
+        breakers=[OpenBreaker("bank", 4, NOW)],
+        pauses=2,
+        dead_letters=1,
+    )
+    lately = replace(LATELY, unserved=[Unserved("shop.gone", "shop", 1, NOW)])
+
+    told = needs(found, lately)
+
+    assert [need.text for need in told] == [
+        "No worker has shop.gone: 1 step waiting in shop",
+        "shop: 3 steps in the queue, and no live worker",
+        "1 process without a sign of life",
+        "1 dead letter to look into",
+        "The breaker of bank is open: 4 steps put off",
+        "2 pauses in force",
+    ]
+    assert [need.urgent for need in told] == [True, True, False, True, False, False]
+    assert all(need.hint for need in told)
+
+
+def test_busy_namespaces_come_first() -> None:
+    quiet = replace(SHOP, namespace="attic", submitted=[0, 0], running=0)
+    found = replace(QUIET, queues=[replace(QUEUE, namespace="attic"), QUEUE])
+    rows = namespaces(found, replace(LATELY, namespaces=[quiet, SHOP]))
+    assert [row.activity.namespace for row in rows] == ["shop", "attic"]
+
+
+def test_figures_say_what_they_count() -> None:
+    shown = {each.name: (each.value, each.note) for each in figures(QUIET, LATELY)}
+    assert shown["steps a second"] == ("2.00", "7,200 in the last hour")
+    assert shown["workers"] == ("1", "3 of 10 slots in use")
+    assert shown["wait in the queue"] == ("3 ms", "95 of 100 within 12 ms")
+    assert figures(QUIET, replace(LATELY, wait_p50_ms=None, wait_p95_ms=None))[2].value == "none"

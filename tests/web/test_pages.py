@@ -1,0 +1,67 @@
+"""Every page in a real browser: nothing fails, nothing is cut, everybody can read it."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
+
+from tests.web.conftest import EVIL, Shop, Strict, addresses, watched
+
+pytestmark = [pytest.mark.servers, pytest.mark.parametrize("server", ["embedded"], indirect=True)]
+MISSING = "the server responded with a status of 404"
+SCROLLS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CUT = """() => [...document.querySelectorAll("button, .state, th, label, h1, h2, .figure, .tabs a")]
+  .filter(each => each.offsetParent && !each.closest(".unseen") && getComputedStyle(each).display != "inline")
+  .filter(each => each.closest("summary") || !each.closest("details:not([open])"))
+  .filter(each => each.scrollWidth > each.clientWidth + 1)
+  .map(each => each.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_serious_finding_of_axe(browser: Browser, shop: Shop, scheme: str) -> None:
+    axe, serious = Axe(), []
+    for address in addresses(shop):
+        with watched(browser, shop.root, color_scheme=scheme) as strict:
+            strict.allowed = (MISSING,) if address == "nowhere" else ()
+            strict.page.goto(shop.url(address))
+            found = axe.run(strict.page).response["violations"]
+        serious += [
+            (address, each["id"], [node["html"][:160] for node in each["nodes"]])
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+    assert serious == []
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_no_page_scrolls_sideways_and_nothing_on_it_is_cut(browser: Browser, shop: Shop, width: int) -> None:
+    found = {}
+    with watched(browser, shop.root, viewport={"width": width, "height": 800}) as strict:
+        strict.allowed = (MISSING,)
+        for address in addresses(shop):
+            strict.page.goto(shop.url(address))
+            found[address] = strict.page.evaluate(SCROLLS), strict.page.evaluate(CUT)
+    assert {address: wrong for address, wrong in found.items() if wrong != (0, [])} == {}
+
+
+def test_every_page_can_be_read_without_scripts(browser: Browser, shop: Shop) -> None:
+    with watched(browser, shop.root, java_script_enabled=False) as strict:
+        strict.allowed = (MISSING,)
+        for address in addresses(shop):
+            strict.page.goto(shop.url(address))
+            assert strict.page.locator("h1").first.inner_text()
+        strict.page.goto(shop.url(f"tasks/{shop.tasks['complete']}"))
+        assert strict.page.locator("svg#graph a").count() >= 6
+        assert "work_001..008" in strict.page.inner_text("body")
+
+
+def test_what_a_task_holds_is_shown_as_text_and_never_run(shop: Shop, strict: Strict) -> None:
+    for task in shop.tasks.values():
+        for view in ("graph", "timeline", "logs", "history", "data"):
+            strict.page.goto(shop.url(f"tasks/{task}?view={view}&step=fetch"))
+            assert "owned" not in strict.page.title()
+    assert EVIL in strict.page.inner_text("body")
+    strict.page.goto(shop.url("tasks"))
+    assert EVIL in strict.page.inner_text("body")
+    assert "owned" not in strict.page.title()
