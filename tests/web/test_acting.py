@@ -33,6 +33,22 @@ def test_a_task_is_followed_while_it_runs(shop: Shop, page: Page) -> None:
     assert page.evaluate("window.kept"), "the page was not loaded again"
 
 
+def test_a_step_is_shown_without_loading_the_page_again_and_back_takes_it_away(shop: Shop, page: Page) -> None:
+    page.goto(shop.url(f"tasks/{shop.tasks['failed']}?view=history"))
+    page.get_by_role("link", name="Graph and steps").click()
+    page.evaluate("window.kept = true")
+    page.locator("#box-fetch").click()
+    expect(page.locator("#drawer")).to_contain_text("no figures today")
+    expect(page).to_have_url(re.compile("step=fetch"))
+    assert page.evaluate("window.kept"), "the page was not loaded again"
+    assert page.evaluate("document.activeElement.id") == "drawer"
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.get_by_role("link", name="Close the step").click()
+    expect(page.locator("#drawer")).to_have_count(0)
+    page.go_back()
+    expect(page.locator("#drawer")).to_contain_text("no figures today")
+
+
 def test_a_failed_step_is_completed_by_hand_and_what_was_typed_stays(shop: Shop, strict: Strict) -> None:
     page, strict.allowed = strict.page, (REFUSED,)  # the form is answered with 400 once
     task = shop.submit(fail=True)

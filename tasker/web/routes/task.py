@@ -26,6 +26,7 @@ View = Literal["graph", "timeline", "history", "logs", "data"]
 Level = Literal["debug", "info", "warning", "error"]
 StepName = Annotated[str, Query(max_length=255)]
 MOST_LINES, MOST_MOVES = 500, 2000
+BESIDE = "beside"  # where a step is shown; a page asks for it alone
 
 
 @routes.get("/tasks/{uuid}", **needs(Permission.TASKS_READ))
@@ -48,6 +49,10 @@ async def task_page(
     """The page of a task; `values`: what became of an action (`status`, `problem`, `typed`)."""
     program = program_of(request)
     report = await covered_report(request, uuid)
+    drawer = await _drawer(request, report, step) if step else None
+    typed = values.get("typed", {})
+    if request.headers.get("hx-target") == BESIDE:
+        return page(request, "task/beside.html", report=report, view=view, drawer=drawer, typed=typed)
     explained = None if report.finished else await program.tasks.explain(uuid)
     shown = Shown(report, datetime.now(UTC))
     parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
@@ -70,9 +75,9 @@ async def task_page(
         rows=rows_of(report),
         explained=explained,
         commands=commands_of(report),
-        drawer=await _drawer(request, report, step) if step else None,
+        drawer=drawer,
         problem=values.get("problem"),
-        typed=values.get("typed", {}),
+        typed=typed,
         **parts,
     )
 

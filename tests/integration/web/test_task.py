@@ -62,6 +62,17 @@ async def test_the_drawer_has_the_failure_with_its_traceback(app: tasker.App, si
     assert "this task has no step nix" in (await site.text(f"tasks/{await failed(app)}", step="nix")).lower()
 
 
+async def test_a_step_can_be_asked_for_without_the_rest_of_the_page(app: tasker.App, site: Site) -> None:
+    task = await failed(app)
+    alone = {"HX-Target": "beside"}
+    whole = await site.get(f"tasks/{task}", step="check", view="history")
+    part = await site.client.get(f"/ui/tasks/{task}?step=check&view=history", headers=alone)
+    assert part.text.strip().startswith("<aside")
+    assert part.text.strip() in whole.text
+    assert (await site.client.get(f"/ui/tasks/{task}", headers=alone)).text.strip() == ""
+    assert "has no step nix" in (await site.client.get(f"/ui/tasks/{task}?step=nix", headers=alone)).text
+
+
 async def test_why_a_step_does_not_move_stands_on_the_page(app: tasker.App, site: Site) -> None:
     text = await site.text(f"tasks/{await waiting(app)}")
     assert "Why it is where it is" in text

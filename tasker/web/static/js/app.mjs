@@ -2,6 +2,7 @@
 import { refreshTimes } from "./times.mjs";
 
 const EVERY = 5000;
+const LONGEST = 10000;
 const root = document.body.dataset.root;
 const offline = document.querySelector("[data-offline]");
 let stopped = false;
@@ -15,11 +16,32 @@ function reading() {
   return writes || selects || document.querySelector("#live details.action[open], #live input:checked, dialog[open]") !== null;
 }
 
-function refresh() {
+// A page that takes long to draw is looked at again after three times as long: it leaves room for who uses it.
+let looking = null;
+let again = false;
+let due = null;
+let notBefore = 0;
+
+async function refresh() {
   const live = document.querySelector("#live[data-live]");
   if (!live || stopped || document.hidden || reading() || !window.htmx) return;
-  window.htmx.ajax("GET", location.href, { target: "#live", select: "#live", swap: "morph:outerHTML" }).catch(() => {});
+  if (looking) { again = true; return; }
+  const began = performance.now();
+  if (began < notBefore) {
+    due ??= setTimeout(() => { due = null; refresh(); }, notBefore - began);
+    return;
+  }
+  looking = location.href;
+  await window.htmx.ajax("GET", looking, { target: "#live", select: "#live", swap: "morph:outerHTML" }).catch(() => {});
+  looking = null;
+  notBefore = performance.now() + Math.min(3 * (performance.now() - began), LONGEST);
+  if (again) { again = false; refresh(); }
 }
+
+// What was asked for another address than the page has by now, behind a step that was opened, is not shown.
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.target.id === "live" && looking !== location.href) event.detail.shouldSwap = false;
+});
 
 function online(works) {
   if (works) lastAnswer = new Date();
@@ -108,4 +130,4 @@ setInterval(refreshTimes, 1000);
 setInterval(refresh, EVERY);
 document.addEventListener("visibilitychange", refresh);
 window.addEventListener("online", refresh);
-export { refresh, root };
+export { prepare, refresh, root };

@@ -1,5 +1,5 @@
-// The page of a task: looks again when something has happened to it; makes the graph larger and smaller.
-import { refresh } from "./app.mjs";
+// The page of a task: looks again when something has happened to it; shows steps; makes the graph larger and smaller.
+import { prepare as prepareWithin, refresh } from "./app.mjs";
 
 const SOON = 400;
 let due = null;
@@ -16,6 +16,32 @@ if (address) {
   events.addEventListener("end", () => { events.close(); soon(); });
   window.addEventListener("pagehide", () => events.close());
 }
+
+// A step is shown beside the views, without what the page shows already: a task may have thousands of steps.
+let asked = 0;
+
+async function show(address) {
+  const mine = ++asked;
+  const answer = await fetch(address, { headers: { "HX-Target": "beside" } }).catch(() => null);
+  if (mine !== asked) return;
+  if (!answer?.ok || answer.redirected) return location.assign(address);
+  const text = await answer.text();
+  const beside = document.querySelector("#beside");
+  beside.innerHTML = text;
+  history.pushState(null, "", address);
+  prepareWithin(beside);
+  beside.querySelector("#drawer")?.focus({ preventScroll: true });
+  if (beside.getBoundingClientRect().top < 0) beside.scrollIntoView();
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-step]");
+  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  show(link.getAttribute("href"));
+});
+
+window.addEventListener("popstate", () => location.reload());
 
 let scale = 1;
 
