@@ -10,6 +10,7 @@ from fastapi import Request
 
 from tasker.api.permissions import Permission, caller_of
 from tasker.api.program import program_of
+from tasker.errors import UsageError
 from tasker.lifecycle.sensitive import without_messages
 
 View = Mapping[str, Any]
@@ -42,6 +43,18 @@ async def covered_failures(
         return found
     hidden = await program_of(request).sensitive_values.namespaces(permitted)
     return [without_messages(each) if hidden.intersection(namespaces(each)) else each for each in found]
+
+
+async def may_search_inputs(request: Request, namespace: str | None) -> None:
+    """Tasks are found by their inputs only where the caller may read what is sensitive in them: finding would tell it.
+
+    Raises `UsageError`.
+    """
+    permitted = _permitted(request)
+    hidden = await program_of(request).sensitive_values.namespaces(permitted) if permitted is not None else ()
+    if hidden and (not namespace or namespace in hidden):
+        hint = f"choose a namespace that is not one of {', '.join(sorted(hidden))}"
+        raise UsageError("inputs may have values that you may not read, so they are not searched", hint=hint)
 
 
 def _permitted(request: Request) -> frozenset[str] | None:

@@ -79,6 +79,10 @@ class ClientViews:
         """How many tasks match, counted to 10,000."""
         return await self._lists.count(which, COUNTED)
 
+    async def inputs_are_indexed(self) -> bool:
+        """Whether all tasks are found by fields of their input, not only the newest."""
+        return await self._lists.inputs_are_indexed()
+
     async def steps(self, task_uuid: str) -> list[View]:
         """The steps of a task in topological order. Raises `TaskNotFound`."""
         return await self._steps(task_uuid, None)

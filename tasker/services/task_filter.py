@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -10,24 +11,28 @@ from typing import Any, TypedDict
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.db.session import Rows
+from tasker.errors import UsageError
 from tasker.lifecycle.machines.task import TERMINAL, TaskState
 from tasker.lifecycle.storable import encode
 
-OF_DETAILS = ("initiator", "source_system", "correlation_id", "tags")
-CLAUSES = ("created_after", "created_before", "fingerprint", *OF_DETAILS)
+INPUTS = "inputs"
+OF_DETAILS = ("initiator", "source_system", "correlation_id", "tags", INPUTS)
+CLAUSES = ("created_after", "created_before", "fingerprint", "initiator", "source_system", "correlation_id", "tags")
 """The filters that are a part of the condition each."""
 LOOKED_INTO = 20_000
-"""Inputs are not indexed, which would cost every submission: so many of the newest that match all else are read."""
+"""Where inputs are not indexed (`tasker db index-inputs`), so many of the newest that match all else are read."""
 
 
 class MoreFilters(TypedDict, total=False):
-    """Of a list of tasks, what is seldom asked for; `until` is the time before which they were created."""
+    """Of a list of tasks, what is seldom asked for; `until` is the time before which they were created,
+    `field` what their input contains, such as `order.id = 7`."""
 
     version: str | None
     initiator: str | None
     source_system: str | None
     correlation_id: str | None
     fingerprint: str | None
+    field: str | None
     until: datetime | None
     open: bool
     oldest_first: bool
@@ -53,7 +58,7 @@ class TaskFilter:
     fingerprint: str | None = None
     """Of a failure that made them dead letters."""
     context: Mapping[str, Any] | None = None
-    """Inputs that contain this, of the newest `LOOKED_INTO` tasks of which all else is true."""
+    """What inputs contain; where they are not indexed, those of the newest `LOOKED_INTO` tasks that match all else."""
     namespaces: Sequence[str] | None = None
     """Only tasks of these, whatever `namespace` says; None: of all."""
     open: bool = False
@@ -88,24 +93,46 @@ class TaskLists:
         """The identifiers of one page, by their time of creation; those behind the task `after`."""
         order, beyond = ("asc", ">") if oldest_first else ("desc", "<")
         more = {"after": after, "limit": limit, "offset": offset, "most": LOOKED_INTO}
-        name = "page" if which.context is None else "page_of_inputs"
-        return [row[0] for row in await self._ask(name, which, more, order=order, beyond=beyond)]
+        indexed = which.context is not None and await self.inputs_are_indexed()
+        name = "page" if which.context is None or indexed else "page_of_inputs"
+        names = [*which.conditions(), *([INPUTS] if indexed else [])]
+        return [row[0] for row in await self._ask(name, names, which, more, order=order, beyond=beyond)]
 
     async def count(self, which: TaskFilter, most: int) -> int:
         """How many there are; at most so many are counted."""
-        return int(sum(row[0] for row in await self._ask("count", which, {"most": most})))
+        return int(sum(row[0] for row in await self._ask("count", which.conditions(), which, {"most": most})))
 
-    async def _ask(self, name: str, which: TaskFilter, more: Mapping[str, Any], **words: str) -> Rows:
+    async def inputs_are_indexed(self) -> bool:
+        """Whether all tasks are found by fields of their input."""
+        return [row[0] for row in await self._connection.execute(query("input_index", "state"))] == [True]
+
+    async def _ask(
+        self, name: str, names: Sequence[str], which: TaskFilter, more: Mapping[str, Any], **words: str
+    ) -> Rows:
         context = None if which.context is None else encode(dict(which.context)).text
         params = {**asdict(which), "tags": list(which.tags), "context": context, **more}
-        names = which.conditions()
         if which.names_templates:
             ((params["named_tasks"],),) = await self._connection.execute(query("listing", "named_tasks"), params)
             if not params["named_tasks"]:
                 return []
-            names.append("template")
+            names = [*names, "template"]
         text = query("listing", name).format(matching=_matching(names), **words)
         return await self._connection.execute(text, params)
+
+
+def context_of(text: str) -> dict[str, Any]:
+    """`order.id = 7` as what an input contains. A value that is no JSON is a text. Raises `UsageError`."""
+    path, equals, value = text.partition("=")
+    keys = [key.strip() for key in path.strip().split(".")]
+    if not equals or not all(keys):
+        raise UsageError(f"{text!r} does not name a field and its value", hint="such as order.id = 7, or name = ada")
+    try:
+        found: Any = json.loads(value)
+    except (json.JSONDecodeError, RecursionError):
+        found = value.strip()
+    for key in reversed(keys):
+        found = {key: found}
+    return dict(found)
 
 
 def _matching(names: Sequence[str]) -> str:

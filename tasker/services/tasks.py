@@ -17,7 +17,7 @@ from tasker.services.listings import Kept, ListedTask, RefusedMessage, Transitio
 from tasker.services.progress import TaskProgress, task_progress
 from tasker.services.reports import TaskReport, task_report
 from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
-from tasker.services.task_filter import MoreFilters, TaskFilter, TaskLists
+from tasker.services.task_filter import MoreFilters, TaskFilter, TaskLists, context_of
 
 
 class Tasks:
@@ -103,6 +103,8 @@ class Tasks:
         given: dict[str, Any] = {"created_before": more.get("until"), **more}
         given.pop("until", None)
         oldest_first = bool(given.pop("oldest_first", False))
+        field = given.pop("field", None)
+        given["context"] = context_of(field) if field else None
         if given.get("correlation_id"):
             given["correlation_id"] = identifier(given["correlation_id"], "a correlation's identifier")
         named: dict[str, Any] = {"namespace": namespace, "status": status, "template": template, "tags": tags}

@@ -9,7 +9,7 @@ from uuid import UUID
 import orjson
 from fastapi import Query, Request
 
-from tasker.api.covering import covered
+from tasker.api.covering import covered, may_search_inputs
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
 from tasker.api.routes.route import location_of, program_of, router
@@ -52,12 +52,15 @@ async def list_tasks_briefly(
     until: Annotated[datetime | None, Query(description="Created before then.")] = None,
     open_: Annotated[bool, Query(alias="open", description="Only tasks that have not ended.")] = False,
     oldest_first: bool = False,
+    field: Annotated[str | None, Query(max_length=2000, description="Of the input, such as `order.id = 7`.")] = None,
 ) -> Json:
     """Tasks, the newest first, with the numbers of their steps and what holds them."""
     which: dict[str, Any] = {"namespace": namespace, "template": template, "status": status, "since": since}
     which |= {"version": version, "initiator": initiator, "source_system": source_system, "until": until}
     which |= {"correlation_id": correlation_id and str(correlation_id), "open": open_, "oldest_first": oldest_first}
-    which |= {"fingerprint": fingerprint}
+    which |= {"fingerprint": fingerprint, "field": field}
+    if field:
+        await may_search_inputs(request, namespace)
     tasks = program_of(request).tasks
     return Json(await tasks.list(**which, tags=tag, limit=limit, offset=offset, namespaces=namespaces_of(request)))
 

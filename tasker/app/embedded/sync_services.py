@@ -99,6 +99,7 @@ class SyncViews(Twin[ClientViews]):
     page = waiting(ClientViews.page)
     some = waiting(ClientViews.some)
     count = waiting(ClientViews.count)
+    inputs_are_indexed = waiting(ClientViews.inputs_are_indexed)
     steps = waiting(ClientViews.steps)
     step = waiting(ClientViews.step)
     audit = waiting(ClientViews.audit)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import FORMAT, connected, database_at, known_configuration, require_database
+from tasker.cli.database.index_inputs import index_inputs
 from tasker.cli.database.prune import prune
 from tasker.cli.database.report import report
 from tasker.cli.database.roles import roles
@@ -30,6 +31,7 @@ def db() -> None:
     """Create and upgrade the database schema, check what is in it, delete what is old."""
 
 
+db.add_command(index_inputs)
 db.add_command(prune)
 db.add_command(report)
 db.add_command(roles)

@@ -72,6 +72,7 @@ task.add_command(refused)
 @click.option("--source-system", metavar="NAME", help="Only tasks that were asked for there.")
 @click.option("--correlation-id", metavar="UUID", help="Only tasks that belong together so.")
 @click.option("--fingerprint", metavar="F", help="Only dead letters that failed alike; see `tasker dlq groups`.")
+@click.option("--field", metavar="'A.B = 7'", help="Only tasks whose input has this; see `tasker db index-inputs`.")
 @click.option("--until", type=since, metavar="2h|7d|DATE", help="Only tasks created before then.")
 @click.option("--open", is_flag=True, help="Only tasks that have not ended.")
 @click.option("--oldest-first", is_flag=True, help="The oldest first.")
@@ -88,6 +89,7 @@ def list_(form: str, place: Place, **which: Any) -> None:
       tasker task list --status error --since 2h
       tasker task list --tag nightly --tag emea --format json
       tasker task list --open --oldest-first
+      tasker task list --field 'order.id = 7'
     """
     from tasker.cli.render.task_list import list_text
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from tasker.api.covering import covered_tasks
+from tasker.api.covering import covered_tasks, may_search_inputs
 from tasker.api.cursors import cursor_after, place_of
-from tasker.api.permissions import Permission, caller_of, namespaces_of, needs
+from tasker.api.permissions import Permission, namespaces_of, needs
 from tasker.api.problems import problem_of
 from tasker.api.program import program_of
 from tasker.errors import UsageError
 from tasker.lifecycle.machines.task import TaskState
 from tasker.services.server.saved_views import SavedView
-from tasker.services.task_filter import TaskFilter
+from tasker.services.task_filter import LOOKED_INTO, TaskFilter
 from tasker.services.task_search import MOST_NAMED, Sought
 from tasker.services.tasks import names
 from tasker.web.rendering import leads_to, page, url
@@ -49,16 +49,9 @@ async def list_tasks(
 
 
 async def which_tasks(request: Request, search: Search) -> TaskFilter:
-    """The tasks that are meant, of those that the caller may see. Raises `UsageError` for words that mean nothing.
-
-    Inputs are searched only where the caller may read what is sensitive in them: what is found would tell it.
-    """
+    """The tasks that are meant, of those that the caller may see. Raises `UsageError` for words that mean nothing."""
     if search.field:
-        permitted = caller_of(request).namespaces(Permission.DATA_READ_SENSITIVE)
-        hidden = await program_of(request).sensitive_values.namespaces(permitted) if permitted is not None else ()
-        if hidden and (not search.namespace or search.namespace in hidden):
-            hint = f"choose a namespace that is not one of {', '.join(sorted(hidden))}"
-            raise UsageError("inputs may have values that you may not read, so they are not searched", hint=hint)
+        await may_search_inputs(request, search.namespace)
     return search.filter(names(namespaces_of(request)), datetime.now(UTC))
 
 
@@ -74,7 +67,8 @@ async def _turned(request: Request, search: Search, cursor: str, back: str) -> T
     more = len(found) > PER_PAGE
     before, behind = (more, True) if back else (bool(cursor), more)
     first, last = (places[0] if places and before else None), (places[-1] if places and behind else None)
-    return Turned(await covered_tasks(request, shown), first, last)
+    partly = search.field and not await views.inputs_are_indexed()
+    return Turned(await covered_tasks(request, shown), first, last, LOOKED_INTO if partly else 0)
 
 
 def _page(
@@ -94,6 +88,7 @@ def _page(
         status,
         search=search,
         tasks=turned.tasks,
+        turned=turned,
         saved=saved,
         problem=problem,
         spans=list(SPANS),

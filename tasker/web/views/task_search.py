@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -12,7 +11,7 @@ from urllib.parse import urlencode
 
 from tasker.errors import UsageError
 from tasker.lifecycle.machines.task import TaskState
-from tasker.services.task_filter import LOOKED_INTO, TaskFilter
+from tasker.services.task_filter import TaskFilter, context_of
 from tasker.services.tasks import checked
 from tasker.template.diagnostics import did_you_mean
 
@@ -30,6 +29,7 @@ OPTIONS = {
     "source": "source-system",
     "correlation": "correlation-id",
     "fingerprint": "fingerprint",
+    "field": "field",
 }
 """Of `tasker task list`, by the words of an address."""
 
@@ -108,7 +108,7 @@ class Search:
 
     @property
     def command(self) -> str:
-        """The command that lists the same, but for fields of the input, which it does not know."""
+        """The command that lists the same."""
         return " ".join(["tasker task list", *self._options()])
 
     def _options(self) -> Iterator[str]:
@@ -125,21 +125,17 @@ class Search:
         if self.oldest_first:
             yield "--oldest-first"
 
-    @property
-    def note(self) -> str:
-        """What is not looked at, said beside the list; empty: everything is."""
-        if not self.field:
-            return ""
-        return f"Inputs are looked at in the newest {LOOKED_INTO:,} tasks that match all else."
-
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A page of tasks, and the places of the pages before and behind it; None: there is none."""
+    """A page of tasks, and the places of the pages before and behind it; None: there is none.
+
+    `looked_into`: in so many tasks inputs were looked at; 0: in all."""
 
     tasks: Sequence[Mapping[str, Any]]
     before: str | None
     behind: str | None
+    looked_into: int = 0
 
 
 def known_state(text: str) -> str:
@@ -159,21 +155,6 @@ def moment_of(text: str) -> datetime:
     except ValueError:
         raise UsageError(f"{text!r} is no moment", hint="such as 2026-01-31T18:00") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def context_of(text: str) -> dict[str, Any]:
-    """`order.id = 7` as what an input contains. A value that is no JSON is a text. Raises `UsageError`."""
-    path, equals, value = text.partition("=")
-    keys = [key.strip() for key in path.strip().split(".")]
-    if not equals or not all(keys):
-        raise UsageError(f"{text!r} does not name a field and its value", hint="such as order.id = 7, or name = ada")
-    try:
-        found: Any = json.loads(value)
-    except (json.JSONDecodeError, RecursionError):
-        found = value.strip()
-    for key in reversed(keys):
-        found = {key: found}
-    return dict(found)
 
 
 def _written(text: str) -> str:

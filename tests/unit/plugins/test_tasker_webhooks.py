@@ -23,7 +23,7 @@ TAKEN = reply(204, "")
 
 
 def poster(**settings: Any) -> Poster:
-    return Poster(WebhooksTable(**{**LOOPBACK, "timeout_seconds": 0.5, **settings}))
+    return Poster(WebhooksTable(**{**LOOPBACK, "timeout_seconds": 5, **settings}))
 
 
 def test_a_body_is_signed_as_standard_webhooks_say() -> None:

@@ -8,7 +8,7 @@ and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
 order by t.task_uuid {order} limit %(limit)s offset %(offset)s
 
 -- name: page_of_inputs
--- The same of the tasks whose input contains %(context)s, among the first %(most)s that match.
+-- The same of the tasks whose input contains %(context)s, among the first %(most)s that match: inputs are not indexed.
 select q.task_uuid::text from (
   select t.task_uuid {matching}
   and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
@@ -66,6 +66,10 @@ d.source_system = %(source_system)s::text
 
 -- name: correlation_id
 d.correlation_id = %(correlation_id)s::uuid
+
+-- name: inputs
+-- Where they are indexed.
+d.context @> %(context)s::jsonb
 
 -- name: tags
 d.tags @> %(tags)s::text[] and cardinality(d.tags) > 0

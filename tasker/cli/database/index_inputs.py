@@ -1,0 +1,32 @@
+"""`tasker db index-inputs`: find tasks by what they were given, however many there are."""
+
+from __future__ import annotations
+
+import click
+
+from tasker.cli.connection import FORMAT, configured_for, database_at, print_as, require_database
+from tasker.cli.options import Database, database_options
+from tasker.db.input_index import create_input_index, drop_input_index
+
+
+@click.command("index-inputs")
+@click.option("--drop", is_flag=True, help="Remove the index.")
+@FORMAT
+@database_options
+def index_inputs(database: Database, form: str, drop: bool) -> None:
+    """Index what tasks were given, so that all are found by a field of their input, not only among the newest 20,000.
+
+    `tasker task list --field 'order.id = 7'` and the search of the web page use it. It is made beside running work, may
+    take minutes on a large database, and makes each submission a little dearer: by about the size of its input.
+    """
+    chosen = configured_for(database)
+    require_database(chosen.database_url, database.data_dir)
+    with database_at(chosen, database.data_dir) as url:
+        changed = (drop_input_index if drop else create_input_index)(url)
+    print_as(form, {"indexed": not drop, "changed": changed}, lambda _: _text(drop, changed))
+
+
+def _text(drop: bool, changed: bool) -> str:
+    if drop:
+        return "the index of inputs is removed" if changed else "there is no index of inputs"
+    return "inputs are indexed now" if changed else "inputs are indexed already"
