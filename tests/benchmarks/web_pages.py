@@ -1,4 +1,4 @@
-"""The web page among 100,000 tasks that have ended: how long each page takes to begin."""
+"""The web page among 100,000 tasks that have ended, 20,000 of them dead letters: how long each page takes to begin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.benchmarks.one_process import latency
 from tests.benchmarks.over_http import Client, of_the_server, serve
 from tests.benchmarks.processes import WORKFLOWS, bench
 
-LOOKS = 60
+LOOKS, LETTERS = 60, 20_000
 TEMPLATE = "templates/bench/linear/1.0.0"
 PAGES = {
     "web_overview": "",
@@ -24,6 +24,8 @@ PAGES = {
     "web_task_step": "tasks/{task}?step=s0",
     "web_task_timeline": "tasks/{task}?view=timeline",
     "web_dead_letters": "dead-letters",
+    "web_dead_letter_groups": "dead-letters/groups",
+    "web_dead_letter_entries": "dead-letters/entries?namespace=bench",
     "web_templates": "templates",
     "web_template": TEMPLATE,
     "web_submit": f"{TEMPLATE}/submit",
@@ -34,6 +36,18 @@ PAGES = {
 }
 NAMES = tuple(PAGES)
 
+DEAD = """
+insert into tasker.tasks_dlq (task_uuid, original_state, dlq_reason, task_snapshot, fingerprints, dlq_timestamp)
+select q.task_uuid, 'steps_in_process', 'max_retries_exceeded', tasker.dlq_snapshot(q.task_uuid) || jsonb_build_object(
+  'workflow_steps', jsonb_build_array(jsonb_build_object('name', 's0', 'last_error', jsonb_build_object(
+    'fingerprint', q.fingerprint, 'error_type', 'timeout', 'message', repeat('no answer ', 40))))),
+  array[q.fingerprint], tasker.now() - q.place * interval '4 seconds'
+from (select t.task_uuid, row_number() over () as place,
+    left(md5((row_number() over () %% 200)::text), 16) as fingerprint
+  from tasker.tasks t where t.complete order by t.task_uuid limit %(count)s) q
+"""
+"""Of tasks that have ended so many stand on the list of those that need a person, which failed in 200 ways."""
+
 
 def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """One page after the other, over one connection; each is asked for once before."""
@@ -43,6 +57,7 @@ def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], Non
         task = asyncio.run(_ended(fleet.url))
         which = {"task": task, "count": ground.fewer(FINISHED, 100), "state": "complete", "ended": True}
         fleet.database.execute(ENDED.encode(), which)
+        fleet.database.execute(DEAD.encode(), {"count": ground.fewer(LETTERS, 20)})
         fleet.database.execute("vacuum analyze")
         for name in names:
             tell(name)

@@ -8,10 +8,10 @@ select e.dlq_entry_uuid::text, e.task_uuid::text, e.original_state, e.dlq_reason
 from tasker.tasks_dlq e left join tasker.tasks t on t.task_uuid = e.task_uuid
 where (%(status)s::text is null or e.resolution_status = %(status)s::tasker.dlq_resolution_status)
   and (%(reason)s::text is null or e.dlq_reason = %(reason)s::tasker.dlq_reason)
-  and (%(fingerprint)s::text is null or %(fingerprint)s = any (e.fingerprints))
-  and (%(namespace)s::text is null or e.task_snapshot->>'namespace' = %(namespace)s)
-  and (%(namespaces)s::text[] is null or e.task_snapshot->>'namespace' = any (%(namespaces)s))
-  and (%(template)s::text is null or e.task_snapshot->>'task_name' = %(template)s)
+  and (%(fingerprint)s::text is null or e.fingerprints @> array[%(fingerprint)s::text])
+  and (%(namespace)s::text is null or e.namespace = %(namespace)s)
+  and (%(namespaces)s::text[] is null or e.namespace = any (%(namespaces)s))
+  and (%(template)s::text is null or e.template = %(template)s)
   and (%(entry)s::uuid is null or e.dlq_entry_uuid = %(entry)s)
   and (%(task)s::uuid is null or e.task_uuid = %(task)s)
   and e.dlq_timestamp <= coalesce((select a.dlq_timestamp from tasker.tasks_dlq a where a.dlq_entry_uuid = %(after)s::uuid),
@@ -33,9 +33,7 @@ select q.dlq_entry_uuid::text, q.task_uuid::text, q.dlq_reason::text, q.original
   q.task_name, q.dlq_timestamp, q.minutes_in_dlq, q.priority_score, q.time_in_state_minutes, q.fingerprints
 from unnest(enum_range(null::tasker.dlq_reason)) r (reason)
 cross join lateral (select e.dlq_entry_uuid from tasker.tasks_dlq e
-  where e.dlq_reason = r.reason and e.resolution_status = 'pending' and (%(namespaces)s::text[] is null or exists (
-    select from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
-    where t.task_uuid = e.task_uuid and ns.name = any (%(namespaces)s)))
+  where e.dlq_reason = r.reason and e.resolution_status = 'pending' and (%(namespaces)s::text[] is null or e.namespace = any (%(namespaces)s))
   order by e.dlq_timestamp, e.dlq_entry_uuid limit %(limit)s) o
 join tasker.v_dlq_investigation_queue q on q.dlq_entry_uuid = o.dlq_entry_uuid
 order by q.priority_score desc, q.dlq_timestamp, q.dlq_entry_uuid limit %(limit)s
@@ -52,28 +50,37 @@ order by m.share desc, m.task_uuid limit %(limit)s
 -- Pending entries by what failed, the largest group first; an entry may be in several. Newest and oldest by their time.
 select g.fingerprint, g.entries, g.oldest, g.newest, g.namespaces, l.error->>'error_type', l.error->>'message', l.name
 from (
-  select f.fingerprint, count(*) as entries, min(e.dlq_timestamp) as oldest, max(e.dlq_timestamp) as newest,
-    array_agg(distinct e.task_snapshot->>'namespace') as namespaces,
-    (array_agg(e.dlq_entry_uuid order by e.dlq_timestamp desc))[1] as last
-  from tasker.tasks_dlq e cross join lateral unnest(e.fingerprints) as f (fingerprint)
-  where e.resolution_status = 'pending'
-    and (%(namespaces)s::text[] is null or e.task_snapshot->>'namespace' = any (%(namespaces)s))
-  group by f.fingerprint
+  select q.fingerprint, sum(q.entries)::bigint as entries, min(q.oldest) as oldest, max(q.newest) as newest,
+    array_agg(q.namespace order by q.namespace) as namespaces
+  from (
+    select f.fingerprint, f.namespace, count(*) as entries, min(f.dlq_timestamp) as oldest, max(f.dlq_timestamp) as newest
+    from (select unnest(e.fingerprints) as fingerprint, e.namespace, e.dlq_timestamp from tasker.tasks_dlq e
+      where e.resolution_status = 'pending'
+        and (%(namespaces)s::text[] is null or e.namespace = any (%(namespaces)s))) f
+    group by f.fingerprint, f.namespace) q
+  group by q.fingerprint
   order by 2 desc, 4 desc limit %(limit)s) g
 left join lateral (select s->'last_error' as error, s->>'name' as name
-  from tasker.tasks_dlq e cross join lateral jsonb_array_elements(e.task_snapshot->'workflow_steps') s
-  where e.dlq_entry_uuid = g.last and s->'last_error'->>'fingerprint' = g.fingerprint limit 1) l on true
+  from (select e.task_snapshot from tasker.tasks_dlq e
+    where e.dlq_timestamp = g.newest and e.resolution_status = 'pending' and e.namespace = any (g.namespaces)
+      and g.fingerprint = any (e.fingerprints) limit 1) e
+  cross join lateral jsonb_array_elements(e.task_snapshot->'workflow_steps') s
+  where s->'last_error'->>'fingerprint' = g.fingerprint limit 1) l on true
 order by g.entries desc, g.newest desc
 
 -- name: trend
 -- How many entries with each of these fingerprints came in each of so many slices of the last seconds; no row for none.
-select f.fingerprint, least(floor(extract(epoch from e.dlq_timestamp - w.began) / w.width)::int, %(slices)s::int - 1), count(*)::int
-from (select tasker.now() - %(seconds)s::double precision * interval '1 second' as began,
-  %(seconds)s::double precision / %(slices)s::int as width) w
-join tasker.tasks_dlq e on e.dlq_timestamp >= w.began and e.dlq_timestamp <= tasker.now()
-cross join lateral unnest(e.fingerprints) f (fingerprint)
+select f.fingerprint, f.slice, count(*)::int
+from (
+  select unnest(e.fingerprints) as fingerprint, e.slice
+  from (
+    select e.fingerprints, width_bucket(e.dlq_timestamp, w.starts) - 1 as slice
+    from (select array_agg(tasker.now() - (%(slices)s::int - n)::double precision / %(slices)s::int
+        * %(seconds)s::double precision * interval '1 second' order by n) as starts
+      from generate_series(0, %(slices)s::int - 1) n) w
+    join tasker.tasks_dlq e on e.dlq_timestamp >= w.starts[1] and e.dlq_timestamp <= tasker.now()
+    where %(namespaces)s::text[] is null or e.namespace = any (%(namespaces)s)) e) f
 where f.fingerprint = any (%(fingerprints)s::text[])
-  and (%(namespaces)s::text[] is null or e.task_snapshot->>'namespace' = any (%(namespaces)s))
 group by 1, 2
 
 -- name: open

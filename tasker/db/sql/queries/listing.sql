@@ -56,7 +56,7 @@ t.created_at < %(created_before)s::timestamptz
 and t.task_uuid < tasker.task_uuid_at(%(created_before)s::timestamptz + interval '1 day')
 
 -- name: fingerprint
-t.task_uuid in (select e.task_uuid from tasker.tasks_dlq e where %(fingerprint)s::text = any (e.fingerprints))
+t.task_uuid in (select e.task_uuid from tasker.tasks_dlq e where e.fingerprints @> array[%(fingerprint)s::text])
 
 -- name: initiator
 d.initiator = %(initiator)s::text

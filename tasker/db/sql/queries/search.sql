@@ -7,7 +7,7 @@ select q.kind, q.found from (
   from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
   where t.task_uuid in (%(uuid)s::uuid, (left(%(uuid)s::text, 30) || '000000')::uuid)
   union all
-  select 2, 'entry', e.dlq_entry_uuid::text, e.task_snapshot->>'namespace' from tasker.tasks_dlq e
+  select 2, 'entry', e.dlq_entry_uuid::text, e.namespace from tasker.tasks_dlq e
   where e.dlq_entry_uuid = %(uuid)s::uuid
   union all
   (select 3, 'correlation', d.correlation_id::text, ns.name

@@ -24,11 +24,14 @@ as $$
     select a.at, a.slices, case when (select count(*) from recent) < a.tasks then a.seconds
       else greatest(1, extract(epoch from a.at - (select min(r.created_at) from recent r))) end as seconds
     from asked a
+  ), slice as materialized (
+    select array_agg(s.at - tasker.ms(s.seconds * 1000 * (s.slices - n) / s.slices) order by n) as begins
+    from span s cross join lateral generate_series(0, s.slices - 1) n
   ), moment as (
-    select r.namespace_id, least(s.slices - 1, greatest(0, floor(s.slices * (1 - extract(epoch from s.at - e.moment) / s.seconds))::int)) as slice,
+    select r.namespace_id, greatest(0, width_bucket(e.moment, s.begins) - 1) as slice,
       count(*) filter (where e.kind = 'submitted') as submitted, count(*) filter (where e.kind = 'ended') as ended,
       count(*) filter (where e.kind = 'ended' and r.state = 'error') as failed
-    from recent r cross join span s
+    from recent r cross join slice s
     cross join lateral (values ('submitted', r.created_at), ('ended', r.completed_at)) e (kind, moment)
     where e.moment is not null group by 1, 2
   ), series as (
@@ -41,9 +44,9 @@ as $$
     from (select x.namespace_id, x.active from tasker.tasks x where not x.complete order by x.task_uuid desc
       limit (select a.tasks from asked a)) t group by t.namespace_id
   ), letters as (
-    select t.namespace_id, count(*) as dead_letters
-    from (select d.task_uuid from tasker.tasks_dlq d where d.resolution_status = 'pending' limit (select a.tasks from asked a)) d
-    join tasker.tasks t on t.task_uuid = d.task_uuid group by t.namespace_id
+    select d.namespace, count(*) as dead_letters
+    from (select x.namespace from tasker.tasks_dlq x where x.resolution_status = 'pending' limit (select a.tasks from asked a)) d
+    group by d.namespace
   ), newest as materialized (
     select s.workflow_step_uuid from (select r.task_uuid from recent r order by r.task_uuid desc limit (select a.steps / 4 from asked a)) r
     cross join lateral (   -- the limit: one look by the task's index for each, never the whole table
@@ -69,7 +72,7 @@ as $$
     'namespaces', (select coalesce(jsonb_agg(jsonb_build_object('namespace', n.name, 'submitted', e.submitted, 'ended', e.ended,
         'failed', e.failed, 'running', coalesce(o.running, 0), 'waiting', coalesce(o.waiting, 0),
         'dead_letters', coalesce(l.dead_letters, 0)) order by n.name), '[]')
-      from tasker.task_namespaces n join series e using (namespace_id) left join open o using (namespace_id) left join letters l using (namespace_id)),
+      from tasker.task_namespaces n join series e using (namespace_id) left join open o using (namespace_id) left join letters l on l.namespace = n.name),
     'steps_ended', (select coalesce(sum(r.done), 0) from recent r), 'wait_p50_ms', w.p50, 'wait_p95_ms', w.p95,
     'retries_due', (select count(*) from (select from tasker.workflow_steps x where x.due_at > s.at and x.due_at < s.at + interval '1 hour'
       order by x.due_at limit 10000) x),

@@ -14,9 +14,9 @@ declare
   v_answer jsonb;
 begin
   v_entries := array(select e.dlq_entry_uuid from tasker.tasks_dlq e
-    where e.resolution_status = 'pending' and (v_fingerprint is null or v_fingerprint = any (e.fingerprints))
-      and (p_args->>'namespace' is null or e.task_snapshot->>'namespace' = p_args->>'namespace')
-      and (p_args->>'template' is null or e.task_snapshot->>'task_name' = p_args->>'template')
+    where e.resolution_status = 'pending' and (v_fingerprint is null or e.fingerprints @> array[v_fingerprint])
+      and (p_args->>'namespace' is null or e.namespace = p_args->>'namespace')
+      and (p_args->>'template' is null or e.template = p_args->>'template')
       and (p_args->>'reason' is null or e.dlq_reason::text = p_args->>'reason')
       and (p_args->>'since' is null or e.dlq_timestamp >= (p_args->>'since')::timestamptz)
       and exists (select from tasker.replayable(e.task_uuid, v_fingerprint) r where not r.once)
@@ -24,7 +24,7 @@ begin
 
   select jsonb_build_object('tasks', cardinality(v_entries), 'steps', coalesce(sum(q.steps), 0), 'once', coalesce(sum(q.once), 0),
     'templates', coalesce((select jsonb_object_agg(t.name, t.tasks) from (
-      select concat(e.task_snapshot->>'namespace', '/', e.task_snapshot->>'task_name') as name, count(*) as tasks
+      select concat(e.namespace, '/', e.template) as name, count(*) as tasks
       from tasker.tasks_dlq e where e.dlq_entry_uuid = any (v_entries) group by 1) t), '{}')) into v_answer
   from (select count(*) filter (where not r.once) as steps, count(*) filter (where r.once) as once
     from tasker.tasks_dlq e cross join lateral tasker.replayable(e.task_uuid, v_fingerprint) r
