@@ -144,6 +144,22 @@ def test_the_theme_that_is_chosen_stays(shop: Shop, page: Page) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
 
 
+def test_charts_are_drawn_once_and_go_on_with_every_look(shop: Shop, page: Page) -> None:
+    page.goto(shop.url())
+    for kind, line in (("tasks", "submitted"), ("waits", "half of them within")):
+        expect(page.locator(f"#chart-{kind} canvas")).to_be_visible()
+        expect(page.locator(f"#chart-{kind} .u-legend")).to_contain_text(line)
+    page.evaluate("document.querySelector('#chart-tasks canvas').kept = true")
+    before = page.locator("#activity").text_content()
+    shop.ended(shop.submit())
+    expect(page.locator("#activity")).not_to_have_text(before or "", timeout=15_000)
+    assert page.evaluate("document.querySelector('#chart-tasks canvas').kept"), "the chart was not drawn anew"
+    page.get_by_role("button", name="Dark").click()
+    page.set_viewport_size({"width": 400, "height": 800})
+    expect(page.locator("#chart-tasks canvas")).to_be_visible()
+    assert page.evaluate("document.querySelector('#chart-tasks .uplot').clientWidth") < 400
+
+
 def test_a_page_goes_on_when_the_server_comes_back(shop: Shop, strict: Strict) -> None:
     strict.allowed = AWAY
     page = strict.page

@@ -50,6 +50,9 @@ class Activity:
     wait_p95_ms: float | None
     retries_due: int
     unserved: Sequence[Unserved]
+    waits_p50_ms: Sequence[float | None] = ()
+    waits_p95_ms: Sequence[float | None] = ()
+    """Of each slice, from the oldest on."""
 
     @property
     def steps_per_second(self) -> float:

@@ -12,6 +12,7 @@ from tasker.api.program import program_of
 from tasker.web.rendering import page
 from tasker.web.route import page_router
 from tasker.web.views import overview as view
+from tasker.web.views.charts import charts_of
 
 routes = page_router()
 
@@ -27,6 +28,8 @@ async def show_overview(request: Request) -> Response:
         found=found,
         lately=lately,
         figures=view.figures(found, lately),
+        charts=charts_of(lately),
+        span=view.span(lately),
         needs=view.needs(found, lately),
         rows=view.namespaces(found, lately),
     )

@@ -109,16 +109,24 @@ class Figure:
     note: str = ""
 
 
+def span(lately: Activity) -> str:
+    """The time that is shown, as it stands behind "the last"."""
+    return "hour" if lately.seconds >= 3600 else duration(1000 * round(lately.seconds))
+
+
 def figures(found: Overview, lately: Activity) -> Sequence[Figure]:
     """The fleet in a line."""
     live = [each for each in found.processes if each.state == "live" and each.kind == "worker"]
     slots, busy = sum(each.slots for each in live), sum(each.in_hand for each in live)
-    span = "hour" if lately.seconds >= 3600 else duration(1000 * round(lately.seconds))
     wait = "none" if lately.wait_p50_ms is None else duration(lately.wait_p50_ms)
     slow = "" if lately.wait_p95_ms is None else f"95 of 100 within {duration(lately.wait_p95_ms)}"
     return (
         Figure("open tasks", number(found.open), f"{number(found.submitted)} submitted in the last minute"),
-        Figure("steps a second", f"{lately.steps_per_second:,.2f}", f"{number(lately.steps_ended)} in the last {span}"),
+        Figure(
+            "steps a second",
+            f"{lately.steps_per_second:,.2f}",
+            f"{number(lately.steps_ended)} in the last {span(lately)}",
+        ),
         Figure("wait in the queue", wait, slow),
         Figure("workers", str(len(live)), f"{number(busy)} of {number(slots)} slots in use"),
         Figure("failed attempts", number(found.failed_attempts), "in the last minute"),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from tasker.services.fleet.activity import Activity, NamespaceActivity, Unserved
 from tasker.services.fleet.overview import OpenBreaker, Overview, Process, Queue
+from tasker.web.views.charts import charts_of
 from tasker.web.views.overview import figures, namespaces, needs
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -59,3 +60,22 @@ def test_figures_say_what_they_count() -> None:
     assert shown["workers"] == ("1", "3 of 10 slots in use")
     assert shown["wait in the queue"] == ("3 ms", "95 of 100 within 12 ms")
     assert figures(QUIET, replace(LATELY, wait_p50_ms=None, wait_p95_ms=None))[2].value == "none"
+
+
+def test_charts_have_a_number_a_minute_for_each_slice_of_all_namespaces() -> None:
+    lately = replace(LATELY, namespaces=[SHOP, SHOP], waits_p50_ms=[None, 3.0], waits_p95_ms=[None, 12.0])
+    charts = charts_of(replace(lately, wait_p50_ms=3.0, wait_p95_ms=12.0))
+
+    assert charts.data["moments"] == [round(NOW.timestamp()) - 3600, round(NOW.timestamp()) - 1800]
+    assert charts.data["tasks"] == [[0, 0.133], [0, 0.067], [0, 0]]
+    assert charts.data["waits"] == [[None, 3.0], [None, 12.0]]
+    tasks, waits = charts.charts
+    assert tasks.words == "4 submitted, 2 ended, 0 of them failed"
+    assert waits.words == "half of the steps within 3 ms, 95 of 100 within 12 ms"
+    assert (waits.highest, waits.lines[0].values) == (12.0, [0.0, 3.0])
+
+
+def test_a_chart_without_anything_to_show_says_so() -> None:
+    quiet = replace(LATELY, wait_p50_ms=None, wait_p95_ms=None, namespaces=[])
+    tasks, waits = charts_of(quiet).charts
+    assert (tasks.words, waits.words) == ("0 submitted, 0 ended, 0 of them failed", "no step has waited")

@@ -38,6 +38,10 @@ async function refresh() {
   if (again) { again = false; refresh(); }
 }
 
+// What a look brings that is the same already is not gone through (a task may have thousands of steps), and what scripts
+// have drawn is theirs.
+window.Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => !("drawn" in (old.dataset ?? {})) && !old.isEqualNode(fresh);
+
 // What was asked for another address than the page has by now, behind a step that was opened, is not shown.
 document.body.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.target.id === "live" && looking !== location.href) event.detail.shouldSwap = false;
@@ -57,12 +61,7 @@ document.body.addEventListener("htmx:afterRequest", (event) => {
   if (status === 401 || event.detail.xhr?.responseURL?.includes("/sign-in")) location.reload();
   else if (status) online(status < 500);
 });
-document.body.addEventListener("htmx:afterSettle", () => prepare(document.querySelector("#live") ?? document));
-
-function prepare(within) {
-  for (const button of within.querySelectorAll("button[data-copy]")) button.hidden = !navigator.clipboard;
-  refreshTimes();
-}
+document.body.addEventListener("htmx:afterSettle", refreshTimes);
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");
@@ -125,9 +124,9 @@ theme.addEventListener("click", () => {
   named();
 });
 
-prepare(document);
+refreshTimes();
 setInterval(refreshTimes, 1000);
 setInterval(refresh, EVERY);
 document.addEventListener("visibilitychange", refresh);
 window.addEventListener("online", refresh);
-export { prepare, refresh, root };
+export { refresh, root };

@@ -1,5 +1,6 @@
 // The page of a task: looks again when something has happened to it; shows steps; makes the graph larger and smaller.
-import { prepare as prepareWithin, refresh } from "./app.mjs";
+import { refresh } from "./app.mjs";
+import { refreshTimes } from "./times.mjs";
 
 const SOON = 400;
 let due = null;
@@ -29,7 +30,7 @@ async function show(address) {
   const beside = document.querySelector("#beside");
   beside.innerHTML = text;
   history.pushState(null, "", address);
-  prepareWithin(beside);
+  refreshTimes();
   beside.querySelector("#drawer")?.focus({ preventScroll: true });
   if (beside.getBoundingClientRect().top < 0) beside.scrollIntoView();
 }
@@ -43,6 +44,8 @@ document.addEventListener("click", (event) => {
 
 window.addEventListener("popstate", () => location.reload());
 
+// How large somebody has made the graph stays so while the page looks again.
+window.Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) => node.id !== "graph" || (name !== "width" && name !== "height");
 let scale = 1;
 
 function zoomed(by) {
@@ -66,11 +69,4 @@ document.addEventListener("click", (event) => {
   else zoomed(scale * Number(button.dataset.zoomBy));
 });
 
-function prepare() {
-  const zoom = document.querySelector("[data-zoom]");
-  if (zoom) zoom.hidden = false;
-  if (scale !== 1) zoomed(scale);
-}
-
-prepare();
-document.body.addEventListener("htmx:afterSettle", prepare);
+document.body.addEventListener("htmx:afterSettle", () => zoomed(scale));

@@ -59,6 +59,22 @@ def test_the_wait_in_the_queue_is_from_its_place_there_to_a_worker(watched: Watc
     assert 4_000 <= (found.wait_p50_ms or 0) <= 6_000
     assert found.steps_ended == 1
     assert 0 < found.steps_per_second < 1
+    assert (found.waits_p50_ms[-1], found.waits_p95_ms[-1]) == (found.wait_p50_ms, found.wait_p95_ms)
+    assert set(found.waits_p50_ms[:-1]) == set(found.waits_p95_ms[:-1]) == {None}
+
+
+def test_of_many_tasks_some_all_over_the_time_are_asked_how_long_they_waited(watched: Watched) -> None:
+    lab = watched.lab
+    for moment in (0, 600, 1200):
+        lab.one.set_time(moment)
+        lab.submit(lab.chain(1), *({} for _ in range(40)))
+        lab.one.run_all()
+    lab.observer.set_time(1201)
+
+    found = lately(lab, seconds=1800, slices=3, steps=24)
+
+    assert len(found.waits_p50_ms) == 3
+    assert None not in (*found.waits_p50_ms, *found.waits_p95_ms)
 
 
 def test_a_handler_that_no_worker_has_is_told_until_its_step_is_taken(watched: Watched) -> None:

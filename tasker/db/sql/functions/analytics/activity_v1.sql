@@ -2,10 +2,11 @@
 -- its open tasks stand, how long its steps waited in the queue. Reads the newest tasks of the span and what is open, both bounded:
 -- whatever is older costs nothing.
 -- p_args: {seconds (3600), slices (30), tasks (20000): at most so many of the span, and of the open ones; steps (1000): so many
---   of the newest are asked how long they waited}
+--   of them, of tasks all over the span, are asked how long they waited}
 -- Answer: {at, seconds: of the span, less where there are more tasks, slices, namespaces: [{namespace, submitted, ended, failed:
 --     tasks in each slice from the oldest on, running, waiting: open tasks, dead_letters}], by name,
---   steps_ended: in the span, wait_p50_ms, wait_p95_ms: from the queue to a worker, null where no step has,
+--   steps_ended: in the span, wait_p50_ms, wait_p95_ms: from the queue to a worker, null where no step has, waits_p50_ms,
+--   waits_p95_ms: the same of each slice,
 --   retries_due: steps that run again within the next hour, unserved: [{callable, namespace, steps, since}]: what no worker took}
 create or replace function tasker.activity_v1(p_args jsonb) returns jsonb
 language sql stable
@@ -21,9 +22,9 @@ as $$
     where t.task_uuid >= (select tasker.task_uuid_at(a.at - tasker.ms(a.seconds * 1000)) from asked a)
     order by t.task_uuid desc limit (select a.tasks from asked a)
   ), span as materialized (
-    select a.at, a.slices, case when (select count(*) from recent) < a.tasks then a.seconds
-      else greatest(1, extract(epoch from a.at - (select min(r.created_at) from recent r))) end as seconds
-    from asked a
+    select a.at, a.slices, a.steps, r.tasks,
+      case when r.tasks < a.tasks then a.seconds else greatest(1, extract(epoch from a.at - r.oldest)) end as seconds
+    from asked a cross join (select count(*) as tasks, min(x.created_at) as oldest from recent x) r
   ), slice as materialized (
     select array_agg(s.at - tasker.ms(s.seconds * 1000 * (s.slices - n) / s.slices) order by n) as begins
     from span s cross join lateral generate_series(0, s.slices - 1) n
@@ -47,19 +48,27 @@ as $$
     select d.namespace, count(*) as dead_letters
     from (select x.namespace from tasker.tasks_dlq x where x.resolution_status = 'pending' limit (select a.tasks from asked a)) d
     group by d.namespace
-  ), newest as materialized (
-    select s.workflow_step_uuid from (select r.task_uuid from recent r order by r.task_uuid desc limit (select a.steps / 4 from asked a)) r
+  ), sample as materialized (
+    select s.workflow_step_uuid
+    from (select x.task_uuid, row_number() over () as place from recent x) r cross join span a
     cross join lateral (   -- the limit: one look by the task's index for each, never the whole table
-      select x.workflow_step_uuid from tasker.workflow_steps x where x.task_uuid = r.task_uuid and x.attempts > 0 limit 100) s
-    limit (select a.steps from asked a)
+      select x.workflow_step_uuid from tasker.workflow_steps x where x.task_uuid = r.task_uuid and x.attempts > 0
+      limit greatest(4, a.steps / a.tasks)) s
+    where r.place % ceil(a.tasks / (a.steps / 4.0))::int = 0
   ), waited as (
-    select m.path, case when m.path like 'EI%' then extract(epoch from m.created_at
+    select m.path, m.created_at, case when m.path like 'EI%' then extract(epoch from m.created_at
       - lag(m.created_at) over (partition by m.workflow_step_uuid order by m.sort_key)) * 1000 else 0 end as ms   -- 0: handed on
-    from newest n cross join lateral (
+    from sample n cross join lateral (
       select x.* from tasker.step_moves x where x.workflow_step_uuid = n.workflow_step_uuid limit 1000) m
   ), wait as (
     select round(percentile_cont(0.5) within group (order by w.ms)::numeric) as p50, round(percentile_cont(0.95) within group (order by w.ms)::numeric) as p95
     from waited w where w.ms is not null and w.path like '%EI%'
+  ), waits as (
+    select coalesce(jsonb_agg(round(q.p50) order by g.slice), '[]') as p50, coalesce(jsonb_agg(round(q.p95) order by g.slice), '[]') as p95
+    from span s cross join lateral generate_series(0, s.slices - 1) g (slice) left join (
+      select greatest(0, width_bucket(w.created_at, l.begins) - 1) as slice,
+        (percentile_cont(0.5) within group (order by w.ms))::numeric as p50, (percentile_cont(0.95) within group (order by w.ms))::numeric as p95
+      from waited w cross join slice l where w.ms is not null and w.path like '%EI%' group by 1) q on q.slice = g.slice
   ), refused as (
     select u.callable, ns.name as namespace, count(*) as steps, min(u.since) as since
     from (select x.* from tasker.unserved_steps x limit 10000) u
@@ -74,9 +83,10 @@ as $$
         'dead_letters', coalesce(l.dead_letters, 0)) order by n.name), '[]')
       from tasker.task_namespaces n join series e using (namespace_id) left join open o using (namespace_id) left join letters l on l.namespace = n.name),
     'steps_ended', (select coalesce(sum(r.done), 0) from recent r), 'wait_p50_ms', w.p50, 'wait_p95_ms', w.p95,
+    'waits_p50_ms', v.p50, 'waits_p95_ms', v.p95,
     'retries_due', (select count(*) from (select from tasker.workflow_steps x where x.due_at > s.at and x.due_at < s.at + interval '1 hour'
       order by x.due_at limit 10000) x),
     'unserved', (select coalesce(jsonb_agg(jsonb_build_object('callable', u.callable, 'namespace', u.namespace, 'steps', u.steps,
       'since', u.since) order by u.since), '[]') from refused u))
-  from span s cross join wait w
+  from span s cross join wait w cross join waits v
 $$;
