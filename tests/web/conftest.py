@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, LiteralString
 from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -46,7 +48,11 @@ TEMPLATE = """
       - {name: by_machine, handler: web.plain, dependencies: [choose]}
       - {name: cut, type: batchable, handler: web.cut, dependencies: [fetch], batch_config: {batch_size: 1}}
       - {name: work, type: batch_worker, handler: web.work, dependencies: [cut]}
-      - {name: publish, type: deferred_convergence, handler: web.publish, dependencies: [by_hand, by_machine, work]}
+      - name: publish
+        type: deferred_convergence
+        handler: web.publish
+        dependencies: [by_hand, by_machine, work]
+        publishes_events: [{name: report.published}]
 """
 HANDLERS = """
     import asyncio
@@ -58,7 +64,8 @@ HANDLERS = """
         BatchConfig, Decision, batch_analyzer, batch_worker, decision_handler, depends_on, step_handler
     )
 
-    HOLD = Path(__file__).with_name("hold")
+    HERE = Path(__file__).parent
+    HOLD = HERE / "hold"
 
 
     @step_handler("web.fetch")
@@ -68,7 +75,7 @@ HANDLERS = """
         while context.input_data.get("hold") and HOLD.exists():
             context.report_progress(done=1, total=2, message="held")
             await asyncio.sleep(0.05)
-        if context.input_data.get("fail"):
+        if context.input_data.get("fail") and not (HERE / f"mended-{context.task_uuid}").exists():
             raise PermanentError("no figures today " + context.input_data.get("note", ""), error_code="NONE")
         return {"rows": context.input_data["amount"]}
 
@@ -138,6 +145,24 @@ class Shop:
         answer = httpx.post(f"{self.root}/v1/tasks", json=body)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["task_uuid"])
+
+    def failed(self) -> str:
+        """A task whose first step has failed for good."""
+        task = self.submit(fail=True)
+        assert self.ended(task) == "error"
+        return task
+
+    def mend(self, task: str) -> None:
+        """What its step failed at does not stand in its way any more."""
+        (self.workflow / f"mended-{task}").touch()
+
+    def report(self, task: str) -> Any:
+        return httpx.get(f"{self.root}/v1/tasks/{task}/report").json()
+
+    def rows(self, statement: LiteralString, *values: object) -> list[tuple[Any, ...]]:
+        """What the database says."""
+        with psycopg.connect(self.database_url) as connection:
+            return connection.execute(statement, values).fetchall()
 
     def ended(self, task: str) -> str:
         return str(httpx.get(f"{self.root}/v1/tasks/{task}", params={"wait": "20s"}, timeout=30).json()["status"])

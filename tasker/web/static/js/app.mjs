@@ -38,9 +38,10 @@ async function refresh() {
   if (again) { again = false; refresh(); }
 }
 
-// What was asked for another address than the page has by now, behind a step that was opened, is not shown.
+// What was asked for another address than the page has by now, behind a step that was opened, is not shown; nor is what
+// comes after somebody has begun to write.
 document.body.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.detail.target.id === "live" && looking !== location.href) event.detail.shouldSwap = false;
+  if (event.detail.target.id === "live" && (looking !== location.href || reading())) event.detail.shouldSwap = false;
 });
 
 function online(works) {
