@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tasker.web.site import SECTIONS
 from tests.support.command_line import write_workflow
@@ -25,6 +25,7 @@ from tests.support.servers import browser as browsers
 from tests.support.servers.brokers import free_port
 from tests.support.waiting import until
 
+expect.set_options(timeout=15_000)  # a page looks again after five seconds, on a machine that is busy
 TASKER = [sys.executable, "-m", "tasker"]
 EVIL = "<script>document.title='owned'</script>"
 TEMPLATE = """
@@ -146,9 +147,19 @@ class Shop:
         assert answer.status_code == 201, answer.text
         return str(answer.json()["task_uuid"])
 
-    def failed(self) -> str:
+    def held(self) -> str:
+        """A task whose first step runs until it is let go, as are all that are held."""
+        (self.workflow / "hold").touch()
+        task = self.submit(hold=True)
+        until(lambda: self.states(task)["fetch"] == "in_progress", "its step runs")
+        return task
+
+    def let_go(self) -> None:
+        (self.workflow / "hold").unlink()
+
+    def failed(self, **context: object) -> str:
         """A task whose first step has failed for good."""
-        task = self.submit(fail=True)
+        task = self.submit(fail=True, **context)
         assert self.ended(task) == "error"
         return task
 
@@ -158,6 +169,10 @@ class Shop:
 
     def report(self, task: str) -> Any:
         return httpx.get(f"{self.root}/v1/tasks/{task}/report").json()
+
+    def states(self, task: str) -> dict[str, str]:
+        """Those of its steps, in the database."""
+        return dict(self.rows("select name, state from tasker.workflow_steps where task_uuid = %s", task))
 
     def rows(self, statement: LiteralString, *values: object) -> list[tuple[Any, ...]]:
         """What the database says."""

@@ -24,24 +24,8 @@ def reasons(shop: Shop, task: str) -> list[str]:
     return [reason for (reason,) in shop.rows(MOVES, task)]
 
 
-def states(shop: Shop, task: str) -> dict[str, str]:
-    return dict(shop.rows("select name, state from tasker.workflow_steps where task_uuid = %s", task))
-
-
 def result(shop: Shop, task: str) -> Any:
     return shop.report(task)["steps"]["fetch"]["result"]
-
-
-def held(shop: Shop) -> str:
-    """A task whose first step runs until the shop lets it go."""
-    (shop.workflow / "hold").touch()
-    task = shop.submit(hold=True)
-    until(lambda: states(shop, task)["fetch"] == "in_progress", "its step runs")
-    return task
-
-
-def let_go(shop: Shop) -> None:
-    (shop.workflow / "hold").unlink()
 
 
 def open_step(page: Page, name: str) -> None:
@@ -85,19 +69,19 @@ def test_a_step_that_is_resolved_has_no_result_and_lets_the_others_run(shop: Sho
     expect(page.get_by_text("fetch is taken as done.")).to_be_visible()
     assert shop.ended(task) == "complete"
     assert reasons(shop, task) == ["not needed today"]
-    assert states(shop, task)["fetch"] == "resolved_manually"
+    assert shop.states(task)["fetch"] == "resolved_manually"
     assert result(shop, task) is None
 
 
 def test_a_cancelled_task_and_its_steps_end_though_one_was_running(shop: Shop, page: Page) -> None:
-    task = held(shop)
+    task = shop.held()
     page.goto(shop.url(f"tasks/{task}"))
     act(page, "Cancel", "/tasks/{uuid}/cancel", Reason="asked for twice")
     expect(page.get_by_text("The task is cancelled.")).to_be_visible()
     expect(page.locator("h1 .state")).to_contain_text("cancelled")
-    let_go(shop)
+    shop.let_go()
     assert shop.ended(task) == "cancelled"
-    assert set(states(shop, task).values()) == {"cancelled"}
+    assert set(shop.states(task).values()) == {"cancelled"}
     assert shop.rows("select cancel_reason from tasker.task_details where task_uuid = %s", task) == [
         ("asked for twice",)
     ]
@@ -105,17 +89,17 @@ def test_a_cancelled_task_and_its_steps_end_though_one_was_running(shop: Shop, p
 
 
 def test_a_paused_task_starts_nothing_more_until_it_is_resumed(shop: Shop, page: Page) -> None:
-    task = held(shop)
+    task = shop.held()
     page.goto(shop.url(f"tasks/{task}"))
     act(page, "Pause", "/tasks/{uuid}/pause", Reason="wait for Ada")
     expect(page.get_by_text("Paused: what runs goes on")).to_be_visible()
     assert shop.rows("select reason from tasker.pauses where task_uuid = %s", task) == [("wait for Ada",)]
 
-    let_go(shop)
-    until(lambda: states(shop, task)["fetch"] == "complete", "what ran has ended")
+    shop.let_go()
+    until(lambda: shop.states(task)["fetch"] == "complete", "what ran has ended")
     expect(page.locator("h1")).to_contain_text("paused")
     expect(page.locator(".needs")).to_contain_text("wait for Ada")
-    assert states(shop, task)["choose"] in ("pending", "enqueued")
+    assert shop.states(task)["choose"] in ("pending", "enqueued")
 
     act(page, "Resume", "/tasks/{uuid}/resume")
     expect(page.get_by_text(re.compile(r"Resumed: \d steps? may start\."))).to_be_visible()
@@ -162,18 +146,18 @@ def test_a_task_that_runs_again_from_a_later_step_takes_over_what_came_before(sh
 
 
 def test_the_chosen_tasks_are_cancelled_and_no_other(shop: Shop, page: Page) -> None:
-    chosen, other = [held(shop), held(shop)], held(shop)
+    chosen, other = [shop.held(), shop.held()], shop.held()
     page.goto(shop.url("tasks?status=open"))
     choose(page, *chosen)
     page.get_by_role("button", name="Cancel…").click()
     expect(page.locator("tbody tr")).to_have_count(2)
-    assert {states(shop, task)["fetch"] for task in chosen} == {"in_progress"}, "a preview changes nothing"
+    assert {shop.states(task)["fetch"] for task in chosen} == {"in_progress"}, "a preview changes nothing"
     page.get_by_label("Reason").fill("no longer wanted")
     with sends(page, "/tasks/bulk", 200):
         page.get_by_role("button", name="Cancel: 2 tasks").click()
     expect(page.get_by_text("All 2 are dealt with.")).to_be_visible()
     assert [shop.ended(task) for task in chosen] == ["cancelled"] * 2
-    let_go(shop)
+    shop.let_go()
     assert shop.ended(other) == "complete"
 
 
