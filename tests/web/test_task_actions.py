@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tasker.web.bulk_actions import PORTION
 from tests.support.waiting import until
 from tests.web.by_mouse import act, opened_action, sends
 from tests.web.conftest import Shop
@@ -189,6 +191,25 @@ def test_what_is_done_to_many_tasks_leaves_out_those_to_which_it_means_nothing(s
         page.get_by_role("button", name="Retry what failed: 1 task").click()
     assert shop.ended(failed) == "complete"
     assert reasons(shop, failed) == ["mended"]
+
+
+def test_what_is_done_to_many_tasks_stops_and_goes_on_when_it_is_told_to(shop: Shop, page: Page) -> None:
+    tasks = [shop.submit(fail=True) for _ in range(PORTION + 1)]
+    assert {shop.ended(task) for task in tasks} == {"error"}
+    page.clock.install()
+    page.goto(shop.url(f"tasks/bulk?action=retry&task={'&task='.join(tasks)}"))
+    page.get_by_label("Reason").fill("one by one")
+    page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))  # it does not go on before it can be stopped
+    with sends(page, "/tasks/bulk", 200):
+        page.get_by_role("button", name="Retry what failed: 26 tasks").click()
+    page.get_by_role("button", name="Stop here").click()
+    page.clock.run_for(10_000)
+    expect(page.get_by_text("25 of 26 tasks: 25 done")).to_be_visible()
+    assert sum(reasons(shop, task) == ["one by one"] for task in tasks) == PORTION
+    with sends(page, "/tasks/bulk", 200):
+        page.get_by_role("button", name="Go on with 1").click()
+    expect(page.get_by_text("All 26 are dealt with.")).to_be_visible()
+    assert all(reasons(shop, task) == ["one by one"] for task in tasks)
 
 
 def test_a_list_is_kept_under_a_name_opened_and_forgotten(shop: Shop, page: Page) -> None:
