@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, LiteralString
 from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tasker.web.site import SECTIONS
 from tests.support.command_line import write_workflow
@@ -23,6 +25,7 @@ from tests.support.servers import browser as browsers
 from tests.support.servers.brokers import free_port
 from tests.support.waiting import until
 
+expect.set_options(timeout=15_000)  # a page looks again after five seconds, on a machine that is busy
 TASKER = [sys.executable, "-m", "tasker"]
 EVIL = "<script>document.title='owned'</script>"
 TEMPLATE = """
@@ -46,7 +49,11 @@ TEMPLATE = """
       - {name: by_machine, handler: web.plain, dependencies: [choose]}
       - {name: cut, type: batchable, handler: web.cut, dependencies: [fetch], batch_config: {batch_size: 1}}
       - {name: work, type: batch_worker, handler: web.work, dependencies: [cut]}
-      - {name: publish, type: deferred_convergence, handler: web.publish, dependencies: [by_hand, by_machine, work]}
+      - name: publish
+        type: deferred_convergence
+        handler: web.publish
+        dependencies: [by_hand, by_machine, work]
+        publishes_events: [{name: report.published}]
 """
 HANDLERS = """
     import asyncio
@@ -58,7 +65,8 @@ HANDLERS = """
         BatchConfig, Decision, batch_analyzer, batch_worker, decision_handler, depends_on, step_handler
     )
 
-    HOLD = Path(__file__).with_name("hold")
+    HERE = Path(__file__).parent
+    HOLD = HERE / "hold"
 
 
     @step_handler("web.fetch")
@@ -68,7 +76,7 @@ HANDLERS = """
         while context.input_data.get("hold") and HOLD.exists():
             context.report_progress(done=1, total=2, message="held")
             await asyncio.sleep(0.05)
-        if context.input_data.get("fail"):
+        if context.input_data.get("fail") and not (HERE / f"mended-{context.task_uuid}").exists():
             raise PermanentError("no figures today " + context.input_data.get("note", ""), error_code="NONE")
         return {"rows": context.input_data["amount"]}
 
@@ -138,6 +146,38 @@ class Shop:
         answer = httpx.post(f"{self.root}/v1/tasks", json=body)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["task_uuid"])
+
+    def held(self) -> str:
+        """A task whose first step runs until it is let go, as are all that are held."""
+        (self.workflow / "hold").touch()
+        task = self.submit(hold=True)
+        until(lambda: self.states(task)["fetch"] == "in_progress", "its step runs")
+        return task
+
+    def let_go(self) -> None:
+        (self.workflow / "hold").unlink()
+
+    def failed(self, **context: object) -> str:
+        """A task whose first step has failed for good."""
+        task = self.submit(fail=True, **context)
+        assert self.ended(task) == "error"
+        return task
+
+    def mend(self, task: str) -> None:
+        """What its step failed at does not stand in its way any more."""
+        (self.workflow / f"mended-{task}").touch()
+
+    def report(self, task: str) -> Any:
+        return httpx.get(f"{self.root}/v1/tasks/{task}/report").json()
+
+    def states(self, task: str) -> dict[str, str]:
+        """Those of its steps, in the database."""
+        return dict(self.rows("select name, state from tasker.workflow_steps where task_uuid = %s", task))
+
+    def rows(self, statement: LiteralString, *values: object) -> list[tuple[Any, ...]]:
+        """What the database says."""
+        with psycopg.connect(self.database_url) as connection:
+            return connection.execute(statement, values).fetchall()
 
     def ended(self, task: str) -> str:
         return str(httpx.get(f"{self.root}/v1/tasks/{task}", params={"wait": "20s"}, timeout=30).json()["status"])

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.web.by_mouse import sends
 from tests.web.conftest import Shop, Strict
 
 pytestmark = [pytest.mark.servers, pytest.mark.parametrize("server", ["embedded"], indirect=True)]
@@ -61,7 +62,7 @@ def test_a_failed_step_is_completed_by_hand_and_what_was_typed_stays(shop: Shop,
     form = page.locator("details.action[open] form")
     form.get_by_label("Result").fill('{"rows": ')
     form.get_by_label("Reason").fill("by hand")
-    with page.expect_navigation():
+    with sends(page, "/tasks/{uuid}/complete-step", 400):
         form.get_by_role("button", name="Complete").click()
     expect(page.locator(".notice.failed").first).to_contain_text("not JSON")
 
@@ -70,7 +71,8 @@ def test_a_failed_step_is_completed_by_hand_and_what_was_typed_stays(shop: Shop,
     expect(form.get_by_label("Result")).to_have_value('{"rows":')
     form.get_by_label("Result").fill('{"rows": 7}')
     form.get_by_label("Reason").fill("by hand")
-    form.get_by_role("button", name="Complete").click()
+    with sends(page, "/tasks/{uuid}/complete-step"):
+        form.get_by_role("button", name="Complete").click()
     expect(page.get_by_text("with the result that you gave")).to_be_visible()
     assert shop.ended(task) == "complete"
 
@@ -89,12 +91,14 @@ def test_an_open_form_is_not_taken_away_while_the_page_looks_again(shop: Shop, p
 
 def test_a_task_is_submitted_with_what_is_wrong_told_while_typing(shop: Shop, page: Page) -> None:
     page.goto(shop.url("templates/shop/report/1.0.0/submit"))
-    page.get_by_label("note").press_sequentially("x")
+    with sends(page, "/templates/{namespace}/{name}/{version}/submit/check", 200):
+        page.get_by_label("note").press_sequentially("x")
     expect(page.locator("#said")).to_contain_text("/amount")
     page.get_by_label("amount").press_sequentially("12")
     expect(page.locator("#said .notice")).to_have_count(0)
     expect(page.locator("#said")).to_contain_text('"amount": 12')
-    page.get_by_role("button", name="Submit").click()
+    with sends(page, "/templates/{namespace}/{name}/{version}/submit"):
+        page.get_by_role("button", name="Submit").click()
     expect(page.get_by_text("The task is submitted.")).to_be_visible()
     assert shop.ended(page.url.rpartition("/")[2]) == "complete"
 

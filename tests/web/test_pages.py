@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+from urllib.parse import urldefrag, urljoin
+
+import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
@@ -54,6 +59,20 @@ def test_every_page_can_be_read_without_scripts(browser: Browser, shop: Shop) ->
         strict.page.goto(shop.url(f"tasks/{shop.tasks['complete']}"))
         assert strict.page.locator("svg#graph a").count() >= 6
         assert "work_001..008" in strict.page.inner_text("body")
+
+
+def links(client: httpx.Client, address: str) -> set[str]:
+    found = re.findall(r'href="([^"]+)"', client.get(address).text)
+    return {urldefrag(urljoin(address, unescape(each))).url for each in found}
+
+
+def test_no_link_of_a_page_leads_nowhere(shop: Shop) -> None:
+    pages = {shop.url(address) for address in addresses(shop)} - {shop.url("nowhere")}
+    with httpx.Client(follow_redirects=True, timeout=60) as client:
+        linked = set().union(*(links(client, each) for each in pages))
+        answers = {each: client.get(each).status_code for each in linked - pages}
+    assert len(answers) > len(pages)
+    assert {each: status for each, status in answers.items() if status != 200} == {}
 
 
 def test_what_a_task_holds_is_shown_as_text_and_never_run(shop: Shop, strict: Strict) -> None:

@@ -80,11 +80,15 @@ class Subscription:
             position = page.last
             looks = 0 if page.events else looks + 1
             if not page.events:
+                self._require(kept=True)  # who has nothing to do is put out as well
                 await asyncio.sleep(LOOKS.pause(looks))
 
     async def _acknowledge(self, position: int) -> None:
         answer = await self._call("acknowledge", {**self._args, "position": position, "leave": False})
-        if self._lost or not answer["kept"]:
+        self._require(answer["kept"])
+
+    def _require(self, kept: bool) -> None:
+        if self._lost or not kept:
             raise SubscriptionLost(
                 f"somebody else reads as subscriber {self._args['name']!r} by now, or it was told to read again",
                 hint="begin again: what was not dealt with comes once more",

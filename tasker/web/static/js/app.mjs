@@ -42,9 +42,10 @@ async function refresh() {
 // have drawn is theirs.
 window.Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => !("drawn" in (old.dataset ?? {})) && !old.isEqualNode(fresh);
 
-// What was asked for another address than the page has by now, behind a step that was opened, is not shown.
+// What was asked for another address than the page has by now, behind a step that was opened, is not shown; nor is what
+// comes after somebody has begun to write.
 document.body.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.detail.target.id === "live" && looking !== location.href) event.detail.shouldSwap = false;
+  if (event.detail.target.id === "live" && (looking !== location.href || reading())) event.detail.shouldSwap = false;
 });
 
 function online(works) {

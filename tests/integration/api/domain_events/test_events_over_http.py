@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import httpx
+import pytest
 import pytest_asyncio
 from click.testing import CliRunner
 
@@ -17,6 +18,7 @@ from tasker.api.http_server import HttpServer
 from tasker.api.sockets import listen
 from tasker.cli.main import cli
 from tasker.client import HttpClient
+from tasker.services.domain_events.subscription import SubscriptionLost
 from tasker.services.domain_events.values import EventFilter
 from tasker.template import compile_text
 
@@ -82,6 +84,27 @@ async def test_a_subscriber_is_seen_and_told_to_read_again(app: tasker.App, clie
     assert (await client.replay_events("billing", after=0))["to"] == 0
     async with aclosing(app.domain_events.subscribe("billing").events()) as events:
         assert (await anext(events)).position == 1
+
+
+async def test_a_subscriber_that_waits_for_events_is_put_out_when_it_is_told_to_read_again(app: tasker.App) -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    await app.run(plan, {"amount": 6})
+
+    async def read() -> None:
+        async for _ in app.domain_events.subscribe("idle", lease_seconds=0.3).events():
+            pass
+
+    async def behind() -> dict[str, int]:
+        return {each.name: each.behind for each in await app.domain_events.subscribers() if each.active}
+
+    async with asyncio.timeout(60):
+        reading = asyncio.create_task(read())
+        while await behind() != {"idle": 0}:
+            await asyncio.sleep(0.01)
+        await app.domain_events.replay("idle", after=0)
+        with pytest.raises(SubscriptionLost):
+            await reading
+    assert (await behind()) == {}
 
 
 async def test_the_command_line_shows_the_same_from_both(
