@@ -1,4 +1,4 @@
-"""A worker in a few lines: it claims, refuses what it has no handler for, finishes the rest, and releases held steps."""
+"""A worker in a few lines: it claims, refuses what it has no handler for, finishes the rest, releases held steps."""
 
 from __future__ import annotations
 

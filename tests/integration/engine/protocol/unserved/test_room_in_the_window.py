@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.at_work import AtWork
+from tests.integration.engine.protocol.unserved.conftest import complete, set_aside, submitted
 from tests.support.engine_fixture import Lab
+from tests.support.fleets.at_work import AtWork
 from tests.support.random_plans import Spec
-
-
-def submitted(lab: Lab, name: str, count: int = 1, **entry: int) -> list[str]:
-    """Tasks of one step with that name."""
-    return lab.submit(lab.plan(Spec(name), name=f"{name}_flow"), *(entry for _ in range(count)))
-
-
-def set_aside(lab: Lab) -> int:
-    query = "select count(*) from tasker.ready_backlog where unserved is not null and namespace_id = %s"
-    return int(lab.observer.value(query, lab.namespace_id))
-
-
-def complete(lab: Lab, tasks: list[str]) -> bool:
-    return {lab.task(task).state for task in tasks} == {"complete"}
 
 
 def test_three_steps_that_nobody_serves_do_not_fill_a_window_of_one(lab: Lab) -> None:
@@ -62,6 +49,18 @@ def test_all_complete_soon_when_a_worker_comes_that_has_the_handler(lab: Lab) ->
 
     assert complete(lab, lost)
     assert set_aside(lab) == 0
+
+
+def test_who_has_the_handler_soon_gets_as_many_as_it_has_slots(lab: Lab) -> None:
+    """The first is a trial, behind which twice as many come."""
+    lost = submitted(lab, "lost", 60)
+    AtWork(lab, lab.one, "lost").work(rounds=200)
+    assert set_aside(lab) == 60
+
+    two = AtWork(lab, lab.two, slots=10).work()
+
+    assert complete(lab, lost)
+    assert two.calls < 30
 
 
 def test_a_worker_that_comes_and_lacks_it_too_tries_a_few(lab: Lab) -> None:
