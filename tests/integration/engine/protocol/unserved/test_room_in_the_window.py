@@ -21,6 +21,7 @@ def test_three_steps_that_nobody_serves_do_not_fill_a_window_of_one(lab: Lab) ->
     assert (set_aside(lab), lab.queue_depth()) == (3, 0)
     assert {lab.steps(task)["lost"].attempts for task in lost} == {0}, "nobody has run them"
     assert not worker.look(), "nothing is left to do for an idle worker"
+    assert not lab.one.claim_answer().get("release")
 
 
 @pytest.mark.parametrize("slots", [1, 5])
