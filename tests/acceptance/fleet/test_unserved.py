@@ -65,6 +65,40 @@ def test_a_step_waits_visibly_until_a_worker_has_its_handler(
     assert "nobody serves" not in invoke("task", "list", database=database_url).output
 
 
+ALONE = """
+    name: {name}
+    identity_strategy: always_unique
+    namespace_name: shop
+    version: "1.0.0"
+    steps:
+      - {{name: {name}, handler: shop.{name}}}
+"""
+
+
+def test_steps_that_nobody_serves_hold_up_no_other_in_a_queue_for_one(
+    database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "tasker.toml"
+    configuration.write_text("[common.execution]\nenqueue_window = 1\n")
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(configuration))
+    fleet.environment["TASKER_CONFIG_PATH"] = str(configuration)
+    folders = {
+        name: write_workflow(tmp_path / name, ALONE.format(name=name), PACK.replace("pack", name))
+        for name in ("send", "pack")
+    }
+    tasks = {name: [submit_folder(database_url, folder) for _ in range(3)] for name, folder in folders.items()}
+    listed = json.loads(invoke("task", "list", "--format", "json", database=database_url).output)
+    assert sorted(each["status"] for each in listed) == ["steps_in_process"] + ["waiting_for_dependencies"] * 5
+
+    for name in ("pack", "send"):
+        handlers = str(folders[name] / "handlers.py")
+        where = ["--namespace", "shop", "--handlers", handlers, "--concurrency", "1", "--database-url", database_url]
+        fleet.program(name, "-m", "tasker", "worker", *where)
+        oracle.wait_for_the_end(tasks[name], limit=20)
+
+    oracle.check({task: "complete" for each in tasks.values() for task in each})
+
+
 def test_the_list_of_workers_tells_where_they_are_and_what_they_have(
     database_url: str, fleet: Fleet, tmp_path: Path
 ) -> None:

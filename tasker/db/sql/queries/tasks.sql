@@ -23,7 +23,7 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
       'depends_on', coalesce((select parents.of_step from parents)->s.workflow_step_uuid::text, '[]'),
       'result', r.result, 'metadata', r.metadata, 'failures', f.failures, 'duration_ms', l.execution_time_ms,
       'items_processed', k.checkpoint->'items_processed', 'reused_from', l.reused_from,
-      'unserved', coalesce(s.state = 'enqueued' and s.ordinal = any (u.ordinals), false),
+      'unserved', coalesce(tasker.awaits_worker(s) and s.ordinal = any (u.ordinals), false),
       'paused', case when s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0) then (
         select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
         'task', p.task_uuid, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
@@ -46,8 +46,8 @@ from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
 join tasker.task_details d on d.task_uuid = t.task_uuid
-cross join lateral (
-  select case when not t.complete then tasker.unserved_ordinals(ns.name, t.template_id) end as ordinals) u
+cross join lateral (   -- offset: once, not for each step
+  select case when not t.complete then tasker.unserved_ordinals(ns.name, t.template_id) end as ordinals offset 0) u
 where t.task_uuid = %(task)s
 
 -- name: progress
@@ -69,7 +69,7 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed', 'reported', tasker.reported(p, s),
-      'unserved', case when s.state = 'enqueued' and s.ordinal = any (u.ordinals) then ts.handler end,
+      'unserved', case when tasker.awaits_worker(s) and s.ordinal = any (u.ordinals) then ts.handler end,
       'error', case when tasker.step_is_failed(s.state) then (
         select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
           'attempt', x.attempt) order by x.failure_id desc))[1]
@@ -84,11 +84,11 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     left join tasker.step_progress p on p.workflow_step_uuid = s.workflow_step_uuid
     where s.task_uuid = t.task_uuid
       and (%(since)s::timestamptz is null or s.updated_at >= %(since)s or s.state = 'in_progress'
-        or (s.state = 'enqueued' and s.ordinal = any (u.ordinals)))))
+        or (tasker.awaits_worker(s) and s.ordinal = any (u.ordinals)))))
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
-cross join lateral (
-  select case when not t.complete then tasker.unserved_ordinals(ns.name, t.template_id) end as ordinals) u
+cross join lateral (   -- offset: once, not for each step
+  select case when not t.complete then tasker.unserved_ordinals(ns.name, t.template_id) end as ordinals offset 0) u
 where t.task_uuid = %(task)s
 
 -- name: template_id
@@ -116,11 +116,11 @@ where o.task_uuid = %(task)s and not t.complete
 -- These tasks, the newest first; `unserved` is the handler of the first step that waits because nobody serves it, `paused`
 -- the oldest pause that holds a step that could run.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version, t.state as status, t.priority, t.total,
-  t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active > 0 then (
+  t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active + t.held > 0 then (
     select ts.handler from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-    where s.task_uuid = t.task_uuid and s.state = 'enqueued'
-      and s.ordinal = any (tasker.unserved_ordinals(ns.name, t.template_id))
+    where s.task_uuid = t.task_uuid and tasker.awaits_worker(s)
+      and s.ordinal = any (array(select unnest(tasker.unserved_ordinals(ns.name, t.template_id))))
     order by s.workflow_step_uuid limit 1) end as unserved,
   case when not t.complete and exists (select from tasker.pauses p where p.namespace_id = t.namespace_id) then (
     select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,

@@ -1,23 +1,46 @@
--- Releases held steps by rank while their namespaces have room.
+-- Releases held steps by rank while their namespaces have room. What nobody serves is set aside before, so that it takes
+-- no room: of the first by rank that may have their turn, and a few more.
 -- p_args: as advance_v1 without items, and limit. Answer: as advance_v1, with released.
 create or replace function tasker.backlog_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
 as $$
 declare
+  v_namespaces constant int[] := array(select n::int from jsonb_array_elements_text(p_args->'namespace_ids') n order by 1);
+  v_limit constant int := coalesce((p_args->>'limit')::int, 500);
+  v_window constant int := coalesce((p_args->>'window')::int, 2000);
+  v_unserved constant text[] := tasker.unserved_keys(v_namespaces);
   v_items jsonb;
   v_answer jsonb := '{}';
 begin
+  if cardinality(v_unserved) > 0 then
+    perform tasker.set_aside(array(
+      select q.workflow_step_uuid from unnest(v_namespaces) as n (id)
+      cross join lateral (
+        select b.workflow_step_uuid from tasker.ready_backlog b
+        where b.namespace_id = n.id and not b.paused and b.unserved is null
+        order by b.unserved, b.rank limit 20 + least(v_limit, tasker.enqueue_room(n.id, v_window))) q
+      join tasker.workflow_steps s on s.workflow_step_uuid = q.workflow_step_uuid
+      where s.template_id || ':' || s.ordinal = any (v_unserved)));
+  end if;
   select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'unhold')) into v_items
-  from jsonb_array_elements_text(p_args->'namespace_ids') as n (id)
-  cross join lateral (
-    select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b where b.namespace_id = n.id::int and not b.paused
-    order by b.rank limit least(coalesce((p_args->>'limit')::int, 500),
-      tasker.enqueue_room(n.id::int, coalesce((p_args->>'window')::int, 2000)))) q;
+  from unnest(v_namespaces) as n (id)
+  cross join lateral (   -- by `unserved` too: it is the same for all, and the index has their order
+    select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b
+    where b.namespace_id = n.id and not b.paused and b.unserved is null
+    order by b.unserved, b.rank limit least(v_limit, tasker.enqueue_room(n.id, v_window))) q;
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
     v_answer := v_answer || jsonb_build_object('released', jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
+    if exists (select from unnest(v_namespaces) as n (id) cross join lateral (
+        select from tasker.ready_backlog b where b.namespace_id = n.id and not b.paused and b.unserved is not null limit 1) a) then
+      perform tasker.follow_probes(array(select (i->>'s')::uuid from jsonb_array_elements(v_items) i), v_unserved);
+    end if;
   end if;
   return v_answer - 'verdicts';
 end

@@ -3,7 +3,7 @@
 create or replace function tasker.room_beside_backlog(p_namespace int, p_window int) returns int
 language plpgsql stable as $$
 begin
-  if exists (select from tasker.ready_backlog b where b.namespace_id = p_namespace and not b.paused) then
+  if exists (select from tasker.ready_backlog b where b.namespace_id = p_namespace and not b.paused and b.unserved is null) then
     return tasker.enqueue_room(p_namespace, p_window / 2);
   end if;
   return tasker.enqueue_room(p_namespace, p_window);

@@ -1,7 +1,7 @@
 -- Turns hints into claims: steps that are `enqueued` become `in_progress` for the worker, with a new token. Takes no
 -- task lock: it locks only rows that are enqueued, ORDER BY workflow_step_uuid, and waits for each (a step whose
 -- message was taken must not be skipped). Anything else a hint names is dead: the row has moved on. What is paused is
--- put aside: it goes back to the held steps.
+-- put aside: it goes back to the held steps, as does what nobody serves (tasker.put_back).
 -- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window,
 --   max_claim_bytes (16 MiB): what handlers read is answered up to that, at least for one step}
 -- Answer: claims, dead (count), verdicts {step: unknown|held}, send (not served here: hinted again after a moment),
@@ -23,6 +23,7 @@ declare
   v_century constant bigint := 3155760000000;   -- milliseconds: no time-out is longer, so no sum leaves the calendar
   v_paused uuid[] := '{}';
   v_found uuid[];
+  v_lacking uuid[] := '{}';
   v_refused jsonb;
   v_heavy uuid[];
   v_claims jsonb;
@@ -45,11 +46,12 @@ begin
     order by s.workflow_step_uuid for no key update) q;
 
   if cardinality(v_unserved) > 0 then
-    select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid,
-      'delay_ms', 500)) into v_refused
-    from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
-    where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued' and s.workflow_step_uuid <> all (v_paused)
-      and (s.template_id || ':' || s.ordinal) = any (v_unserved);
+    v_lacking := array(select s.workflow_step_uuid from tasker.workflow_steps s
+      where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued' and s.workflow_step_uuid <> all (v_paused)
+        and (s.template_id || ':' || s.ordinal) = any (v_unserved));
+    if cardinality(v_lacking) > 0 then
+      v_refused := tasker.put_back(v_lacking, p_args);
+    end if;
   end if;
 
   if cardinality(v_found) > 1 then
@@ -91,8 +93,8 @@ begin
     'counted', (select count(*) from counted))
   into v_claims;
 
-  v_dead := cardinality(v_steps) - coalesce(cardinality(v_found), 0) - coalesce(jsonb_array_length(v_refused), 0)
-    - cardinality(v_paused);
+  v_dead := cardinality(v_steps) - coalesce(cardinality(v_found), 0) - coalesce(cardinality(v_heavy), 0)
+    - cardinality(v_lacking) - cardinality(v_paused);
   if v_dead > 0 then
     select jsonb_object_agg(x.step, 'unknown') into v_verdicts from unnest(v_steps) as x (step)
     where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = x.step);

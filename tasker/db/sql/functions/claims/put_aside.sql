@@ -1,4 +1,5 @@
--- Gives the enqueued steps that a claim found paused back to the held ones. Waits for no task and no step, because the
+-- Gives enqueued steps that a claim may not take back to the held ones: they are paused, or nobody serves them
+-- (p_args.reason). Waits for no task and no step, because the
 -- claim holds locks of steps: what others hold just now is hinted again after a moment.
 -- Answer: {verdicts: {step: held}, send: [...]}.
 create or replace function tasker.put_aside(p_steps uuid[], p_args jsonb) returns jsonb
@@ -13,7 +14,7 @@ begin
     where t.task_uuid in (select s.task_uuid from tasker.workflow_steps s where s.workflow_step_uuid = any (p_steps))
     order by t.task_uuid for no key update skip locked) q;
   select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'hold',
-    'n', jsonb_build_object('reason', 'paused'))) into v_items
+    'n', jsonb_build_object('reason', coalesce(p_args->>'reason', 'paused')))) into v_items
   from (
     select s.workflow_step_uuid, s.task_uuid from tasker.workflow_steps s
     where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued' and s.task_uuid = any (v_tasks)

@@ -49,7 +49,8 @@ as $$
       and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)),
     'unserved', (select jsonb_agg(i.j || jsonb_build_object('callable', u.callable)) from item i
       join tasker.unserved_steps u on u.workflow_step_uuid = i.workflow_step_uuid and u.claim_token = i.claim_token
-      where i.state = 'enqueued'
+      where tasker.step_is_to_run(i.state)
+        and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid and b.paused)
         and tasker.now() - u.since > (select g.unserved from grace g)
         and exists (       -- somebody is asked and has not got it: an outage of all workers fails no step
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)

@@ -1,6 +1,7 @@
 -- Repairs what no slice of open tasks shows, in namespaces where nobody has looked for `every_ms`: held steps that are
 -- marked as paused though no pause holds them, held steps that are none (they would stand in the way of the others), and
--- counters of enqueued steps that differ from the rows. Counts what it repairs.
+-- counters of enqueued steps that differ from the rows. Counts what it repairs. Of what nobody served one of each is tried
+-- again where somebody may have the handler by now: a lease that was over may go on, or the one that was tried was cancelled.
 -- Locks: namespaces and tasks in order, passing over those that others hold; then held steps ORDER BY
 -- workflow_step_uuid; then a free shard of the counters.
 -- p_args: {every_ms (60000), on_blocked}. Answer: {repaired: {kind: n}, finished: {task: state}, waiters}.
@@ -29,6 +30,7 @@ begin
   if v_marks > 0 then
     perform pg_notify('tasker_work', '@' || ns.name) from tasker.task_namespaces ns where ns.namespace_id = any (v_namespaces);
   end if;
+  perform tasker.probe_unserved(v_namespaces);
   v_repaired := jsonb_build_object('paused_without_a_pause', v_marks,
     'enqueued_miscounted', tasker.recount_enqueued(v_namespaces));
   if exists (select from tasker.not_ready_but_held(v_namespaces)) then

@@ -1,7 +1,14 @@
--- Sets what a registered worker serves. What it could not resolve before it may resolve now.
+-- Sets what a registered worker serves. What it could not resolve before it may resolve now, and what was set aside because
+-- nobody else could, too. Locks its row, then waits until nobody sets steps of its namespaces aside without knowing of it
+-- (tasker.unserved_keys), in the order of their numbers.
 -- Answer: {namespaces: {name: id}}.
 create or replace function tasker.serve_worker(p_worker uuid, p_args jsonb) returns jsonb
 language plpgsql as $$
+declare
+  v_served constant jsonb := (select coalesce(jsonb_object_agg(n, tasker.namespace_id(n)), '{}')
+    from jsonb_array_elements_text(p_args->'namespaces') n);
+  v_namespaces constant int[] := array(select n.value::int from jsonb_each_text(v_served) n order by 1);
+  v_namespace int;
 begin
   update tasker.workers set unserved = '{}',
     namespaces = array(select jsonb_array_elements_text(p_args->'namespaces'))
@@ -9,7 +16,10 @@ begin
   insert into tasker.worker_callables (worker_uuid, callables)
   values (p_worker, array(select jsonb_array_elements_text(coalesce(p_args->'callables', '[]'))))
   on conflict (worker_uuid) do update set callables = excluded.callables;
-  return jsonb_build_object('namespaces', (select coalesce(jsonb_object_agg(n, tasker.namespace_id(n)), '{}')
-    from jsonb_array_elements_text(p_args->'namespaces') n));
+  foreach v_namespace in array v_namespaces loop
+    perform pg_advisory_xact_lock_shared(v_namespace, -1);
+  end loop;
+  perform tasker.probe_unserved(v_namespaces);
+  return jsonb_build_object('namespaces', v_served);
 end
 $$;

@@ -1,0 +1,38 @@
+-- Of what is set aside, the first step by rank of each step of a template for which somebody is at work who may have the
+-- handler: it waits for room again, and the others follow it (tasker.follow_probes). So whoever comes and lacks the handler
+-- as well takes one of them, however many wait. Wakes who sleeps there. How many namespaces it found some in.
+-- Locks held steps that nobody else holds.
+create or replace function tasker.probe_unserved(p_namespaces int[]) returns int
+language plpgsql
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
+declare
+  v_refused constant text[] := tasker.refused_by_all(p_namespaces);
+  v_found int[];
+begin
+  with recursive key as (   -- from each to the next: one probe of the index for each of them, not for each step
+    select n.id, (select b.unserved from tasker.ready_backlog b
+      where b.namespace_id = n.id and not b.paused and b.unserved is not null order by b.unserved limit 1) as key
+    from unnest(p_namespaces) as n (id)
+    union all
+    select k.id, (select b.unserved from tasker.ready_backlog b
+      where b.namespace_id = k.id and not b.paused and b.unserved > k.key order by b.unserved limit 1)
+    from key k where k.key is not null
+  ), probe as materialized (
+    select f.workflow_step_uuid from key k cross join lateral (
+      select b.workflow_step_uuid from tasker.ready_backlog b
+      where b.namespace_id = k.id and not b.paused and b.unserved = k.key
+      order by b.rank limit 1 for no key update skip locked) f
+    where k.key <> all (v_refused)
+  ), freed as (
+    update tasker.ready_backlog b set unserved = null from probe p where b.workflow_step_uuid = p.workflow_step_uuid
+    returning b.namespace_id
+  )
+  select array_agg(distinct f.namespace_id) into v_found from freed f;
+  perform pg_notify('tasker_work', '@' || ns.name) from tasker.task_namespaces ns where ns.namespace_id = any (v_found);
+  return coalesce(cardinality(v_found), 0);
+end
+$$;

@@ -1,0 +1,21 @@
+-- Of enqueued steps that a claim has refused, because the caller has no such handler, the hints that are sent again after a
+-- moment, for others. What nobody has a handler for is given back to the held ones and set aside: it needs no hint.
+create or replace function tasker.put_back(p_steps uuid[], p_args jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_unserved constant text[] := tasker.unserved_keys(array(
+    select n::int from jsonb_array_elements_text(p_args->'namespace_ids') n order by 1));
+  v_lost uuid[];
+begin
+  if cardinality(v_unserved) > 0 then
+    v_lost := array(select s.workflow_step_uuid from tasker.workflow_steps s
+      where s.workflow_step_uuid = any (p_steps) and s.template_id || ':' || s.ordinal = any (v_unserved));
+    perform tasker.put_aside(v_lost, p_args || '{"reason": "unserved", "window": 0}');   -- no room: all are held
+    perform tasker.set_aside(v_lost);
+  end if;
+  return (select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid,
+      'delay_ms', 500))
+    from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
+    where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued');
+end
+$$;
