@@ -210,14 +210,13 @@ class Worker:
         )
 
     async def _run(self, running: Running, attempt: Attempt) -> None:
-        if self._teller is not None:
-            self._teller.started(attempt)
+        told = None if self._teller is None else self._teller.started(attempt)
         try:
             end = await self._runner.run(attempt)
         except Exception as error:  # a defect of ours must not lose a claimed step
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
-        if self._teller is not None:
-            self._teller.ended(attempt, end)
+        if self._teller is not None and told is not None:
+            self._teller.ended(told, end)
         if attempt.step.publishes_events and isinstance(end, Result):
             end = await self._events.with_events(end, attempt.step)
         running.ended = True

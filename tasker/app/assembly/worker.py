@@ -161,7 +161,7 @@ class WorkerAssembly(Assembly):
         """What tells plugins of attempts; None where nobody listens."""
         hooks = ("tasker_attempt_started", "tasker_attempt_ended")
         started, ended = map(self.context.plugins.listener, hooks)
-        return AttemptTeller(started, ended) if started or ended else None
+        return AttemptTeller(started, ended, self.context.clock.now) if started or ended else None
 
     @cached_property
     def inboxes(self) -> Mapping[str, Inbox]:
