@@ -6,25 +6,35 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from uuid import UUID
 
 from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
 from tasker_otel.identity import TaskIdentity, attempt_span, task_identity
-from tasker_otel.wire import SpanField, attribute, event, event_attribute, failed, field, number_field, time_field
+from tasker_otel.wire import SpanField, attribute, event, event_attribute, failed, field, moment, number_field, times
 
 REMEMBERED_TASKS = 10_000
+TEXT_OF_NO_UUID = str(UUID(int=0))
 INTERNAL = 1
 """The kind of a span that is neither of a request nor of a message."""
 _KIND = number_field(SpanField.KIND, INTERNAL)
 ATTEMPT = field(SpanField.NAME, b"worker.step_execution") + _KIND
 TASK = field(SpanField.NAME, b"task_execution") + _KIND
+STARTED = event("step.execution_started")
+SPAN_ID = field(SpanField.SPAN_ID, bytes(8))[:-8]
+STEP_UUID = attribute("step_uuid", TEXT_OF_NO_UUID)[: -len(TEXT_OF_NO_UUID)]
+"""All but the value, which has always as many bytes: most of the work of a span is done before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTask:
-    """A task that this process has run an attempt of. `common` is what all its spans hold, encoded."""
+    """A task that this process has run an attempt of.
+
+    `common` is what all its spans hold, encoded, `of_attempts` that of its attempts.
+    """
 
     identity: TaskIdentity
     common: bytes
+    of_attempts: bytes
     template: str
 
 
@@ -47,16 +57,16 @@ class Spans:
         start = nanoseconds(attempt.started_at)
         end = max(start, nanoseconds(ended.ended_at))
         parts = (
-            task.common,
-            field(SpanField.SPAN_ID, attempt_span(attempt.step_uuid, attempt.token)),
-            field(SpanField.PARENT_ID, task.identity.span_id),
-            ATTEMPT,
-            _times(start, end),
-            _of_step(attempt.step, attempt.handler, attempt.max_attempts, attempt.worker, ended.end),
-            attribute("step_uuid", attempt.step_uuid),
-            attribute("attempt", attempt.attempt),
-            event("step.execution_started", start),
-            self._end(ended, end),
+            task.of_attempts,
+            SPAN_ID,
+            attempt_span(attempt.step_uuid, attempt.token),
+            times(start, end),
+            _of_step(attempt.step, attempt.handler, attempt.attempt, attempt.max_attempts, attempt.worker, ended.end),
+            STEP_UUID,
+            attempt.step_uuid.encode(),
+            STARTED,
+            moment(start),
+            self._end(ended, moment(end)),
         )
         return b"".join(parts)
 
@@ -68,10 +78,11 @@ class Spans:
         start, parent_id = created_at(finished.task_uuid), task.identity.parent_id
         parts = (
             task.common,
-            field(SpanField.SPAN_ID, task.identity.span_id),
+            SPAN_ID,
+            task.identity.span_id,
             field(SpanField.PARENT_ID, parent_id) if parent_id else b"",
             TASK,
-            _times(start, max(start, nanoseconds(now))),
+            times(start, max(start, nanoseconds(now))),
             attribute("task_name", task.template),
             attribute("state", finished.state),
             failed("the task ended in error") if finished.state == "error" else b"",
@@ -81,8 +92,7 @@ class Spans:
     def _known(self, attempt: AttemptStarted) -> KnownTask:
         task = self._tasks.get(attempt.task_uuid)
         if task is None:
-            identity = task_identity(attempt.task_uuid, attempt.traceparent, self._share)
-            task = KnownTask(identity, _of_task(attempt, identity), attempt.template)
+            task = _new(attempt, task_identity(attempt.task_uuid, attempt.traceparent, self._share))
             self._tasks[attempt.task_uuid] = task
             if len(self._tasks) > REMEMBERED_TASKS:
                 self._tasks.popitem(last=False)
@@ -90,21 +100,20 @@ class Spans:
             self._tasks.move_to_end(attempt.task_uuid)
         return task
 
-    def _end(self, ended: AttemptEnded, at: int) -> bytes:
+    def _end(self, ended: AttemptEnded, at: bytes) -> bytes:
         if ended.duration_ms is None:
             return b""
-        told = event_attribute("success", ended.end == "succeeded") + event_attribute("duration_ms", ended.duration_ms)
-        completed = event("step.execution_completed", at, told)
+        completed = _completed(ended.end == "succeeded", ended.duration_ms) + at
         return completed if ended.end == "succeeded" else completed + self._failure(ended, at)
 
-    def _failure(self, ended: AttemptEnded, at: int) -> bytes:
+    def _failure(self, ended: AttemptEnded, at: bytes) -> bytes:
         attempt, kind = ended.attempt, ended.error_type or "error"
         told = event_attribute("exception.type", kind)
         if self._messages and ended.error_message:
             told += event_attribute("exception.message", ended.error_message)
-        found = event("exception", at, told) + failed(kind)
+        found = event("exception", told) + at + failed(kind)
         if ended.retryable and attempt.attempt < attempt.max_attempts:
-            found += event("step.retry", at, event_attribute("next_attempt", attempt.attempt + 1))
+            found += event("step.retry", event_attribute("next_attempt", attempt.attempt + 1)) + at
         return found
 
 
@@ -118,8 +127,10 @@ def created_at(task_uuid: str) -> int:
     return int(task_uuid[:8] + task_uuid[9:13], 16) * 1_000_000
 
 
-def _times(start: int, end: int) -> bytes:
-    return time_field(SpanField.START, start) + time_field(SpanField.END, end)
+def _new(attempt: AttemptStarted, identity: TaskIdentity) -> KnownTask:
+    common = _of_task(attempt, identity)
+    parent = field(SpanField.PARENT_ID, identity.span_id)
+    return KnownTask(identity, common, common + parent + ATTEMPT, attempt.template)
 
 
 def _of_task(attempt: AttemptStarted, identity: TaskIdentity) -> bytes:
@@ -137,7 +148,13 @@ def _of_task(attempt: AttemptStarted, identity: TaskIdentity) -> bytes:
 
 
 @lru_cache(1000)
-def _of_step(step: str, handler: str, max_attempts: int, worker: str, end: str) -> bytes:
+def _of_step(step: str, handler: str, attempt: int, max_attempts: int, worker: str, end: str) -> bytes:
     """What attempts of a step in one process have in common: encoded once."""
-    told = {"step_name": step, "handler": handler, "max_attempts": max_attempts, "worker": worker, "end": end}
-    return b"".join(attribute(key, value) for key, value in told.items())
+    told = {"step_name": step, "handler": handler, "attempt": attempt, "max_attempts": max_attempts}
+    return b"".join(attribute(key, value) for key, value in (*told.items(), ("worker", worker), ("end", end)))
+
+
+@lru_cache(1000)
+def _completed(success: bool, duration_ms: int) -> bytes:
+    told = event_attribute("success", success) + event_attribute("duration_ms", duration_ms)
+    return event("step.execution_completed", told)

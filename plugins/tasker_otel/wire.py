@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from struct import Struct
 
-_FIXED64 = Struct("<Q").pack
+moment = Struct("<Q").pack
+"""A time in nanoseconds since 1970, as what `event` makes is to be followed by."""
+_TIMES = Struct("<BQBQ").pack
 KEY, VALUE = 1, 2
 TEXT, BOOLEAN, INTEGER = 1, 2, 3
 """The kinds of value that an attribute may have here, by the number of their field."""
@@ -58,9 +60,9 @@ def number_field(number: int, value: int) -> bytes:
     return bytes((number << 3,)) + varint(value)
 
 
-def time_field(number: int, nanoseconds: int) -> bytes:
-    """A field that holds a time, since 1970."""
-    return bytes((number << 3 | 1,)) + _FIXED64(nanoseconds)
+def times(start: int, end: int) -> bytes:
+    """When a span began and ended, in nanoseconds since 1970."""
+    return _TIMES(SpanField.START << 3 | 1, start, SpanField.END << 3 | 1, end)
 
 
 def attribute(key: str, value: str | int | bool, number: int = SpanField.ATTRIBUTE) -> bytes:
@@ -72,9 +74,10 @@ def attribute(key: str, value: str | int | bool, number: int = SpanField.ATTRIBU
     return field(number, field(KEY, key.encode()) + field(VALUE, content))
 
 
-def event(name: str, nanoseconds: int, attributes: bytes = b"") -> bytes:
-    """What happened during a span; the attributes are those of `event_attribute`."""
-    return field(SpanField.EVENT, time_field(EVENT_TIME, nanoseconds) + field(EVENT_NAME, name.encode()) + attributes)
+def event(name: str, attributes: bytes = b"") -> bytes:
+    """What happened during a span, all but its `moment`, which is to follow; the attributes are `event_attribute`s."""
+    told = field(EVENT_NAME, name.encode()) + attributes + bytes((EVENT_TIME << 3 | 1,))
+    return field(SpanField.EVENT, told + moment(0))[: -len(moment(0))]
 
 
 def event_attribute(key: str, value: str | int | bool) -> bytes:
