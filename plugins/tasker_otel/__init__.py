@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasker.hookspecs import AttemptEnded, TaskFinished, hookimpl
 
 if TYPE_CHECKING:
     from tasker.contracts.settings import Table
+    from tasker.hookspecs import AttemptTrace
     from tasker_otel.sender import Sender
     from tasker_otel.spans import Spans
 
@@ -20,6 +22,7 @@ class OpenTelemetry:
     """The plugin. What is told says `tasker_otel.spans`."""
 
     def __init__(self) -> None:
+        self._share = 1.0
         self._spans: Spans | None = None
         self._sender: Sender | None = None
 
@@ -36,8 +39,16 @@ class OpenTelemetry:
         from tasker_otel.sender import sender_of
         from tasker_otel.spans import Spans
 
+        self._share = settings.share
         self._spans = Spans(settings.share, messages=settings.messages)
         self._sender = sender_of(settings)
+
+    @hookimpl
+    def tasker_attempt_trace(self) -> AttemptTrace:
+        """Handlers carry on the span of their attempt."""
+        from tasker_otel.identity import attempt_traceparent
+
+        return partial(attempt_traceparent, self._share)
 
     @hookimpl
     def tasker_attempt_ended(self, ended: AttemptEnded) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
 SAMPLED = 0x01
@@ -24,6 +25,7 @@ class TaskIdentity:
         return f"00-{self.trace_id.hex()}-{span_id.hex()}-{int(self.sampled):02x}"
 
 
+@lru_cache(10_000)
 def task_identity(task_uuid: str, traceparent: str | None, share: float) -> TaskIdentity:
     """A task that was submitted at this place in a trace, or one that begins a trace of its own.
 
@@ -36,6 +38,11 @@ def task_identity(task_uuid: str, traceparent: str | None, share: float) -> Task
         return TaskIdentity(trace_id, span_id, None, is_sampled(trace_id, share))
     trace_id, parent_id = bytes.fromhex(traceparent[3:35]), bytes.fromhex(traceparent[36:52])
     return TaskIdentity(trace_id, span_id, parent_id, bool(int(traceparent[53:55], 16) & SAMPLED))
+
+
+def attempt_traceparent(share: float, task_uuid: str, step_uuid: str, token: int, traceparent: str | None) -> str:
+    """What the handler of an attempt carries on, so that what it asks for is a child of the attempt's span."""
+    return task_identity(task_uuid, traceparent, share).traceparent_of(attempt_span(step_uuid, token))
 
 
 def task_span(task_uuid: str) -> bytes:

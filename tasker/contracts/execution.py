@@ -34,7 +34,7 @@ class Claim:
     apart: bool = False
     """True when the step has lost its worker twice: it runs in a child process, where it can."""
     trace: TraceContext | None = None
-    """The place in a trace that its task was submitted at, which its handler carries on."""
+    """The place in a trace that its handler carries on: where its task was submitted, or what a plugin says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from tasker.execution.publishing.making import EventMaker
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
+from tasker.plugins.tracing import TraceOf
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.claims import ClaimRow, Inputs
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
@@ -44,7 +45,7 @@ class Worker:
     """Holds claims and runs their handlers. `identity` is the uuid text of this incarnation.
 
     `completed` gets every finished attempt, and every claim that must be released; `teller` hears of attempts first;
-    `events` makes what they publish, `reports` gets what handlers say.
+    `events` makes what they publish, `reports` gets what handlers say, `trace_of` says where in a trace they are.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Worker:
         events: EventMaker,
         reports: ReportBuffer,
         teller: AttemptTeller | None = None,
+        trace_of: TraceOf | None = None,
     ) -> None:
         self.identity, self.slots, self.settings = identity, slots, settings
         self.inputs, self.claims = InputCache(), ClaimsInHand()
@@ -69,7 +71,7 @@ class Worker:
         self.given_back = 0
         """Claims that were released since the start."""
         self._completed, self._engine, self._plans = completed, engine, plans
-        self._runner, self._events, self._teller = runner, events, teller
+        self._runner, self._events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
@@ -185,6 +187,7 @@ class Worker:
             writes.begin,
             self.settings.result_limit_bytes,
             self.reports.of(claim),
+            data.trace,
         )
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
@@ -206,7 +209,7 @@ class Worker:
             priority=data.priority,
             worker=self.identity,
             apart=row.apart,
-            trace=data.trace,
+            trace=self._trace_of(row.task, row.step, row.token, data.trace) if self._trace_of else data.trace,
         )
 
     async def _run(self, running: Running, attempt: Attempt) -> None:

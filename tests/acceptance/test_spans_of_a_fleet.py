@@ -135,6 +135,23 @@ def assert_trees(spans: Sequence[ReceivedSpan], traced: Sequence[str]) -> None:
     assert len({(each.trace_id, each.span_id) for each in spans}) == len(spans)
 
 
+def assert_carried_on(spans: Sequence[ReceivedSpan], oracle: Oracle) -> None:
+    """What a handler asks others for is a child of its attempt's span."""
+    attempts = {each.attributes["step_uuid"]: each for each in spans if each.name == "worker.step_execution"}
+    rows = oracle.rows(
+        "select s.workflow_step_uuid::text, r.result #>> '{sent,traceparent}' from tasker.workflow_steps s"
+        " join tasker.step_results r using (task_uuid, ordinal) where r.result ? 'sent'"
+    )
+    for step, sent in rows:
+        if step in attempts:
+            span = attempts[step]
+            assert sent == f"00-{span.trace_id}-{span.span_id}-01"
+        else:
+            assert sent.startswith(f"00-{CALLER}-")
+            assert sent.endswith("-00")
+    assert len(rows) > len(attempts) / 2
+
+
 def test_what_two_workers_do_arrives_as_one_tree_for_each_task(
     database_url: str, workers: Workers, oracle: Oracle
 ) -> None:
@@ -151,6 +168,7 @@ def test_what_two_workers_do_arrives_as_one_tree_for_each_task(
     assert "4111" not in str(spans)
     assert_trees(spans, traced)
     assert_as_in_the_history(spans, oracle, silent[0])
+    assert_carried_on(spans, oracle)
 
 
 def test_workers_whose_receiver_is_away_work_and_end_as_always_and_say_so_once(

@@ -311,6 +311,7 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
     ]
     assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {
         "ASKED",
+        "AttemptTrace",
         "Finding",
         "Hooks",
         "hookimpl",

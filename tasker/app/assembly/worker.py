@@ -32,6 +32,7 @@ from tasker.orchestration.results import Processor
 from tasker.orchestration.schedule import FollowUp
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins.process import Plugins
+from tasker.plugins.tracing import trace_of
 from tasker.process.context import ProcessContext
 from tasker.process.presence.membership import Membership
 from tasker.process.releasing import Releases
@@ -126,6 +127,7 @@ class WorkerAssembly(Assembly):
             events=EventMaker(self.custom_publishers, new_uuid, self.on_published),
             reports=self.reports,
             teller=self.teller,
+            trace_of=trace_of(self.context.plugins),
         )
 
     @cached_property

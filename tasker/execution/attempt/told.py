@@ -38,7 +38,7 @@ class AttemptTeller:
 
 
 def _started(attempt: Attempt, now: datetime) -> AttemptStarted:
-    claim = attempt.claim
+    claim, trace = attempt.claim, attempt.submitted_at
     return AttemptStarted(
         task_uuid=claim.task_uuid,
         step_uuid=claim.step_uuid,
@@ -52,8 +52,8 @@ def _started(attempt: Attempt, now: datetime) -> AttemptStarted:
         worker=claim.worker,
         correlation_id=claim.correlation_id,
         started_at=now,
-        traceparent=claim.trace.traceparent if claim.trace else None,
-        tracestate=claim.trace.tracestate if claim.trace else None,
+        traceparent=trace.traceparent if trace else None,
+        tracestate=trace.tracestate if trace else None,
     )
 
 
