@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from threading import Condition, Thread
 
-from tasker.version import __version__
 from tasker_otel.receiver import Receiver, Refused, Unreachable
 from tasker_otel.table import OtelTable, pairs
 from tasker_otel.wire import request, resource
@@ -27,7 +27,7 @@ def sender_of(settings: OtelTable) -> Sender:
     """A sender to the receiver of these settings."""
     receiver = Receiver(settings)
     told = {**dict(pairs(settings.resource_attributes)), "service.name": settings.service_name}
-    who = resource(told.items(), "tasker", __version__)
+    who = resource(told.items(), "tasker", version("tasker-engine"))
     return Sender(lambda spans: receiver.post(request(who, spans)), receiver.url)
 
 

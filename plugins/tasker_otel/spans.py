@@ -150,8 +150,9 @@ def _of_task(attempt: AttemptStarted, identity: TaskIdentity) -> bytes:
 @lru_cache(1000)
 def _of_step(step: str, handler: str, attempt: int, max_attempts: int, worker: str, end: str) -> bytes:
     """What attempts of a step in one process have in common: encoded once."""
-    told = {"step_name": step, "handler": handler, "attempt": attempt, "max_attempts": max_attempts}
-    return b"".join(attribute(key, value) for key, value in (*told.items(), ("worker", worker), ("end", end)))
+    texts = {"step_name": step, "handler": handler, "worker": worker, "end": end}
+    numbers = attribute("attempt", attempt) + attribute("max_attempts", max_attempts)
+    return numbers + b"".join(attribute(key, value) for key, value in texts.items())
 
 
 @lru_cache(1000)

@@ -15,7 +15,7 @@ import tasker
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle
-from tests.support.span_receiver import ReceivedSpan, receiving
+from tests.support.servers.span_receiver import ReceivedSpan, receiving
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

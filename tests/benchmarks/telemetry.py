@@ -67,7 +67,7 @@ async def _round(ground: Ground, name: str, endpoint: str) -> Figure:
 @contextmanager
 def _span_receiver() -> Iterator[str]:
     """The endpoint of a receiver, in a process of its own, that throws everything away."""
-    command = [sys.executable, "-m", "tests.support.span_receiver"]
+    command = [sys.executable, "-m", "tests.support.servers.span_receiver"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as receiver:
         assert receiver.stdout
         assert receiver.stdin

@@ -23,7 +23,7 @@ from tasker_otel.sender import Sender, sender_of
 from tasker_otel.spans import REMEMBERED_TASKS, Spans
 from tasker_otel.table import OtelTable
 from tasker_otel.wire import request, resource
-from tests.support.span_receiver import ReceivedSpan, SpanReceiver, receiving, spans_of
+from tests.support.servers.span_receiver import ReceivedSpan, SpanReceiver, receiving, spans_of
 from tests.support.waiting import until
 
 TASK = "01a20288-32b1-7d04-bf4e-698b01000000"
