@@ -72,7 +72,9 @@ def workers(database_url: str, tmp_path: Path) -> Iterator[Workers]:
             options = ("--concurrency", "2", "--database-url", database_url)
             fleet.program(name, "-m", "tasker", "worker", str(workflow), *options)
         for name in endpoints:
-            until(lambda name=name: "worker " in fleet.log(name), "it works", show=lambda name=name: fleet.log(name))
+            until(
+                lambda name=name: "serves traced" in fleet.log(name), "it works", show=lambda name=name: fleet.log(name)
+            )
         return fleet
 
     yield start
