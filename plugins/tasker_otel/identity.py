@@ -51,6 +51,7 @@ def task_span(task_uuid: str) -> bytes:
     return _hash(task_uuid) if last == NO_SPAN else last
 
 
+@lru_cache(1000)
 def attempt_span(step_uuid: str, token: int) -> bytes:
     """Of one claim of a step. No other claim has its token."""
     return _hash(f"{step_uuid}/{token}")

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import ValidationError
 
+from tasker.app.configured import from_environment
 from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.process import plugins_of
@@ -244,3 +245,17 @@ def test_settings_that_cannot_work_are_refused_and_headers_are_hidden() -> None:
             OtelTable.model_validate({"headers": wrong_pair})
     shown, _ = redacted({"plugins": {"otel": {"headers": "authorization=key", "service_name": "shop"}}})
     assert shown == {"plugins": {"otel": {"headers": "***REDACTED***", "service_name": "shop"}}}
+
+
+def test_the_variables_of_opentelemetry_count_without_any_file() -> None:
+    variables = {
+        "TASKER_PLUGINS_ENABLED": "otel",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "https://collector:4318",
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=key",
+        "OTEL_SERVICE_NAME": "shop",
+        "OTEL_RESOURCE_ATTRIBUTES": "team=a",
+        "OTEL_TRACES_SAMPLER_ARG": "0.25",
+    }
+    table = from_environment(environ=variables).plugins.settings["otel"]
+    assert (table.endpoint, table.headers) == ("https://collector:4318", "authorization=key")
+    assert (table.service_name, table.resource_attributes, table.share) == ("shop", "team=a", 0.25)
