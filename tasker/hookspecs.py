@@ -180,9 +180,10 @@ class Hooks:
     def tasker_attempt_trace(self) -> AttemptTrace:  # type: ignore[empty-body]  # the plugin's answer counts
         """A function that says where in a trace an attempt is: asked once when a worker is assembled.
 
-        It is called for each claim, in the event loop, with `(task_uuid, step_uuid, token, traceparent)`, the last one
-        of the task's submission or None, and must take microseconds. What it returns is the `traceparent` that the
-        handler and its requests carry on; None: that of the submission, as where it raises. One plugin is asked.
+        It is called with `(task_uuid, step_uuid, token, traceparent)`, the last one of the task's submission or None,
+        whenever a handler, its requests or its log lines ask, in any thread, and must take microseconds. What it
+        returns is the `traceparent` that they carry on; None: that of the submission, as where it raises. One plugin
+        is asked.
         """
 
     @hookspec

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.tracing import TraceOf
 from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.told import AttemptTeller
@@ -27,7 +28,6 @@ from tasker.execution.publishing.making import EventMaker
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
-from tasker.plugins.tracing import TraceOf
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.claims import ClaimRow, Inputs
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
@@ -187,7 +187,6 @@ class Worker:
             writes.begin,
             self.settings.result_limit_bytes,
             self.reports.of(claim),
-            data.trace,
         )
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
@@ -209,7 +208,8 @@ class Worker:
             priority=data.priority,
             worker=self.identity,
             apart=row.apart,
-            trace=self._trace_of(row.task, row.step, row.token, data.trace) if self._trace_of else data.trace,
+            trace=data.trace,
+            trace_of=self._trace_of,
         )
 
     async def _run(self, running: Running, attempt: Attempt) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
-from tasker.contracts.tracing import TraceContext, checked
+from tasker.contracts.tracing import TraceContext, TraceOf, checked
 from tasker.plugins.process import Plugins
 
 HOOK = "tasker_attempt_trace"
-TraceOf: TypeAlias = Callable[[str, str, int, TraceContext | None], TraceContext | None]
-"""(task, step, token, the place that the task was submitted at) -> the place that the handler carries on."""
 
 
 def trace_of(plugins: Plugins) -> TraceOf | None:

@@ -184,7 +184,7 @@ class StepContext(Model):
         The verbs of `APIMixin` add them by themselves. They name the place in a trace that the task was submitted at,
         or what a plugin says: `otel` that of this attempt, which has a trace always.
         """
-        trace = None if self._claim is None else self._claim.trace
+        trace = None if self._claim is None else self._claim.carried
         return {} if trace is None else trace.headers()
 
     @property

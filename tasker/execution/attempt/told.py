@@ -38,7 +38,7 @@ class AttemptTeller:
 
 
 def _started(attempt: Attempt, now: datetime) -> AttemptStarted:
-    claim, trace = attempt.claim, attempt.submitted_at
+    claim, trace = attempt.claim, attempt.claim.trace
     return AttemptStarted(
         task_uuid=claim.task_uuid,
         step_uuid=claim.step_uuid,

@@ -10,7 +10,6 @@ from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.reporting import Reporter
-from tasker.contracts.tracing import TraceContext
 from tasker.services.engine.exchange import Result
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ class Attempt:
     begin: Begin
     result_limit_bytes: int = VALUE_LIMIT_BYTES
     reporter: Reporter | None = None
-    submitted_at: TraceContext | None = None
-    """The place in a trace that its task was submitted at."""
 
 
 Ending: TypeAlias = Success | Failure | Checkpoint
