@@ -21,7 +21,7 @@ ATTEMPT = field(SpanField.NAME, b"worker.step_execution") + _KIND
 TASK = field(SpanField.NAME, b"task_execution") + _KIND
 STARTED = event("step.execution_started")
 SPAN_ID = field(SpanField.SPAN_ID, bytes(8))[:-8]
-STEP_UUID = attribute("step_uuid", TEXT_OF_NO_UUID)[: -len(TEXT_OF_NO_UUID)]
+STEP_UUID, TASK_UUID = (attribute(key, TEXT_OF_NO_UUID)[: -len(TEXT_OF_NO_UUID)] for key in ("step_uuid", "task_uuid"))
 """All but the value, which has always as many bytes: most of the work of a span is done before it."""
 
 
@@ -140,11 +140,16 @@ def _of_task(attempt: AttemptStarted, identity: TaskIdentity) -> bytes:
             field(SpanField.TRACE_ID, identity.trace_id),
             field(SpanField.TRACE_STATE, state.encode()) if state else b"",
             attribute("correlation_id", attempt.correlation_id),
-            attribute("task_uuid", attempt.task_uuid),
-            attribute("namespace", attempt.namespace),
-            attribute("template", attempt.template),
+            TASK_UUID,
+            attempt.task_uuid.encode(),
+            _of_template(attempt.namespace, attempt.template),
         )
     )
+
+
+@lru_cache(1000)
+def _of_template(namespace: str, template: str) -> bytes:
+    return attribute("namespace", namespace) + attribute("template", template)
 
 
 @lru_cache(1000)
