@@ -12,7 +12,7 @@ rows of the database stay the truth.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pluggy
 
@@ -45,6 +45,7 @@ __all__ = [
     "ASKED",
     "AttemptEnded",
     "AttemptStarted",
+    "AttemptTrace",
     "BreakerChanged",
     "ClaimsHeld",
     "EventPublished",
@@ -62,6 +63,8 @@ __all__ = [
 ]
 
 PROJECT = "tasker"
+AttemptTrace: TypeAlias = Callable[[str, str, int, str | None], str | None]
+"""(task, step, token, traceparent of the submission) -> traceparent of the attempt."""
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 """Marks a function of a plugin as one that Tasker calls."""
@@ -70,6 +73,7 @@ ASKED = (
     "tasker_configured",
     "tasker_metrics",
     "tasker_domain_events",
+    "tasker_attempt_trace",
     "tasker_commands",
     "tasker_background",
     "tasker_routers",
@@ -171,6 +175,16 @@ class Hooks:
     @hookspec
     def tasker_domain_events(self) -> Sequence[Any]:  # type: ignore[empty-body]  # the plugin's answer counts
         """Publishers and subscribers of domain events, classes or instances: asked once when a worker is assembled."""
+
+    @hookspec
+    def tasker_attempt_trace(self) -> AttemptTrace:  # type: ignore[empty-body]  # the plugin's answer counts
+        """A function that says where in a trace an attempt is: asked once when a worker is assembled.
+
+        It is called with `(task_uuid, step_uuid, token, traceparent)`, the last one of the task's submission or None,
+        whenever a handler, its requests or its log lines ask, in any thread, and must take microseconds. What it
+        returns is the `traceparent` that they carry on; None: that of the submission, as where it raises. One plugin
+        is asked.
+        """
 
     @hookspec
     def tasker_commands(self) -> Sequence[click.Command]:  # type: ignore[empty-body]  # the plugin's answer counts

@@ -36,7 +36,8 @@ class StepFilter(logging.Filter):
 
 def _ids(claim: Claim) -> dict[str, Any]:
     """In the order of the logging standard (E-110)."""
-    trace = {"trace_id": claim.trace.trace_id, "span_id": claim.trace.span_id} if claim.trace else {}
+    place = claim.carried
+    trace = {"trace_id": place.trace_id, "span_id": place.span_id} if place else {}
     return {
         "correlation_id": claim.correlation_id,
         "task": claim.task_uuid,

@@ -20,6 +20,8 @@ ORDER = (
     "error_type",
 )
 """The keys that come first, in this order; the others follow."""
+LEFT_OUT = ("attempt", "started_at", "traceparent", "tracestate")
+"""Of an attempt: told in another form, or by the time of the line."""
 LEVELS = {"failed": "WARNING", "lost": "WARNING"}
 
 
@@ -47,6 +49,6 @@ def _fields(value: Any) -> dict[str, Any]:
 def _attempt(attempt: AttemptStarted) -> dict[str, Any]:
     found: dict[str, Any] = {"retry_count": attempt.attempt - 1}
     for name in attempt.__dataclass_fields__:
-        if name != "attempt":
+        if name not in LEFT_OUT:
             found[name] = getattr(attempt, name)
     return found

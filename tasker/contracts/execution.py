@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tasker.contracts.json_text import JsonText
-from tasker.contracts.tracing import TraceContext
+from tasker.contracts.tracing import TraceContext, TraceOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,16 @@ class Claim:
     apart: bool = False
     """True when the step has lost its worker twice: it runs in a child process, where it can."""
     trace: TraceContext | None = None
-    """The place in a trace that its task was submitted at, which its handler carries on."""
+    """The place in a trace that its task was submitted at."""
+    trace_of: TraceOf | None = field(default=None, compare=False, repr=False)
+    """What says where its handler is, where a plugin does; asked only when somebody wants to know."""
+
+    @property
+    def carried(self) -> TraceContext | None:
+        """The place in a trace that its handler carries on: where its task was submitted, or what a plugin says."""
+        if self.trace_of is None:
+            return self.trace
+        return self.trace_of(self.task_uuid, self.step_uuid, self.token, self.trace)
 
 
 @dataclass(frozen=True, slots=True)

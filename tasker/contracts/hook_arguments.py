@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 End: TypeAlias = Literal["succeeded", "failed", "released", "deferred", "cancelled", "lost"]
 """`released`: given back without an attempt; `deferred`: its circuit breaker is open; `lost`: it is others' now."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""In place of a time: of a value that a test has made without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted:
     """One attempt of a step, claimed by this process. `token` tells attempts of one step apart, also those given back.
 
-    `attempt` counts from 1; `worker` is the uuid text of the incarnation that has the claim.
+    `attempt` counts from 1; `worker` is the uuid text of the incarnation that has the claim. `started_at` is the time
+    of this process's clock in UTC. `traceparent` and `tracestate` are the place in a trace that the task was submitted
+    at, as the W3C Trace Context writes it; None without one.
     """
 
     task_uuid: str
@@ -27,13 +32,17 @@ class AttemptStarted:
     token: int
     worker: str
     correlation_id: str
+    started_at: datetime = EPOCH
+    traceparent: str | None = None
+    tracestate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
-    """What an attempt came to, before that is stored. The last four are None unless it succeeded or failed.
+    """What an attempt came to, before that is stored. `duration_ms` and what follows up to `ended_at` is None unless it
+    succeeded or failed.
 
-    `duration_ms` is the time of the handler in milliseconds.
+    `duration_ms` is the time of the handler in milliseconds, `ended_at` the time of this process's clock in UTC.
     """
 
     attempt: AttemptStarted
@@ -42,6 +51,7 @@ class AttemptEnded:
     error_type: str | None = None
     error_message: str | None = None
     retryable: bool | None = None
+    ended_at: datetime = EPOCH
 
 
 @dataclass(frozen=True, slots=True)

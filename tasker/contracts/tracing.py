@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
 TRACESTATE = re.compile(r"[\x20-\x7e]{1,512}")
@@ -30,6 +31,10 @@ class TraceContext(NamedTuple):
         """The headers of a request that carry it on."""
         found = {"traceparent": self.traceparent}
         return {**found, "tracestate": self.tracestate} if self.tracestate else found
+
+
+TraceOf: TypeAlias = Callable[[str, str, int, TraceContext | None], TraceContext | None]
+"""(task, step, token, the place that the task was submitted at) -> the place that the handler carries on."""
 
 
 def checked(traceparent: Any, tracestate: Any) -> TraceContext | None:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.tracing import TraceOf
 from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.told import AttemptTeller
@@ -44,7 +45,7 @@ class Worker:
     """Holds claims and runs their handlers. `identity` is the uuid text of this incarnation.
 
     `completed` gets every finished attempt, and every claim that must be released; `teller` hears of attempts first;
-    `events` makes what they publish, `reports` gets what handlers say.
+    `events` makes what they publish, `reports` gets what handlers say, `trace_of` says where in a trace they are.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Worker:
         events: EventMaker,
         reports: ReportBuffer,
         teller: AttemptTeller | None = None,
+        trace_of: TraceOf | None = None,
     ) -> None:
         self.identity, self.slots, self.settings = identity, slots, settings
         self.inputs, self.claims = InputCache(), ClaimsInHand()
@@ -69,7 +71,7 @@ class Worker:
         self.given_back = 0
         """Claims that were released since the start."""
         self._completed, self._engine, self._plans = completed, engine, plans
-        self._runner, self._events, self._teller = runner, events, teller
+        self._runner, self._events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
@@ -207,17 +209,17 @@ class Worker:
             worker=self.identity,
             apart=row.apart,
             trace=data.trace,
+            trace_of=self._trace_of,
         )
 
     async def _run(self, running: Running, attempt: Attempt) -> None:
-        if self._teller is not None:
-            self._teller.started(attempt)
+        told = None if self._teller is None else self._teller.started(attempt)
         try:
             end = await self._runner.run(attempt)
         except Exception as error:  # a defect of ours must not lose a claimed step
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
-        if self._teller is not None:
-            self._teller.ended(attempt, end)
+        if self._teller is not None and told is not None:
+            self._teller.ended(told, end)
         if attempt.step.publishes_events and isinstance(end, Result):
             end = await self._events.with_events(end, attempt.step)
         running.ended = True

@@ -11,7 +11,7 @@ from tasker.contracts.defaults import REDACTED as REDACTED
 
 PATTERNS = (
     "password", "secret", "token", "key", "api_key", "private_key", "jwt_private_key", "jwt_public_key", "auth_token",
-    "credentials", "database_url", "dsn", "url",
+    "credentials", "database_url", "dsn", "url", "headers",
 )  # fmt: skip
 """A key that holds one of these, in any case, holds a secret: some harmless values are hidden rather than one shown."""
 

@@ -181,9 +181,10 @@ class StepContext(Model):
     def trace_headers(self) -> dict[str, str]:
         """The W3C headers `traceparent` and `tracestate` that a request of this step carries; {} without a trace.
 
-        The verbs of `APIMixin` add them by themselves. They name the place in a trace that the task was submitted at.
+        The verbs of `APIMixin` add them by themselves. They name the place in a trace that the task was submitted at,
+        or what a plugin says: `otel` that of this attempt, which has a trace always.
         """
-        trace = None if self._claim is None else self._claim.trace
+        trace = None if self._claim is None else self._claim.carried
         return {} if trace is None else trace.headers()
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +15,7 @@ from pathlib import Path
 import tasker
 from tasker.app.configured import UNCONFIGURED
 from tasker.plugins.choice import PluginChoice
+from tasker_otel.table import OtelTable
 from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.one_process import SETTINGS, throughput
 from tests.benchmarks.shapes import adopt
@@ -22,7 +25,8 @@ PLUGINS: Mapping[str, Sequence[str]] = {
     "telemetry_none": (),
     "telemetry_logs": ("logs",),
     "telemetry_prometheus": ("prometheus",),
-    "telemetry_all": ("logs", "prometheus"),
+    "telemetry_otel": ("otel",),
+    "telemetry_all": ("logs", "prometheus", "otel"),
 }
 NAMES = tuple(PLUGINS)
 ROUNDS, WARM = 3, 200
@@ -31,11 +35,11 @@ ROUNDS, WARM = 3, 200
 def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """The median round of each; `ratio` is its CPU of Python for each step beside that of the first."""
     found: dict[str, list[Figure]] = {name: [] for name in names}
-    for number in range(1 if ground.quick else ROUNDS):
-        for name, figures in found.items():
-            tell(f"{name}, round {number + 1}")
-            with _journal_in(ground.folder):
-                figures.append(asyncio.run(_round(ground, name)))
+    with _span_receiver() as endpoint, _journal_in(ground.folder):
+        for number in range(1 if ground.quick else ROUNDS):
+            for name, figures in found.items():
+                tell(f"{name}, round {number + 1}")
+                figures.append(asyncio.run(_round(ground, name, endpoint)))
     first: float | None = None
     for name, figures in found.items():
         median = {key: statistics.median(each.more[key] for each in figures) for key in figures[0].more}
@@ -44,9 +48,10 @@ def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], Non
         yield Figure(name, "steps/s", rate, median, ratio=median["python_us"] / first)
 
 
-async def _round(ground: Ground, name: str) -> Figure:
+async def _round(ground: Ground, name: str, endpoint: str) -> Figure:
     """A thousand tasks, warm; what plugins had to drop would make them look cheap."""
-    chosen = replace(UNCONFIGURED, plugins=PluginChoice(enabled=tuple(PLUGINS[name])))
+    choice = PluginChoice(enabled=tuple(PLUGINS[name]), settings={"otel": OtelTable(endpoint=endpoint)})
+    chosen = replace(UNCONFIGURED, plugins=choice)
     apart = brokers.engine_settings(ground.backend)
     options = {"settings": SETTINGS[""], "configuration": chosen, "backend": ground.backend, "backend_settings": apart}
     async with tasker.App(ground.url, **options) as app:  # type: ignore[arg-type]
@@ -57,6 +62,17 @@ async def _round(ground: Ground, name: str) -> Figure:
         await app.stop_working()
         await brokers.remove_queues(app._resources.messaging, apart)
     return replace(figure, name=name, more={**figure.more, "dropped": dropped})
+
+
+@contextmanager
+def _span_receiver() -> Iterator[str]:
+    """The endpoint of a receiver, in a process of its own, that throws everything away."""
+    command = [sys.executable, "-m", "tests.support.servers.span_receiver"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as receiver:
+        assert receiver.stdout
+        assert receiver.stdin
+        yield receiver.stdout.readline().strip()
+        receiver.stdin.close()
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def candidates(parameter: Parameter) -> list[Any]:
             [endpoint],
         ]
     urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "nats", "http")]
-    return [*urls, "elsewhere:7777", "another", "orchestration_another", "/another"]
+    return [*urls, "elsewhere:7777", "another", "orchestration_another", "/another", "another=7"]
 
 
 def changed(parameter: Parameter) -> list[tuple[Any, Settings]]:

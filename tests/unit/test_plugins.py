@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import FrozenInstanceError, asdict
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -310,13 +311,14 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
     ]
     assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {
         "ASKED",
+        "AttemptTrace",
         "Finding",
         "Hooks",
         "hookimpl",
     }
     for value in values:
         assert pickle.loads(pickle.dumps(value)) == value
-        assert json.dumps(asdict(value))
+        assert json.dumps(asdict(value), default=datetime.isoformat)
         assert hash(value) is not None
 
 

@@ -32,6 +32,7 @@ from tasker.orchestration.results import Processor
 from tasker.orchestration.schedule import FollowUp
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins.process import Plugins
+from tasker.plugins.tracing import trace_of
 from tasker.process.context import ProcessContext
 from tasker.process.presence.membership import Membership
 from tasker.process.releasing import Releases
@@ -126,6 +127,7 @@ class WorkerAssembly(Assembly):
             events=EventMaker(self.custom_publishers, new_uuid, self.on_published),
             reports=self.reports,
             teller=self.teller,
+            trace_of=trace_of(self.context.plugins),
         )
 
     @cached_property
@@ -161,7 +163,7 @@ class WorkerAssembly(Assembly):
         """What tells plugins of attempts; None where nobody listens."""
         hooks = ("tasker_attempt_started", "tasker_attempt_ended")
         started, ended = map(self.context.plugins.listener, hooks)
-        return AttemptTeller(started, ended) if started or ended else None
+        return AttemptTeller(started, ended, self.context.clock.now) if started or ended else None
 
     @cached_property
     def inboxes(self) -> Mapping[str, Inbox]:

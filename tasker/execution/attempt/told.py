@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 from tasker.contracts.hook_arguments import AttemptEnded, AttemptStarted, End
 from tasker.execution.attempt.values import Attempt, AttemptEnd, Cancelled, Deferred, Released
@@ -10,28 +11,34 @@ from tasker.services.engine.exchange import Result
 
 
 class AttemptTeller:
-    """Tells of attempts as they start and end. A worker has one only where somebody listens."""
+    """Tells of attempts as they start and end. A worker has one only where somebody listens.
+
+    `now` is the time of day of this process.
+    """
 
     def __init__(
         self,
         started: Callable[[AttemptStarted], None] | None,
         ended: Callable[[AttemptEnded], None] | None,
+        now: Callable[[], datetime],
     ) -> None:
-        self._started, self._ended = started, ended
+        self._started, self._ended, self._now = started, ended, now
 
-    def started(self, attempt: Attempt) -> None:
-        """A claimed step is about to run."""
+    def started(self, attempt: Attempt) -> AttemptStarted:
+        """A claimed step is about to run. Returns what `ended` is to be given."""
+        told = _started(attempt, self._now())
         if self._started is not None:
-            self._started(_started(attempt))
+            self._started(told)
+        return told
 
-    def ended(self, attempt: Attempt, end: AttemptEnd) -> None:
+    def ended(self, attempt: AttemptStarted, end: AttemptEnd) -> None:
         """It came to this, which is about to be stored."""
         if self._ended is not None:
-            self._ended(_ended(attempt, end))
+            self._ended(_ended(attempt, end, self._now()))
 
 
-def _started(attempt: Attempt) -> AttemptStarted:
-    claim = attempt.claim
+def _started(attempt: Attempt, now: datetime) -> AttemptStarted:
+    claim, trace = attempt.claim, attempt.claim.trace
     return AttemptStarted(
         task_uuid=claim.task_uuid,
         step_uuid=claim.step_uuid,
@@ -44,17 +51,20 @@ def _started(attempt: Attempt) -> AttemptStarted:
         token=claim.token,
         worker=claim.worker,
         correlation_id=claim.correlation_id,
+        started_at=now,
+        traceparent=trace.traceparent if trace else None,
+        tracestate=trace.tracestate if trace else None,
     )
 
 
-def _ended(attempt: Attempt, end: AttemptEnd) -> AttemptEnded:
+def _ended(attempt: AttemptStarted, end: AttemptEnd, now: datetime) -> AttemptEnded:
     if not isinstance(end, Result):
-        return AttemptEnded(_started(attempt), _unreported(end))
+        return AttemptEnded(attempt, _unreported(end), ended_at=now)
     duration_ms, failure = end.duration_ms, end.failure
     if failure is None:
-        return AttemptEnded(_started(attempt), "succeeded", duration_ms)
+        return AttemptEnded(attempt, "succeeded", duration_ms, ended_at=now)
     told = (failure.error_type, failure.message, failure.retryable)
-    return AttemptEnded(_started(attempt), "failed", duration_ms, *told)
+    return AttemptEnded(attempt, "failed", duration_ms, *told, ended_at=now)
 
 
 def _unreported(end: AttemptEnd) -> End:

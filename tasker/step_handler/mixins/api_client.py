@@ -19,8 +19,8 @@ _creating = threading.Lock()
 def _carry_trace(request: httpx.Request) -> None:
     """The request belongs to the trace of the step that makes it, unless it names another one."""
     claim = running.get()
-    if claim is not None and claim.trace is not None and "traceparent" not in request.headers:
-        request.headers.update(claim.trace.headers())
+    if claim is not None and "traceparent" not in request.headers and (trace := claim.carried) is not None:
+        request.headers.update(trace.headers())
 
 
 async def _acarry_trace(request: httpx.Request) -> None:

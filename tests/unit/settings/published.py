@@ -210,6 +210,18 @@ OWN = {
             "plain_http",
         )
     ),
+    *(
+        f"plugins.otel.{own}"
+        for own in (
+            "endpoint",
+            "headers",
+            "service_name",
+            "resource_attributes",
+            "share",
+            "messages",
+            "timeout_seconds",
+        )
+    ),
     *(f"plugins.sentry.{own}" for own in ("dsn", "environment", "retried", "messages", "events_per_minute")),
     *(
         f"orchestration.web.{own}"

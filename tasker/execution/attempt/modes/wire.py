@@ -75,7 +75,7 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler) -> dict[st
         "kind": handler.kind,
         "name": handler.name,
         "sys_path": sys.path,
-        "claim": asdict(attempt.claim),
+        "claim": asdict(replace(attempt.claim, trace=attempt.claim.carried, trace_of=None)),
         "plan": replace(attempt.plan, steps=(attempt.step,)).to_json(),
         "task_context": attempt.task_context,
         "dependency_results": attempt.dependency_results,

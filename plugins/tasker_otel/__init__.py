@@ -1,0 +1,73 @@
+"""Tasks and attempts as spans of OpenTelemetry, sent by OTLP over HTTP. Named `otel`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tasker.hookspecs import AttemptEnded, TaskFinished, hookimpl
+
+if TYPE_CHECKING:
+    from tasker.contracts.settings import Table
+    from tasker.hookspecs import AttemptTrace
+    from tasker_otel.sender import Sender
+    from tasker_otel.spans import Spans
+
+__all__ = ["OpenTelemetry"]
+FLUSH_SECONDS = 3.0
+
+
+class OpenTelemetry:
+    """The plugin. What is told says `tasker_otel.spans`."""
+
+    def __init__(self) -> None:
+        self._share = 1.0
+        self._spans: Spans | None = None
+        self._sender: Sender | None = None
+
+    @hookimpl
+    def tasker_settings(self) -> type[Table]:
+        """What `[plugins.otel]` may hold."""
+        from tasker_otel.table import OtelTable
+
+        return OtelTable
+
+    @hookimpl
+    def tasker_configured(self, settings: Any) -> None:
+        """What makes spans, and what sends them."""
+        from tasker_otel.sender import sender_of
+        from tasker_otel.spans import Spans
+
+        self._share = settings.share
+        self._spans = Spans(settings.share, messages=settings.messages)
+        self._sender = sender_of(settings)
+
+    @hookimpl
+    def tasker_attempt_trace(self) -> AttemptTrace:
+        """Handlers carry on the span of their attempt."""
+        from tasker_otel.identity import attempt_traceparent
+
+        return partial(attempt_traceparent, self._share)
+
+    @hookimpl
+    def tasker_attempt_ended(self, ended: AttemptEnded) -> None:
+        """The span of an attempt."""
+        if self._spans is not None:
+            self._send(self._spans.attempt(ended))
+
+    @hookimpl
+    def tasker_task_finished(self, task: TaskFinished) -> None:
+        """The span of a task, as the last one of its trace."""
+        if self._spans is not None:
+            self._send(self._spans.task(task, datetime.now(UTC)))
+
+    @hookimpl
+    def tasker_process_stopped(self) -> None:
+        """Send what is left."""
+        if self._sender is not None:
+            self._sender.flush(FLUSH_SECONDS)
+
+    def _send(self, span: bytes | None) -> None:
+        if span is not None and self._sender is not None:
+            self._sender.put(span)

@@ -1,0 +1,82 @@
+"""What `[plugins.otel]` may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+from urllib.parse import unquote, urlsplit
+
+from pydantic import AfterValidator
+
+from tasker.contracts.settings import Table, flag, number, refused, text
+
+
+def _endpoint(value: str) -> str:
+    parts = urlsplit(value)
+    whole = parts.scheme in ("https", "http") and parts.hostname
+    if whole and not (parts.username or parts.password or parts.query or parts.fragment):
+        return value
+    raise refused("Not a URL that can be posted to", "Write https://host:port, without user, password and query")
+
+
+def pairs(value: str) -> Iterator[tuple[str, str]]:
+    """Of `key=value,key=value`, where values are encoded as in URLs. Raises `ValueError` for what is none."""
+    for part in filter(None, (each.strip() for each in value.split(","))):
+        key, separator, found = part.partition("=")
+        if not (separator and key.strip()):
+            raise ValueError(f"{key.strip()!r} is no key=value")
+        yield key.strip(), unquote(found.strip())
+
+
+def _pairs(value: str) -> str:
+    try:
+        found = [*pairs(value)]
+    except ValueError:
+        found = [("", "\n")]
+    if any(not (key.isascii() and key.isprintable() and each.isprintable()) for key, each in found):
+        raise refused("Not a list of key=value", "Write key=value,key=value, with values encoded as in URLs")
+    return value
+
+
+def _headers(value: str) -> str:
+    if any(" " in key or ":" in key or not each.isascii() for key, each in pairs(_pairs(value))):
+        raise refused("Not a list of headers", "Write name=value,name=value in ASCII")
+    return value
+
+
+class OtelTable(Table):
+    """The plugin `otel`: tasks and attempts as spans of OpenTelemetry."""
+
+    endpoint: Annotated[str, AfterValidator(_endpoint)] = text(
+        "http://localhost:4318",
+        "The receiver of OTLP over HTTP; spans are posted to `/v1/traces` below it.",
+        variable="OTEL_EXPORTER_OTLP_ENDPOINT",
+    )
+    headers: Annotated[str, AfterValidator(_headers)] = text(
+        "",
+        "Headers of each request, as name=value,name=value; values are encoded as in URLs.",
+        shortest=0,
+        variable="OTEL_EXPORTER_OTLP_HEADERS",
+    )
+    service_name: str = text("tasker", "The service that the spans are of.", variable="OTEL_SERVICE_NAME")
+    resource_attributes: Annotated[str, AfterValidator(_pairs)] = text(
+        "",
+        "What else is told of the service, as key=value,key=value, such as deployment.environment.name=staging.",
+        shortest=0,
+        variable="OTEL_RESOURCE_ATTRIBUTES",
+    )
+    share: float = number(
+        1.0,
+        0,
+        1,
+        "The share of tasks that are traced, of those that were submitted without a traceparent.",
+        advice="The others are traced where their traceparent says so.",
+        variable="OTEL_TRACES_SAMPLER_ARG",
+    )
+    messages: bool = flag(
+        False,
+        "Send what the handler raised, word for word.",
+        advice="A message may hold what a task was given, sensitive values too. Without it a span names the type of "
+        "the error.",
+    )
+    timeout_seconds: float = number(10.0, 0.1, 60, "So long the receiver may take for an answer.")

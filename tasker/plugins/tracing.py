@@ -1,0 +1,40 @@
+"""Which place in a trace the handler of an attempt carries on, where a plugin says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tasker.contracts.tracing import TraceContext, TraceOf, checked
+from tasker.plugins.process import Plugins
+
+HOOK = "tasker_attempt_trace"
+
+
+def trace_of(plugins: Plugins) -> TraceOf | None:
+    """What asks the first plugin that has a function for it; None where none has."""
+    for plugin, place in plugins.answers(HOOK):
+        if callable(place):
+            return _asking(plugins, plugin, place)
+        plugins.failed(plugin, HOOK, TypeError(f"it answers {place!r:.80}, and must answer a function"))
+    return None
+
+
+def _asking(plugins: Plugins, plugin: str, place: Callable[..., Any]) -> TraceOf:
+    """What fails changes nothing: the handler carries on where its task was submitted."""
+
+    def trace(task_uuid: str, step_uuid: str, token: int, submitted: TraceContext | None) -> TraceContext | None:
+        if not plugins.is_on(plugin):
+            return submitted
+        before = submitted or _NOWHERE
+        try:
+            told = place(task_uuid, step_uuid, token, before[0])
+            return submitted if told is None else checked(told, before[1])
+        except Exception as error:
+            plugins.failed(plugin, HOOK, error)
+            return submitted
+
+    return trace
+
+
+_NOWHERE = (None, None)
