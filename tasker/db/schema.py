@@ -132,14 +132,14 @@ class Difference:
 
 def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE, release: str = __version__) -> Schema:
     """The schema of `release` from `root/sql`, and the (name, SQL) scripts that a messaging backend adds to it."""
-    migrations = _read(root / "sql" / "migrations", "*.up.sql", ".up.sql")
-    functions = _read(root / "sql" / "functions", "*.sql", ".sql")
+    migrations = _read(root / "sql" / "migrations", "up/*.sql")
+    functions = _read(root / "sql" / "functions", "*.sql")
     backend = tuple(Script(f"backend/{name}", sql) for name, sql in extra_scripts)
     return Schema(migrations, functions + backend, release)
 
 
-def _read(folder: Path, pattern: str, suffix: str) -> tuple[Script, ...]:
+def _read(folder: Path, pattern: str) -> tuple[Script, ...]:
     return tuple(
-        Script(f"{folder.name}/{path.name.removesuffix(suffix)}", path.read_text(encoding="utf-8"))
+        Script(f"{folder.name}/{path.stem}", path.read_text(encoding="utf-8"))
         for path in sorted(folder.rglob(pattern), key=lambda path: path.name)
     )

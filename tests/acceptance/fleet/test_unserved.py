@@ -39,6 +39,11 @@ def shown(url: str, task: str) -> str:
     return click.unstyle(invoke("task", "show", task, database=url).output)
 
 
+def states(url: str, task: str) -> dict[str, str]:
+    report = json.loads(invoke("task", "show", task, "--format", "json", database=url).output)
+    return {step["name"]: step["state"] for step in report["steps"]}
+
+
 def test_a_step_waits_visibly_until_a_worker_has_its_handler(
     database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path
 ) -> None:
@@ -52,10 +57,11 @@ def test_a_step_waits_visibly_until_a_worker_has_its_handler(
 
     fleet.worker("packer", "--namespace", "shop", "--handlers", str(workflow / "handlers.py"))
     until(lambda: "send waits: nobody serves shop.send" in shown(database_url, task), "send is said to wait")
+    until(lambda: states(database_url, task)["send"] == "pending", "it takes no room in the queue")
     steps = json.loads(invoke("task", "show", task, "--format", "json", database=database_url).output)["steps"]
     assert {step["name"]: (step["state"], step["unserved"]) for step in steps} == {
         "pack": ("complete", False),
-        "send": ("enqueued", True),
+        "send": ("pending", True),
     }
 
     fleet.worker("sender", "--namespace", "shop", "--handlers", str(tmp_path / "sending.py"))

@@ -31,11 +31,11 @@ down_revision = "{former}"
 
 
 def upgrade() -> None:
-    run_sql("9999_season.up.sql")
+    run_sql("up/9999_season.sql")
 
 
 def downgrade() -> None:
-    run_sql("9999_season.down.sql")
+    run_sql("down/9999_season.sql")
 """
 ADDS = "alter table tasker.tasks add column season text;\ncreate table tasker.seasons (season text primary key);\n"
 TAKES_AWAY = "drop table tasker.seasons;\nalter table tasker.tasks drop column season;\n"
@@ -55,8 +55,8 @@ def newer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     version.write_text(version.read_text("utf-8").replace(f'"{tasker.__version__}"', f'"{NEXT}"'))
     former = max(path.name[:4] for path in (database / "migrations" / "versions").glob("[0-9]*.py"))
     (database / "migrations" / "versions" / "9999_season.py").write_text(MIGRATION.format(former=former))
-    (database / "sql" / "migrations" / "9999_season.up.sql").write_text(ADDS)
-    (database / "sql" / "migrations" / "9999_season.down.sql").write_text(TAKES_AWAY)
+    (database / "sql" / "migrations" / "up" / "9999_season.sql").write_text(ADDS)
+    (database / "sql" / "migrations" / "down" / "9999_season.sql").write_text(TAKES_AWAY)
     for name in REPLACED:
         file = database / "sql" / "functions" / name
         file.write_text(file.read_text("utf-8").replace("as $$", f"as $$ -- {NEXT}", 1))

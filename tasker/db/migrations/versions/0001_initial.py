@@ -12,14 +12,14 @@ down_revision = None
 
 def upgrade() -> None:
     """Create them."""
-    run_sql("0001_initial.up.sql")
+    run_sql("up/0001_initial.sql")
 
 
 def downgrade() -> None:
     """Drop the whole schema; Alembic's own table is put aside, for Alembic writes to it afterwards."""
     op.execute("create schema tasker_aside")
     op.execute("alter table tasker.alembic_version set schema tasker_aside")
-    run_sql("0001_initial.down.sql")
+    run_sql("down/0001_initial.sql")
     op.execute("create schema tasker")
     op.execute("alter table tasker_aside.alembic_version set schema tasker")
     op.execute("drop schema tasker_aside")

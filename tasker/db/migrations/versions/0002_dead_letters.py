@@ -10,9 +10,9 @@ down_revision = "0001"
 
 def upgrade() -> None:
     """Create the tables, and the columns that the search for stale tasks reads."""
-    run_sql("0002_dead_letters.up.sql")
+    run_sql("up/0002_dead_letters.sql")
 
 
 def downgrade() -> None:
     """Drop them; what was recorded is gone."""
-    run_sql("0002_dead_letters.down.sql")
+    run_sql("down/0002_dead_letters.sql")

@@ -10,9 +10,9 @@ down_revision = "0002"
 
 def upgrade() -> None:
     """Create the tables."""
-    run_sql("0003_replays.up.sql")
+    run_sql("up/0003_replays.sql")
 
 
 def downgrade() -> None:
     """Drop them; which tasks were replayed stays with their entries."""
-    run_sql("0003_replays.down.sql")
+    run_sql("down/0003_replays.sql")

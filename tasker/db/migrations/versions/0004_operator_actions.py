@@ -10,9 +10,9 @@ down_revision = "0003"
 
 def upgrade() -> None:
     """Create the table."""
-    run_sql("0004_operator_actions.up.sql")
+    run_sql("up/0004_operator_actions.sql")
 
 
 def downgrade() -> None:
     """Drop it; who did what stays with the histories of tasks and the log of pauses."""
-    run_sql("0004_operator_actions.down.sql")
+    run_sql("down/0004_operator_actions.sql")

@@ -10,9 +10,9 @@ down_revision = "0004"
 
 def upgrade() -> None:
     """Create the tables."""
-    run_sql("0005_domain_events.up.sql")
+    run_sql("up/0005_domain_events.sql")
 
 
 def downgrade() -> None:
     """Drop them, with every event that is kept."""
-    run_sql("0005_domain_events.down.sql")
+    run_sql("down/0005_domain_events.sql")

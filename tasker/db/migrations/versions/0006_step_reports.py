@@ -10,9 +10,9 @@ down_revision = "0005"
 
 def upgrade() -> None:
     """Create the tables."""
-    run_sql("0006_step_reports.up.sql")
+    run_sql("up/0006_step_reports.sql")
 
 
 def downgrade() -> None:
     """Drop them, with all lines that were kept."""
-    run_sql("0006_step_reports.down.sql")
+    run_sql("down/0006_step_reports.sql")

@@ -10,9 +10,9 @@ down_revision = "0006"
 
 def upgrade() -> None:
     """Create the table."""
-    run_sql("0007_event_deliveries.up.sql")
+    run_sql("up/0007_event_deliveries.sql")
 
 
 def downgrade() -> None:
     """Drop it, with all that waits."""
-    run_sql("0007_event_deliveries.down.sql")
+    run_sql("down/0007_event_deliveries.sql")

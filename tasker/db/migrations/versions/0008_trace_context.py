@@ -10,9 +10,9 @@ down_revision = "0007"
 
 def upgrade() -> None:
     """Add the column."""
-    run_sql("0008_trace_context.up.sql")
+    run_sql("up/0008_trace_context.sql")
 
 
 def downgrade() -> None:
     """Drop it, with the traces of all tasks."""
-    run_sql("0008_trace_context.down.sql")
+    run_sql("down/0008_trace_context.sql")

@@ -10,9 +10,9 @@ down_revision = "0008"
 
 def upgrade() -> None:
     """Add the table."""
-    run_sql("0009_saved_views.up.sql")
+    run_sql("up/0009_saved_views.sql")
 
 
 def downgrade() -> None:
     """Drop it, with every view that was saved."""
-    run_sql("0009_saved_views.down.sql")
+    run_sql("down/0009_saved_views.sql")

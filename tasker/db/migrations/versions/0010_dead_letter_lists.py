@@ -10,9 +10,9 @@ down_revision = "0009"
 
 def upgrade() -> None:
     """Add what entries are looked for by as columns, with their indexes."""
-    run_sql("0010_dead_letter_lists.up.sql")
+    run_sql("up/0010_dead_letter_lists.sql")
 
 
 def downgrade() -> None:
     """Drop them."""
-    run_sql("0010_dead_letter_lists.down.sql")
+    run_sql("down/0010_dead_letter_lists.sql")

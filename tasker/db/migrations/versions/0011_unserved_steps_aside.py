@@ -10,9 +10,9 @@ down_revision = "0010"
 
 def upgrade() -> None:
     """Add the mark, and an index that knows it."""
-    run_sql("0011_unserved_steps_aside.up.sql")
+    run_sql("up/0011_unserved_steps_aside.sql")
 
 
 def downgrade() -> None:
     """Drop both: the steps wait for room again."""
-    run_sql("0011_unserved_steps_aside.down.sql")
+    run_sql("down/0011_unserved_steps_aside.sql")
