@@ -204,6 +204,12 @@ def _is_on_the_second(item: pytest.Item) -> bool:
     return _parameters(item).get("server") == "server"
 
 
+def _is_in_a_browser(item: pytest.Item) -> bool:
+    """Whether it shares a server, a worker and a browser with its module: begun first, it is stolen by nobody who would
+    have to make them again."""
+    return item.path.is_relative_to(Path(__file__).parent / "web")
+
+
 def _waits(item: pytest.Item) -> bool:
     """Whether it mostly waits for processes, and shares nothing that is made once for its module."""
     return item.get_closest_marker("slow") is not None and not {"docs", "engine"} & {*item.path.parts}
@@ -222,7 +228,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
             item.add_marker(pytest.mark.servers)
     yield
     if processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
-        items.sort(key=_is_on_the_second, reverse=True)
+        items.sort(key=lambda item: (not _is_in_a_browser(item), not _is_on_the_second(item)))
         items[:] = waiting_first(items, _waits, processes)
 
 
