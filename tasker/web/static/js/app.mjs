@@ -8,6 +8,10 @@ const offline = document.querySelector("[data-offline]");
 let stopped = false;
 let lastAnswer = new Date();
 
+// The page that tells why an action was refused stands at the address of the action, where nothing is to be read.
+const address = document.querySelector("#live[data-address]")?.dataset.address;
+if (address) history.replaceState(null, "", address);
+
 function reading() {
   // Nothing moves under the eyes of who fills in a form, selects a text or confirms an action.
   const active = document.activeElement;
