@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -47,6 +48,7 @@ FILTERS = {
     "number": number,
     "one_line": one_line,
     "pretty": pretty,
+    "quote": shlex.quote,
     "shape": shape,
     "spark_points": points,
     "state_group": group,
