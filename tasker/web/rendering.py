@@ -23,6 +23,7 @@ from tasker.version import __version__
 from tasker.web import flash, forgery
 from tasker.web.assets import revision
 from tasker.web.site import sections_of
+from tasker.web.views.dead_letters import meaning
 from tasker.web.views.sparkline import points
 from tasker.web.views.states import group, label, shape
 from tasker.web.views.task import may_resolve
@@ -44,6 +45,7 @@ FILTERS = {
     "label": label,
     "lasted": lasted,
     "may_resolve": may_resolve,
+    "meaning": meaning,
     "moment": moment,
     "number": number,
     "one_line": one_line,

@@ -189,6 +189,16 @@ def test_a_chart_says_in_the_colours_of_the_theme_how_it_was_last(shop: Shop, pa
     assert set(page.evaluate(LEGEND)).isdisjoint(light)
 
 
+def test_a_page_tells_an_absent_database_from_an_absent_server(shop: Shop, strict: Strict) -> None:
+    strict.allowed, page = AWAY, strict.page
+    page.goto(shop.url())
+    page.route(shop.url(), lambda route: route.fulfill(status=503, body="away"))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.get_by_text("its database may be away")).to_be_visible()
+    page.unroute(shop.url())
+    expect(page.get_by_text("its database may be away")).not_to_be_visible()
+
+
 def test_a_page_goes_on_when_the_server_comes_back(shop: Shop, strict: Strict) -> None:
     strict.allowed = AWAY
     page = strict.page

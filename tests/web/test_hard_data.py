@@ -42,7 +42,13 @@ def right_edge(page: Page, selector: str) -> float:
 
 def test_a_long_name_makes_no_page_wider_than_a_phone(shop: Shop, narrow: Page, long_task: str) -> None:
     found = {}
-    for address in (f"tasks/{long_task}", f"tasks/{long_task}?step={STEP}", f"templates/shop/{LONG}/1.0.0", "tasks", ""):
+    for address in (
+        f"tasks/{long_task}",
+        f"tasks/{long_task}?step={STEP}",
+        f"templates/shop/{LONG}/1.0.0",
+        "tasks",
+        "",
+    ):
         narrow.goto(shop.url(address))
         found[address] = narrow.evaluate(SCROLLS)
     assert set(found.values()) == {0}, found

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--from", "step", metavar="STEP", help="The step to begin with; else the first that failed, or the first.")
+@click.option(
+    "--from", "step", metavar="STEP", help="The step to begin with; else the first that failed, or the first."
+)
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change one input; repeatable.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
 @FORMAT
