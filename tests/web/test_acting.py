@@ -190,7 +190,7 @@ def test_a_chart_says_in_the_colours_of_the_theme_how_it_was_last(shop: Shop, pa
 
 
 def test_a_page_tells_an_absent_database_from_an_absent_server(shop: Shop, strict: Strict) -> None:
-    strict.allowed, page = AWAY, strict.page
+    strict.allowed, page = (*AWAY, "Error Code 503"), strict.page
     page.goto(shop.url())
     page.route(shop.url(), lambda route: route.fulfill(status=503, body="away"))
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
