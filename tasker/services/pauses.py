@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TypedDict
 
+from tasker.db.queries import query
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
 from tasker.messaging.queues import namespace_of
 from tasker.services.by_hand import by_hand
@@ -121,6 +122,14 @@ class Pauses:
         """What is paused, with what each pause holds, and the newest `log` entries of who paused and resumed what."""
         found = PauseList.parse(await self._engine.read("paused", {"limit": log}))
         return replace(found, pauses=[await self._counted(pause) for pause in found.pauses])
+
+    async def of_task(self, task: str) -> Pause | None:
+        """The pause of the task itself, also while it holds nothing yet; None: the task is not paused.
+
+        What it holds is not counted.
+        """
+        rows = await self._engine.connection.execute(query("tasks", "own_pause"), {"task": checked(task)})
+        return next((Pause(**found) for (found,) in rows), None)
 
     async def _counted(self, pause: Pause) -> Pause:
         """What a queue holds are its messages."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -11,6 +11,7 @@ from tasker.api.program import Program
 from tasker.contracts.rules.permissions import Permission
 from tasker.errors import StateMachineError
 from tasker.lifecycle.machines.task import TERMINAL
+from tasker.services.operators.reruns import where_to_begin
 from tasker.services.wording import counted
 
 MOST_TASKS = 1000
@@ -38,6 +39,10 @@ class Wanted:
     suits: Callable[[Mapping[str, Any]], bool]
     act: Callable[[Program, str, str, str], Awaitable[str]]
     danger: bool = False
+
+    def command(self, tasks: Iterable[str]) -> str:
+        """What does the same to these tasks in a shell, one after the other; one that is refused stops no other."""
+        return f"echo {' '.join(tasks)} | xargs -n 1 tasker task {self.action} --reason '...'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +95,7 @@ async def cancel(program: Program, task: str, actor: str, reason: str) -> str:
 
 async def rerun(program: Program, task: str, actor: str, reason: str) -> str:
     """Run a task again as a new one, from what failed; from its first step where nothing has."""
-    report = await program.tasks.report(task)
-    first = next((step.name for step in report.failed_steps), next(iter(report.steps)))
+    first = where_to_begin(await program.tasks.report(task))
     found = await program.reruns.start(task, first, actor=actor, reason=reason)
     return f"again from {first}: {found.task_uuid}"
 

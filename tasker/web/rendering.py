@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from tasker.version import __version__
 from tasker.web import flash, forgery
 from tasker.web.assets import revision
 from tasker.web.site import sections_of
+from tasker.web.views.dead_letters import meaning
 from tasker.web.views.sparkline import points
 from tasker.web.views.states import group, label, shape
 from tasker.web.views.task import may_resolve
@@ -43,10 +45,12 @@ FILTERS = {
     "label": label,
     "lasted": lasted,
     "may_resolve": may_resolve,
+    "meaning": meaning,
     "moment": moment,
     "number": number,
     "one_line": one_line,
     "pretty": pretty,
+    "quote": shlex.quote,
     "shape": shape,
     "spark_points": points,
     "state_group": group,

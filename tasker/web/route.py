@@ -100,6 +100,12 @@ def sent(request: Request) -> Form:
     return form
 
 
+def typed(request: Request, *names: str) -> dict[str, str]:
+    """What the form of a refused action said, and which action it was: its page shows that form again."""
+    form = sent(request)
+    return {"action": request.url.path.rpartition("/")[2]} | {name: form.text(name) for name in names}
+
+
 def _place(request: Request) -> str | None:
     """Where somebody wanted to go, to lead them there once they have signed in."""
     path = request.url.path.partition(ROOT)[2].strip("/")

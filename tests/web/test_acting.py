@@ -13,6 +13,19 @@ from tests.web.conftest import Shop, Strict
 
 pytestmark = [pytest.mark.servers, pytest.mark.parametrize("server", ["embedded"], indirect=True)]
 REFUSED = "Failed to load resource"
+COLOURED = """([place, name]) => {
+    const canvas = document.querySelector(`${place} canvas`);
+    const colour = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    const wanted = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let found = 0;
+    for (let at = 0; at < data.length; at += 4)
+        found += data[at + 3] > 200 && wanted.every((value, part) => Math.abs(data[at + part] - value) < 12);
+    return found;
+}"""  # how many points of a drawing have a colour of the style sheet
+LEGEND = """[...document.querySelectorAll("#chart-tasks .u-series th")].flatMap(
+    (name) => [getComputedStyle(name).color, getComputedStyle(name, "::before").backgroundColor])
+    .filter((colour) => !colour.startsWith("rgba"))"""
 AWAY = (REFUSED, "net::ERR", "htmx:")
 
 
@@ -66,11 +79,11 @@ def test_a_failed_step_is_completed_by_hand_and_what_was_typed_stays(shop: Shop,
         form.get_by_role("button", name="Complete").click()
     expect(page.locator(".notice.failed").first).to_contain_text("not JSON")
 
-    page.get_by_text("Complete with data").click()
+    expect(page).to_have_url(re.compile(f"tasks/{task}\\?.*step=fetch$"))  # to be loaded again, or looked at again
     form = page.locator("details.action[open] form")
+    expect(form.get_by_label("Reason")).to_have_value("by hand")
     expect(form.get_by_label("Result")).to_have_value('{"rows":')
     form.get_by_label("Result").fill('{"rows": 7}')
-    form.get_by_label("Reason").fill("by hand")
     with sends(page, "/tasks/{uuid}/complete-step"):
         form.get_by_role("button", name="Complete").click()
     expect(page.get_by_text("with the result that you gave")).to_be_visible()
@@ -162,6 +175,28 @@ def test_charts_are_drawn_once_and_go_on_with_every_look(shop: Shop, page: Page)
     page.set_viewport_size({"width": 400, "height": 800})
     expect(page.locator("#chart-tasks canvas")).to_be_visible()
     assert page.evaluate("document.querySelector('#chart-tasks .uplot').clientWidth") < 400
+
+
+def test_a_chart_says_in_the_colours_of_the_theme_how_it_was_last(shop: Shop, page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.goto(shop.url())
+    legend = page.locator("#chart-tasks .u-legend")
+    expect(legend).to_contain_text(re.compile(r"at\d\d:\d\dsubmitted[\d.]+ended"))
+    expect(page.locator("#chart-waits .u-legend")).to_contain_text(re.compile(r"95 of 100 within\d+ m?s"))
+    assert page.evaluate(COLOURED, ["#chart-waits", "--retries"]) > 5, "a slice between empty ones is seen"
+    light = page.evaluate(LEGEND)
+    page.get_by_role("button", name="Dark").click()
+    assert set(page.evaluate(LEGEND)).isdisjoint(light)
+
+
+def test_a_page_tells_an_absent_database_from_an_absent_server(shop: Shop, strict: Strict) -> None:
+    strict.allowed, page = (*AWAY, "Error Code 503"), strict.page
+    page.goto(shop.url())
+    page.route(shop.url(), lambda route: route.fulfill(status=503, body="away"))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.get_by_text("its database may be away")).to_be_visible()
+    page.unroute(shop.url())
+    expect(page.get_by_text("its database may be away")).not_to_be_visible()
 
 
 def test_a_page_goes_on_when_the_server_comes_back(shop: Shop, strict: Strict) -> None:

@@ -215,6 +215,7 @@ def test_what_a_subscriber_has_given_up_is_tried_again(shop: Shop, page: Page, b
     books.status = 204
     books.heard.clear()
     page.goto(shop.url("events"))
+    expect(page.locator("[data-copy='tasker webhook replay books']")).to_have_count(1)
     act(page, "Try given up again", "/events/subscribers/{name}/retry")
     expect(page.get_by_text("webhook:books tries 1 event again.")).to_be_visible()
     until(lambda: event in books.heard, "it has heard of it", show=lambda: shop.fleet.log("books"))

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--from", "step", required=True, metavar="STEP", help="The step to begin with, by its name.")
+@click.option(
+    "--from", "step", metavar="STEP", help="The step to begin with; else the first that failed, or the first."
+)
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change one input; repeatable.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
 @FORMAT
 @fleet_options
-def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, form: str, place: Place) -> None:
+def rerun(task_uuid: str, step: str | None, settings: tuple[str, ...], reason: str, form: str, place: Place) -> None:
     """Run a task again from one of its steps, as a new task, and print the new one's identifier.
+
+    Without --from it is the first step that failed; where none has, the first of all.
 
     That step runs again, with everything below it and everything that is not done; the results of all other steps
     are reused. What decisions and batches below the step have made is decided anew. The former task stays as it is,
@@ -35,6 +39,7 @@ def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, for
 
     \b
     Examples:
+      tasker task rerun 0199c1f4-8a52
       tasker task rerun 0199c1f4-8a52 --from charge_card
       tasker task rerun 0199c1f4-8a52 --from ship --set address.zip=10115 --reason "wrong address"
 
@@ -47,12 +52,14 @@ def rerun(task_uuid: str, step: str, settings: tuple[str, ...], reason: str, for
 
     async def act(app: Fleet) -> dict[str, Any]:
         from tasker.cli.run.input import put_settings
+        from tasker.services.operators.reruns import where_to_begin
 
         found, context = await find_task(app.tasks, task_uuid), None
+        first = step or where_to_begin(await app.tasks.report(found))
         if settings:
             context = dict((await app.tasks.report(found)).context)
             put_settings(context, settings)
-        begun = await app.reruns.start(found, step, actor=actor(), reason=reason, context=context)
+        begun = await app.reruns.start(found, first, actor=actor(), reason=reason, context=context)
         return {"task_uuid": begun.task_uuid, "rerun_of": found, "steps": begun.steps, "reused": begun.reused}
 
     done = reached(place, act, operates=True)

@@ -16,6 +16,7 @@ from tasker.services.by_hand import by_hand
 from tasker.services.engine.answers import RerunAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
+from tasker.services.reports import TaskReport
 from tasker.services.submitting.submission import Request, Submitter
 from tasker.services.tasks import checked, not_found
 
@@ -41,6 +42,11 @@ class _Former:
     priority: int
     context: Mapping[str, Any]
     decided: Mapping[str, Any]
+
+
+def where_to_begin(report: TaskReport) -> str:
+    """The step to run a task again from when nobody says which: the first that failed; where none has, the first."""
+    return next((step.name for step in report.failed_steps), next(iter(report.steps)))
 
 
 class Reruns:

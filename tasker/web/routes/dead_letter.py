@@ -21,7 +21,7 @@ from tasker.services.tasks import checked
 from tasker.services.wording import counted
 from tasker.web.forms import Form
 from tasker.web.rendering import leads_to, page
-from tasker.web.route import page_router, sent
+from tasker.web.route import page_router, sent, typed
 from tasker.web.routes.task import covered_report
 from tasker.web.views.dead_letters import REMEDIES, entry_commands, failing_steps
 
@@ -101,7 +101,7 @@ async def _done_or_told(request: Request, entry: str, act: Act) -> Response:
         status = status_of(request, error)
         if status in (403, 404) or status >= 500:
             raise
-        told = {"problem": problem_of(error), "typed": {name: form.text(name) for name in TYPED}}
+        told = {"problem": problem_of(error), "typed": typed(request, *TYPED)}
         return await _page(request, found, status, **told)
     return leads_to(request, f"dead-letters/entries/{entry}", message)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -13,7 +14,8 @@ from tasker.api.covering import covered
 from tasker.api.permissions import Permission, caller_of, needs
 from tasker.api.program import program_of
 from tasker.api.routes.events import get_events
-from tasker.services.listings import Transition
+from tasker.services.explain.explanation import Explanation
+from tasker.services.listings import Pause, Transition
 from tasker.services.reports import StepReport, TaskReport
 from tasker.web.rendering import page
 from tasker.web.route import page_router
@@ -53,8 +55,8 @@ async def task_page(
     typed = values.get("typed", {})
     if request.headers.get("hx-target") == BESIDE:
         return page(request, "task/beside.html", report=report, view=view, drawer=drawer, typed=typed)
-    explained = None if report.finished else await program.tasks.explain(uuid)
-    shown = Shown(report, datetime.now(UTC))
+    explained, pause = await _standing(request, report)
+    shown = Shown(report, datetime.now(UTC), pause)
     parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
     if view == "graph":
         parts["drawing"] = graph.of_task(report, await program.pinned_plan(uuid))
@@ -80,6 +82,14 @@ async def task_page(
         typed=typed,
         **parts,
     )
+
+
+async def _standing(request: Request, report: TaskReport) -> tuple[Explanation | None, Pause | None]:
+    """Why it does not go on, and its own pause; nothing of a task that has ended."""
+    if report.finished:
+        return None, None
+    program, uuid = program_of(request), report.task_uuid
+    return await asyncio.gather(program.tasks.explain(uuid), program.pauses.of_task(uuid))
 
 
 async def covered_report(request: Request, uuid: str) -> TaskReport:

@@ -18,7 +18,7 @@ from tasker.services.pauses import Target
 from tasker.services.wording import counted
 from tasker.web.forms import Form
 from tasker.web.rendering import leads_to
-from tasker.web.route import page_router, sent
+from tasker.web.route import page_router, sent, typed
 from tasker.web.routes.task import task_page
 
 routes = page_router()
@@ -140,8 +140,8 @@ async def done_or_told(request: Request, uuid: str, act: Callable[[Form], Awaita
         status = status_of(request, error)
         if status in (403, 404) or status >= 500:
             raise
-        typed = {name: form.text(name) for name in ("step", "reason", "result", "context")}
-        told: dict[str, Any] = {"status": status, "problem": problem_of(error), "typed": typed}
+        kept = typed(request, "step", "reason", "result", "context")
+        told: dict[str, Any] = {"status": status, "problem": problem_of(error), "typed": kept}
         return await task_page(request, uuid, step=form.text("step"), **told)
 
 

@@ -58,15 +58,15 @@ async def show_template(
 ) -> Response:
     """One version: its graph, steps and how they do; its text; all versions, and one of them beside this one."""
     program = program_of(request)
-    plan = (await program.plans.find(namespace, name, version)).plan
+    template_id, plan = await program.plans.find(namespace, name, version)
     versions = await program.analytics.versions(namespace, name)
     pauses = await program.pauses.list(log=0)
     parts: dict[str, Any] = {"drawing": None, "rows": (), "paces": None, "text": "", "pairs": None}
     if view == "steps":
-        paces, processes = await asyncio.gather(
-            program.analytics.paces(namespace, name, version), program.workers.list()
+        paces, serving = await asyncio.gather(
+            program.analytics.paces(namespace, name, version), program.workers.serving(template_id)
         )
-        parts |= {"drawing": graph.of_template(plan), "paces": paces, "rows": step_rows(plan, paces, processes)}
+        parts |= {"drawing": graph.of_template(plan), "paces": paces, "rows": step_rows(plan, paces, serving)}
     elif view == "yaml":
         parts["text"] = await text_of(plan)
     elif other:

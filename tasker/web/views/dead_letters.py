@@ -134,7 +134,12 @@ def figures(stats: Sequence[ReasonStats]) -> Iterable[Figure]:
     for each in stats:
         minutes = each.avg_resolution_time_minutes
         closed = "" if minutes is None else f"closed after {duration(60_000 * minutes)} on average"
-        yield Figure(MEANINGS.get(each.dlq_reason, each.dlq_reason), number(each.pending), closed)
+        yield Figure(meaning(each.dlq_reason), number(each.pending), closed)
+
+
+def meaning(reason: str) -> str:
+    """Why an entry is on the list, in words; "max retries exceeded" is said of what was never to be retried, too."""
+    return MEANINGS.get(reason, reason)
 
 
 def planned(plan: ReplayPlan, rate: float) -> str:

@@ -9,6 +9,7 @@ from shlex import quote
 
 from tasker.lifecycle.machines.step import SATISFYING, StepState
 from tasker.services.folding import folded, span
+from tasker.services.listings import Pause
 from tasker.services.reports import StepReport, TaskReport
 from tasker.services.wording import URGENCY, duration
 
@@ -27,10 +28,11 @@ RESOLVABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A task at a moment."""
+    """A task at a moment; `pause` is that of the task itself, whether it holds a step by now or not."""
 
     report: TaskReport
     now: datetime
+    pause: Pause | None = None
 
     @property
     def done(self) -> int:
@@ -47,11 +49,6 @@ class Shown:
         """Since its submission, until its end."""
         end = self.report.completed_at or self.now
         return duration(max(0.0, (end - self.report.created_at).total_seconds() * 1000))
-
-    @property
-    def paused(self) -> bool:
-        """True while a pause of the task itself holds steps of it."""
-        return any(step.paused and step.paused.get("task") for step in self.report.steps.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.services.fleet.analytics import StepPace, TemplatePaces
 from tasker.services.fleet.overview import Overview, TemplatePace
-from tasker.services.listings import Pause, RegisteredProcess
+from tasker.services.listings import Pause
 from tasker.template.diagnostics import Diagnostic
 from tasker.web.views.texts import compact
 
@@ -77,13 +77,9 @@ class StepRow:
     pace: StepPace | None
 
 
-def step_rows(plan: Plan, paces: TemplatePaces, processes: Iterable[RegisteredProcess]) -> list[StepRow]:
-    """The steps in topological order; workers are those that are alive and serve the namespace."""
-    alive = [each for each in processes if each.state == "live" and plan.namespace in each.namespaces]
-    return [
-        StepRow(step, sum(step.handler.callable in each.callables for each in alive), paces.steps.get(step.name))
-        for step in plan.steps
-    ]
+def step_rows(plan: Plan, paces: TemplatePaces, serving: Mapping[str, int]) -> list[StepRow]:
+    """The steps in topological order; `serving` is how many workers have the handler of each."""
+    return [StepRow(step, serving.get(step.name, 0), paces.steps.get(step.name)) for step in plan.steps]
 
 
 @dataclass(frozen=True, slots=True)

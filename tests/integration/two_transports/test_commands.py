@@ -113,6 +113,7 @@ CHANGING = {
     "complete step": ['task step complete TASK check --result {"amount":2} --format json', "task step TASK check"],
     "rerun": [
         "task rerun TASK --from check --set amount=5 --reason again --format json",
+        "task rerun TASK --reason again",
         "task rerun TASK --from nothing",
         "task rerun TASK --from check --set amount=many",
     ],

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from html import unescape
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 import tasker
+from tasker.handler import HandlerRegistry
 from tasker.services.server.bulk_submission import Order
 from tasker.services.submitting.submission import Request
+from tasker.step_handler import step_handler
+from tasker.template import compile_text
 from tests.integration.web.conftest import Site, offered
 
 EVIL = "<script>alert(1)</script>"
+LINGERS = """
+name: lingers
+namespace: shop
+version: 1.0.0
+identity_strategy: always_unique
+steps: [{name: linger, handler: shop.linger}, {name: charge, dependencies: [linger], handler: shop.charge}]
+"""
 VIEWS = ("graph", "timeline", "history", "logs", "data")
 number = iter(range(1000, 100_000))
 
@@ -27,6 +40,11 @@ async def done(app: tasker.App) -> str:
     submitted = await app.submit("shop/orders", {"amount": next(number), "note": EVIL}, tags=[EVIL])
     await app.wait(submitted.task_uuid)
     return submitted.task_uuid
+
+
+def actions(text: str) -> set[str]:
+    """What a page offers to do."""
+    return set(re.findall(r"<summary>(.*?)</summary>", text))
 
 
 async def waiting(app: tasker.App) -> str:
@@ -137,6 +155,21 @@ async def test_a_result_that_is_none_is_told_and_stays_in_its_field(
     assert (await app.tasks.report(task)).steps["check"].state == "error"
 
 
+async def test_an_action_that_is_refused_is_open_again_with_everything_that_was_typed(
+    app: tasker.App, site: Site
+) -> None:
+    task = await failed(app)
+    fields = {"step": "check", "reason": f'by "hand" {EVIL}', "result": "[1]"}
+    answer = await site.post(f"tasks/{task}/complete-step", **fields)
+    opened = re.findall(r"<details class=\"action\" open>(.*?)</details>", answer.text, re.S)
+    assert len(opened) == 1
+    assert f'value="{escape(fields["reason"])}"' in opened[0]
+    assert ">[1]</textarea>" in opened[0]
+    assert answer.text.count(str(escape(fields["reason"]))) == 1, "no other action has its reason"
+    assert f'data-address="/ui/tasks/{task}?view=graph&amp;step=check"' in answer.text
+    assert 'class="action" open' not in await site.text(f"tasks/{task}")
+
+
 async def test_without_a_reason_nothing_is_done(app: tasker.App, site: Site) -> None:
     task = await failed(app)
     answer = await site.post(f"tasks/{task}/retry")
@@ -179,6 +212,36 @@ async def test_a_task_is_paused_resumed_and_cancelled(app: tasker.App, site: Sit
     assert "The task is cancelled." in (await site.post(f"tasks/{task}/cancel", reason="no need")).text
     report = await app.tasks.report(task)
     assert (report.status, report.cancel_reason) == ("cancelled", "no need")
+
+
+async def test_a_pause_shows_while_a_step_still_runs_and_nothing_is_held(
+    app: tasker.App, registry: HandlerRegistry, site: Site
+) -> None:
+    began, go = asyncio.Event(), asyncio.Event()
+
+    @step_handler("shop.linger")
+    async def linger() -> dict[str, Any]:
+        began.set()
+        await go.wait()
+        return {}
+
+    registry.register("shop.linger", linger)
+    await app.plans.register(compile_text(LINGERS).plans[0])
+    task = (await app.submit("shop/lingers", {})).task_uuid
+    await asyncio.wait_for(began.wait(), 20)
+    before = await site.text(f"tasks/{task}")
+    assert (actions(before) & {"Pause", "Resume"}, "paused" in before) == ({"Pause"}, False)
+
+    paused = unescape((await site.post(f"tasks/{task}/pause", reason="wait for Ada")).text)
+    assert actions(paused) & {"Pause", "Resume"} == {"Resume"}
+    assert '<span class="state paused"' in paused
+    assert re.search(r"Paused since .* by \w+: wait for Ada\.", paused)
+
+    resumed = (await site.post(f"tasks/{task}/resume")).text
+    assert actions(resumed) & {"Pause", "Resume"} == {"Pause"}
+    go.set()
+    assert (await app.wait(task)).status == "complete"
+    assert "Resume" not in actions(await site.text(f"tasks/{task}"))
 
 
 async def test_who_may_only_read_sees_no_action_and_can_do_none(app: tasker.App, closed: Site) -> None:

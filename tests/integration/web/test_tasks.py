@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
+import subprocess
+import sys
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -224,6 +229,33 @@ async def test_many_tasks_are_cancelled_or_run_again(app: tasker.App, site: Site
     (new,) = re.findall(r"again from check: ([0-9a-f-]{36})", again.text)
     await app.wait(new)
     assert (await app.tasks.report(new)).status == "error"
+
+
+@pytest.mark.parametrize("action", ["retry", "rerun", "cancel"])
+async def test_the_command_of_a_preview_does_the_same_to_the_same_tasks(
+    app: tasker.App, site: Site, module_database_url: str, action: str
+) -> None:
+    suits = await (waiting(app, 2) if action == "cancel" else orders(app, -next(number), -next(number)))
+    (done,) = await orders(app, next(number))
+    preview = await site.text("tasks/bulk", action=action, task=[*suits, *([done] if action != "rerun" else [])])
+    command = re.search(r'data-copy="(.*?)"', preview)
+    assert command is not None
+    bin_, environment = Path(sys.executable).parent, {**os.environ, "DATABASE_URL": module_database_url}
+    environment["PATH"] = f"{bin_}{os.pathsep}{environment['PATH']}"
+    ran = await asyncio.to_thread(
+        subprocess.run, ["sh", "-c", command[1]], env=environment, capture_output=True, text=True, timeout=55
+    )
+    assert ran.returncode == 0, ran.stderr
+    reports = [await app.tasks.report(task) for task in suits]
+    if action == "cancel":
+        assert {report.status for report in reports} == {"cancelled"}
+    elif action == "retry":
+        for task in suits:
+            await app.wait(task)
+        assert [len((await app.tasks.report(task)).steps["check"].failures) for task in suits] == [2, 2]
+    else:
+        assert sorted(re.findall(r"of them done by ([0-9a-f-]{36})", ran.stdout)) == sorted(suits)
+    assert (await app.tasks.report(done)).status == "complete"
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 import tasker
 from tasker.services.pauses import Target
+from tasker.services.server.bulk_submission import Order
+from tasker.services.submitting.submission import Request
+from tasker.template import compile_text
 from tests.integration.web.conftest import Site
+from tests.support.command_line import write_workflow
 
 EVIL = "<script>alert(1)</script>"
 ORDERS = "templates/shop/orders/1.0.0"
@@ -25,6 +31,11 @@ steps:
   - {{name: look, handler: shop.check}}
   - {{name: pay, handler: shop.charge, dependencies: [look]}}
 """
+
+
+def workers_of(page: str) -> list[str]:
+    """How many have the handler of each step."""
+    return re.findall(r'<code>[\w.]+</code></td>\s*<td class="number(?: bad)?">(\d+)</td>', page)
 
 
 def text_of(n: int, version: str = "1.0.0", about: str = "About") -> str:
@@ -52,6 +63,31 @@ async def test_a_template_shows_its_graph_who_serves_it_and_how_it_does(app: tas
     assert "name: orders" in await site.text(ORDERS, view="yaml")
     assert (await site.get("templates/shop/nothing")).status_code == 404
     assert (await site.get(ORDERS, view="dance")).status_code == 400
+
+
+async def test_handlers_beside_another_workflow_are_no_workers_of_a_template(
+    app: tasker.App, site: Site, tmp_path: Path
+) -> None:
+    text = "name: {}\nnamespace: shop\nversion: 1.0.0\nsteps: [{{name: look, handler: neighbours.look}}]\n"
+    handlers = """
+        from tasker.step_handler import step_handler
+
+        @step_handler("neighbours.look")
+        async def look():
+            return {}
+    """
+    near = await app.submit(write_workflow(tmp_path / "near", text.format("near"), handlers), {})
+    await app.wait(near.task_uuid)
+    await app.plans.register(compile_text(text.format("far")).plans[0])
+    far = await app.submit_order(Order("shop", "far", None, Request({})))
+
+    async with asyncio.timeout(20):
+        while [each.reason for each in (await app.tasks.explain(far.task_uuid)).reasons] != ["unserved"]:
+            await asyncio.sleep(0.05)
+    assert workers_of(await site.text("templates/shop/near/1.0.0")) == ["1"]
+    page = await site.text("templates/shop/far/1.0.0")
+    assert workers_of(page) == ["0"]
+    assert "could not find when it took the step" in page
 
 
 async def test_a_text_is_checked_with_every_problem_in_its_place(site: Site) -> None:

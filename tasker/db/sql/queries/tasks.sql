@@ -134,6 +134,14 @@ join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
 where t.task_uuid = any (%(tasks)s::uuid[]) order by t.task_uuid desc
 
+-- name: own_pause
+-- The pause of the task itself, also while it holds nothing yet.
+select jsonb_build_object('namespace', ns.name, 'template', null, 'step', null, 'task', p.task_uuid, 'queue', null,
+  'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at, 'held', null)
+from tasker.tasks t join tasker.task_namespaces ns using (namespace_id)
+join tasker.pauses p on (p.namespace_id, p.task_uuid) = (t.namespace_id, t.task_uuid)
+where t.task_uuid = %(task)s::uuid
+
 -- name: history
 -- Every transition of a task and of its steps, in order. That of one subject is told by its sort keys, because clocks go
 -- back (another server took over) and a transaction that began earlier may commit later; between subjects the time tells.

@@ -13,3 +13,16 @@ select v.* from (
   from tasker.workers w left join tasker.worker_callables c using (worker_uuid)) v
 where %(stopped)s or v.state <> 'stopped'
 order by array_position(array['live', 'draining', 'lost', 'stopped'], v.state), v.kind desc, v.started_at, v.worker
+
+-- name: serving
+-- How many live workers have the handler of each step of a template. What is beside a workflow serves that folder's templates
+-- alone, though its name is told like any other: a worker that took the step and could not resolve it is not counted.
+select ts.name, count(w.worker_uuid)
+from tasker.template_steps ts
+join tasker.templates t on t.template_id = ts.template_id
+join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+left join (tasker.workers w join tasker.worker_callables c on c.worker_uuid = w.worker_uuid)
+  on w.kind = 'worker' and w.stopped_at is null and w.draining_at is null and w.lease_until > tasker.now()
+  and ns.name = any (w.namespaces) and ts.handler = any (c.callables)
+  and (ts.template_id || ':' || ts.ordinal) <> all (w.unserved)
+where ts.template_id = %(template)s group by ts.name

@@ -8,6 +8,10 @@ const offline = document.querySelector("[data-offline]");
 let stopped = false;
 let lastAnswer = new Date();
 
+// The page that tells why an action was refused stands at the address of the action, where nothing is to be read.
+const address = document.querySelector("#live[data-address]")?.dataset.address;
+if (address) history.replaceState(null, "", address);
+
 function reading() {
   // Nothing moves under the eyes of who fills in a form, selects a text or confirms an action.
   const active = document.activeElement;
@@ -48,10 +52,12 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.target.id === "live" && (looking !== location.href || reading())) event.detail.shouldSwap = false;
 });
 
-function online(works) {
+function online(works, what = "The server does not answer.") {
   if (works) lastAnswer = new Date();
-  if (!offline || offline.hidden === works) return;
-  offline.querySelector("[data-offline-since]").textContent = lastAnswer.toLocaleTimeString();
+  if (!offline) return;
+  offline.querySelector("[data-offline-what]").textContent = what;
+  if (offline.hidden === works) return;
+  offline.querySelector("[data-offline-since]").textContent = lastAnswer.toLocaleTimeString([], { hour12: false });
   offline.hidden = works;
 }
 
@@ -60,7 +66,7 @@ document.body.addEventListener("htmx:timeout", () => online(false));
 document.body.addEventListener("htmx:afterRequest", (event) => {
   const status = event.detail.xhr?.status ?? 0;
   if (status === 401 || event.detail.xhr?.responseURL?.includes("/sign-in")) location.reload();
-  else if (status) online(status < 500);
+  else if (status) online(status < 500, status === 503 ? "The server answers, but cannot work now: its database may be away." : `The server answers with error ${status}.`);
 });
 document.body.addEventListener("htmx:afterSettle", refreshTimes);
 
