@@ -50,7 +50,7 @@ class SpanReceiver:
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> int:
         """The status of the answer."""
-        if path != "/v1/traces" or headers.get("Content-Type") != "application/x-protobuf":
+        if path != "/v1/traces" or headers.get("content-type") != "application/x-protobuf":
             return 404
         if self.answers:
             return self.answers.pop(0)
@@ -69,7 +69,7 @@ def receiving(port: int = 0) -> Iterator[SpanReceiver]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(found.take(self.path, dict(self.headers), body))
+            self.send_response(found.take(self.path, {key.lower(): value for key, value in self.headers.items()}, body))
             self.send_header("Content-Length", "0")
             self.end_headers()
 
