@@ -1,4 +1,4 @@
-"""Hands spans to the SDK's queue, and tells in Tasker's log what comes of them: once for each time a receiver is away."""
+"""Hands spans to the queue of the SDK, and tells in the log of Tasker when a receiver is away, once each time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
+from tasker_otel.exporter import SharingExporter
 from tasker_otel.table import OtelTable, pairs
 
-PATH = "/v1/traces"
 _log = logging.getLogger("tasker.plugins.otel")
 _log_of_sdk = logging.getLogger(OTLPSpanExporter.__module__)
 
@@ -24,10 +24,9 @@ def resource_of(settings: OtelTable) -> Resource:
 
 
 def sender_of(settings: OtelTable) -> Sender:
-    """A sender to the receiver of these settings. What they do not say the exporter reads from its variables."""
-    where = settings.endpoint.rstrip("/") + PATH
-    exporter = OTLPSpanExporter(where, headers=dict(pairs(settings.headers)), timeout=settings.timeout_seconds)
-    return Sender(exporter, where, settings.queue)
+    """A sender to the receiver of these settings."""
+    exporter = SharingExporter(settings)
+    return Sender(exporter, exporter.where, settings.queue)
 
 
 class Sender:

@@ -9,12 +9,13 @@ from datetime import datetime
 from importlib.metadata import version
 
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.trace import Event
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, TraceFlags, TraceState
 from opentelemetry.trace.status import Status, StatusCode
 
 from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
+from tasker_otel.encoding import Pairs, SharingSpan
 from tasker_otel.identity import TaskIdentity, attempt_span, task_identity
 
 REMEMBERED_TASKS = 10_000
@@ -28,7 +29,8 @@ class KnownTask:
 
     identity: TaskIdentity
     context: SpanContext
-    attributes: dict[str, str | int]
+    attributes: Pairs
+    template: str
 
 
 class Spans:
@@ -43,7 +45,7 @@ class Spans:
         self._share, self._messages = share, messages
         self._tasks: OrderedDict[str, KnownTask] = OrderedDict()
 
-    def attempt(self, ended: AttemptEnded) -> ReadableSpan | None:
+    def attempt(self, ended: AttemptEnded) -> SharingSpan | None:
         """The span of an attempt; None where its trace is not kept."""
         attempt = ended.attempt
         task = self._known(attempt)
@@ -51,32 +53,33 @@ class Spans:
             return None
         start = nanoseconds(attempt.started_at)
         end = max(start, nanoseconds(ended.ended_at))
-        return ReadableSpan(
+        return SharingSpan(
             "worker.step_execution",
             _within(task.context, attempt_span(attempt.step_uuid, attempt.token)),
             task.context,
             self._resource,
-            task.attributes | _of_attempt(ended),
+            {"step_uuid": attempt.step_uuid},
             tuple(self._events(ended, start, end)),
+            shared=(task.attributes, _of_attempt(ended)),
             status=Status(StatusCode.ERROR, _clean(ended.error_type or "error")) if _has_failed(ended) else WELL,
             start_time=start,
             end_time=end,
             instrumentation_scope=self._scope,
         )
 
-    def task(self, finished: TaskFinished, now: datetime) -> ReadableSpan | None:
+    def task(self, finished: TaskFinished, now: datetime) -> SharingSpan | None:
         """The span of a task; None where its trace is not kept, or this process cannot know which trace it is in."""
         task = self._tasks.pop(finished.task_uuid, None)
         if task is None or not task.identity.sampled:
             return None
         start = created_at(finished.task_uuid)
         is_wrong = finished.state == "error"
-        return ReadableSpan(
+        return SharingSpan(
             "task_execution",
             task.context,
             _caller(task),
             self._resource,
-            task.attributes | {"task_name": task.attributes["template"], "state": finished.state},
+            shared=(task.attributes, (("task_name", task.template), ("state", finished.state))),
             status=Status(StatusCode.ERROR, "the task ended in error") if is_wrong else WELL,
             start_time=start,
             end_time=max(start, nanoseconds(now)),
@@ -123,13 +126,13 @@ def created_at(task_uuid: str) -> int:
 def _new(attempt: AttemptStarted, identity: TaskIdentity) -> KnownTask:
     state = TraceState.from_header([attempt.tracestate]) if attempt.tracestate else None
     trace_id, span_id = int.from_bytes(identity.trace_id), int.from_bytes(identity.span_id)
-    attributes: dict[str, str | int] = {
-        "correlation_id": attempt.correlation_id,
-        "task_uuid": attempt.task_uuid,
-        "namespace": attempt.namespace,
-        "template": attempt.template,
-    }
-    return KnownTask(identity, SpanContext(trace_id, span_id, False, SAMPLED, state), attributes)
+    attributes: Pairs = (
+        ("correlation_id", attempt.correlation_id),
+        ("task_uuid", attempt.task_uuid),
+        ("namespace", attempt.namespace),
+        ("template", attempt.template),
+    )
+    return KnownTask(identity, SpanContext(trace_id, span_id, False, SAMPLED, state), attributes, attempt.template)
 
 
 def _within(task: SpanContext, span_id: bytes) -> SpanContext:
@@ -139,20 +142,21 @@ def _within(task: SpanContext, span_id: bytes) -> SpanContext:
 def _caller(task: KnownTask) -> SpanContext | None:
     """The span that the task was submitted by, in another process."""
     parent_id, own = task.identity.parent_id, task.context
-    return parent_id and SpanContext(own.trace_id, int.from_bytes(parent_id), True, SAMPLED, own.trace_state) or None
+    if parent_id is None:
+        return None
+    return SpanContext(own.trace_id, int.from_bytes(parent_id), True, SAMPLED, own.trace_state)
 
 
-def _of_attempt(ended: AttemptEnded) -> dict[str, str | int]:
+def _of_attempt(ended: AttemptEnded) -> Pairs:
     attempt = ended.attempt
-    return {
-        "step_uuid": attempt.step_uuid,
-        "step_name": attempt.step,
-        "handler": attempt.handler,
-        "attempt": attempt.attempt,
-        "max_attempts": attempt.max_attempts,
-        "worker": attempt.worker,
-        "end": ended.end,
-    }
+    return (
+        ("step_name", attempt.step),
+        ("handler", attempt.handler),
+        ("attempt", attempt.attempt),
+        ("max_attempts", attempt.max_attempts),
+        ("worker", attempt.worker),
+        ("end", ended.end),
+    )
 
 
 def _has_failed(ended: AttemptEnded) -> bool:

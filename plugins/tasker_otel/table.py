@@ -79,9 +79,7 @@ class OtelTable(Table):
         advice="A message may hold what a task was given, sensitive values too. Without it a span names the type of "
         "the error.",
     )
-    timeout_seconds: float = number(
-        10.0, 0.1, 60, "So long a batch may take, tried again included. Then it is lost."
-    )
+    timeout_seconds: float = number(10.0, 0.1, 60, "So long a batch may take, tried again included. Then it is lost.")
     queue: int = whole(
         10_000,
         512,
