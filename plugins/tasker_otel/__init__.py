@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tasker.hookspecs import AttemptEnded, TaskFinished, hookimpl
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import ReadableSpan
-
     from tasker.contracts.settings import Table
     from tasker.hookspecs import AttemptTrace
+    from tasker_otel.encoding import SharingSpan
     from tasker_otel.sending import Sender
     from tasker_otel.spans import Spans
 
@@ -72,6 +71,6 @@ class OpenTelemetry:
         if self._sender is not None:
             self._sender.flush(FLUSH_SECONDS)
 
-    def _send(self, span: ReadableSpan | None) -> None:
+    def _send(self, span: SharingSpan | None) -> None:
         if span is not None and self._sender is not None:
             self._sender.put(span)

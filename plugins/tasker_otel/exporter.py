@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from requests import Response, Session
 
-from tasker_otel.encoding import encoded
+from tasker_otel.encoding import EncodedSpan, request_of
 from tasker_otel.table import OtelTable, pairs
 
 PATH = "/v1/traces"
@@ -20,7 +20,7 @@ COMPRESSED: Mapping[str | None, Callable[[bytes], bytes]] = {"gzip": gzip.compre
 
 
 class SharingExporter(SpanExporter):
-    """Posts spans that `tasker_otel.encoding` encodes.
+    """Posts spans that `tasker_otel.encoding` has encoded.
 
     The SDK's exporter encodes what it posts itself. It is given the first span of a batch, and a session that posts the
     whole batch in its place.
@@ -36,12 +36,12 @@ class SharingExporter(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """As the SDK's exporter does."""
-        self._session.batch = encoded(spans)  # type: ignore[arg-type]  # ours alone are sent
+        self._session.batch = request_of([span for span in spans if isinstance(span, EncodedSpan)])
         return self._exporter.export(spans[:1])
 
     def shutdown(self) -> None:
         """As the SDK's exporter does."""
-        self._exporter.shutdown()
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]  # of the SDK
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """As the SDK's exporter does."""

@@ -11,6 +11,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
+from tasker_otel.encoding import EncodedSpan, SharingSpan
 from tasker_otel.exporter import SharingExporter
 from tasker_otel.table import OtelTable, pairs
 
@@ -45,7 +46,7 @@ class Sender:
         """Spans that were lost since the start."""
         return self._dropped + self._told.failed
 
-    def put(self, span: ReadableSpan) -> None:
+    def put(self, span: SharingSpan) -> None:
         """Send it with the next batch. Never waits.
 
         The SDK's queue would push out the oldest span and count nothing, so that it is kept from running over.
@@ -54,7 +55,7 @@ class Sender:
             self._dropped += 1
             return
         self._accepted += 1
-        self._queue.on_end(span)
+        self._queue.on_end(EncodedSpan(span))
 
     def flush(self, seconds: float) -> None:
         """Wait until all is sent, at most so long; what is left is told in the log."""

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from importlib.metadata import version
 
 from opentelemetry.sdk.resources import Resource
@@ -53,6 +54,9 @@ class Spans:
             return None
         start = nanoseconds(attempt.started_at)
         end = max(start, nanoseconds(ended.ended_at))
+        of_step = _of_step(
+            attempt.step, attempt.handler, attempt.attempt, attempt.max_attempts, attempt.worker, ended.end
+        )
         return SharingSpan(
             "worker.step_execution",
             _within(task.context, attempt_span(attempt.step_uuid, attempt.token)),
@@ -60,7 +64,7 @@ class Spans:
             self._resource,
             {"step_uuid": attempt.step_uuid},
             tuple(self._events(ended, start, end)),
-            shared=(task.attributes, _of_attempt(ended)),
+            shared=(task.attributes, of_step),
             status=Status(StatusCode.ERROR, _clean(ended.error_type or "error")) if _has_failed(ended) else WELL,
             start_time=start,
             end_time=end,
@@ -147,15 +151,16 @@ def _caller(task: KnownTask) -> SpanContext | None:
     return SpanContext(own.trace_id, int.from_bytes(parent_id), True, SAMPLED, own.trace_state)
 
 
-def _of_attempt(ended: AttemptEnded) -> Pairs:
-    attempt = ended.attempt
+@lru_cache(1000)
+def _of_step(step: str, handler: str, attempt: int, max_attempts: int, worker: str, end: str) -> Pairs:
+    """What attempts of a step in one process have in common."""
     return (
-        ("step_name", attempt.step),
-        ("handler", attempt.handler),
-        ("attempt", attempt.attempt),
-        ("max_attempts", attempt.max_attempts),
-        ("worker", attempt.worker),
-        ("end", ended.end),
+        ("step_name", step),
+        ("handler", handler),
+        ("attempt", attempt),
+        ("max_attempts", max_attempts),
+        ("worker", worker),
+        ("end", end),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 ERROR = 2
+PLAIN = {"gzip": gzip.decompress, "deflate": zlib.decompress, None: bytes}
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class SpanReceiver:
         if self.answers:
             return self.answers.pop(0)
         self.headers.append(headers)
-        self.spans += spans_of(body)
+        self.spans += spans_of(PLAIN[headers.get("content-encoding")](body))
         return 200
 
 
