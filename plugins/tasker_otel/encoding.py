@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
-from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext
 from opentelemetry.trace.status import StatusCode
 
@@ -29,6 +29,12 @@ class SharingSpan(ReadableSpan):
     def __init__(self, *given: Any, shared: Sequence[Pairs], **more: Any) -> None:
         super().__init__(*given, **more)
         self.shared = shared
+        self.message = b""
+
+    def pack(self) -> None:
+        """Make `message` all that it holds: what waits is one object for the garbage collector, and not a dozen."""
+        self.message = _bytes(_filled(self))
+        self._attributes, self._events, self.shared = None, (), ()
 
     @property
     def own(self) -> Mapping[str, Any]:
@@ -41,27 +47,18 @@ class SharingSpan(ReadableSpan):
         return MappingProxyType({key: value for group in self.shared for key, value in group} | dict(self.own))
 
 
-class EncodedSpan(ReadableSpan):
-    """A span that waits: `message` is all of it. The garbage collector has one object to look at, and not a dozen."""
-
-    def __init__(self, span: SharingSpan) -> None:
-        scope = span.instrumentation_scope
-        super().__init__(span.name, span.context, resource=span.resource, instrumentation_scope=scope)
-        self.message = trace_pb2.Span()
-        _fill(self.message, span)
-
-
-def request_of(spans: Sequence[EncodedSpan]) -> bytes:
-    """A request with these spans, of one resource and scope, as the SDK encodes them."""
+def request_of(spans: Sequence[SharingSpan]) -> bytes:
+    """A request with these spans, which are packed and of one resource and scope, as the SDK encodes it."""
     request = encode_spans(spans[:1])
     found = request.resource_spans[0].scope_spans[0].spans
     del found[:]
-    found.extend([span.message for span in spans])
+    for span in spans:
+        found.add().MergeFromString(span.message)
     return _bytes(request)
 
 
-def _fill(found: trace_pb2.Span, span: SharingSpan) -> None:
-    context = span.get_span_context()
+def _filled(span: SharingSpan) -> trace_pb2.Span:
+    context, found = span.get_span_context(), trace_pb2.Span()
     assert context
     found.MergeFromString(_outline(span.name, span.status.status_code, span.status.description))
     found.trace_id, found.span_id = context.trace_id.to_bytes(16), context.span_id.to_bytes(8)
@@ -69,9 +66,13 @@ def _fill(found: trace_pb2.Span, span: SharingSpan) -> None:
     _place(found, context, span.parent)
     for group in span.shared:
         found.MergeFromString(_attributes(group))
-    found.attributes.extend(_pairs(span.own.items()))
+    for key, value in span.own.items():
+        found.attributes.add(key=key).value.CopyFrom(_value(value))
     for event in span.events:
-        _happened(found.events.add(), event)
+        happened = found.events.add()
+        happened.MergeFromString(_event(event.name, tuple(event.attributes.items()) if event.attributes else ()))
+        happened.time_unix_nano = event.timestamp
+    return found
 
 
 def _place(found: trace_pb2.Span, context: SpanContext, parent: SpanContext | None) -> None:
@@ -80,11 +81,6 @@ def _place(found: trace_pb2.Span, context: SpanContext, parent: SpanContext | No
     if parent:
         found.parent_span_id = parent.span_id.to_bytes(8)
     found.flags = REMOTE if parent and parent.is_remote else LOCAL
-
-
-def _happened(found: trace_pb2.Span.Event, event: Event) -> None:
-    found.MergeFromString(_event(event.name, tuple((event.attributes or {}).items())))
-    found.time_unix_nano = event.timestamp
 
 
 @lru_cache(1000)

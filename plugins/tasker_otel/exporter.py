@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from requests import Response, Session
 
-from tasker_otel.encoding import EncodedSpan, request_of
+from tasker_otel.encoding import SharingSpan, request_of
 from tasker_otel.table import OtelTable, pairs
 
 PATH = "/v1/traces"
@@ -36,7 +36,7 @@ class SharingExporter(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """As the SDK's exporter does."""
-        self._session.batch = request_of([span for span in spans if isinstance(span, EncodedSpan)])
+        self._session.batch = request_of([span for span in spans if isinstance(span, SharingSpan)])
         return self._exporter.export(spans[:1])
 
     def shutdown(self) -> None:

@@ -11,7 +11,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from tasker_otel.encoding import EncodedSpan, SharingSpan
+from tasker_otel.encoding import SharingSpan
 from tasker_otel.exporter import SharingExporter
 from tasker_otel.table import OtelTable, pairs
 
@@ -55,7 +55,8 @@ class Sender:
             self._dropped += 1
             return
         self._accepted += 1
-        self._queue.on_end(EncodedSpan(span))
+        span.pack()
+        self._queue.on_end(span)
 
     def flush(self, seconds: float) -> None:
         """Wait until all is sent, at most so long; what is left is told in the log."""

@@ -42,7 +42,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
 
 
-@pytest.fixture
 def span() -> SharingSpan:
     found = Spans(HERE).attempt(ended())
     assert found
@@ -75,27 +74,27 @@ async def test_what_a_process_does_arrives_with_headers_and_the_name_of_the_serv
 
 @pytest.mark.parametrize("kind", ["gzip", "deflate", "none"])
 def test_the_variables_of_the_exporter_count(
-    receiver: SpanReceiver, span: SharingSpan, monkeypatch: pytest.MonkeyPatch, kind: str
+    receiver: SpanReceiver, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", kind)
     sender = sender_of(OtelTable(endpoint=receiver.endpoint))
     for _ in range(3):
-        sender.put(span)
+        sender.put(span())
     sender.flush(5)
     assert len(receiver.spans) == 3
     assert receiver.headers[0].get("content-encoding", "none") == kind
 
 
-def test_a_receiver_that_is_away_is_told_once_each_time(caplog: pytest.LogCaptureFixture, span: SharingSpan) -> None:
+def test_a_receiver_that_is_away_is_told_once_each_time(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     sender = sender_of(OtelTable(endpoint=f"http://127.0.0.1:{port}", timeout_seconds=1.3))
     for lost in (1, 2):
-        sender.put(span)
+        sender.put(span())
         until(lambda lost=lost: sender.lost == lost, "the batch is lost", limit=20)
     with receiving(port) as receiver:
-        sender.put(span)
+        sender.put(span())
         sender.flush(5)
         assert len(receiver.spans) == 1
     assert lines(caplog) == ["span_receiver_down", "span_receiver_up", "spans_lost"]
@@ -104,12 +103,12 @@ def test_a_receiver_that_is_away_is_told_once_each_time(caplog: pytest.LogCaptur
 
 
 def test_a_request_is_sent_again_where_that_is_worth_it_and_never_where_it_is_refused(
-    receiver: SpanReceiver, caplog: pytest.LogCaptureFixture, span: SharingSpan
+    receiver: SpanReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     sender = sender_of(OtelTable(endpoint=receiver.endpoint))
     for answers, arrived, lost in (([503], 1, 0), ([400], 1, 1), ([], 2, 1)):
         receiver.answers[:] = answers
-        sender.put(span)
+        sender.put(span())
         sender.flush(5)
         assert (len(receiver.spans), sender.lost) == (arrived, lost)
     assert lines(caplog)[:2] == ["span_receiver_down", "spans_lost"]
@@ -128,12 +127,12 @@ class Hangs(SpanExporter):
 
 
 def test_what_does_not_fit_is_lost_and_counted_and_who_stops_waits_no_longer_than_it_may(
-    caplog: pytest.LogCaptureFixture, span: SharingSpan
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     exporter = Hangs()
     sender, began = Sender(exporter, "nowhere", 1000), time.monotonic()
     for _ in range(4000):
-        sender.put(span)
+        sender.put(span())
     assert 4000 - 1000 - 512 <= sender.lost <= 4000 - 1000
     sender.flush(0.2)
     assert time.monotonic() - began < 5
@@ -145,11 +144,11 @@ def test_what_does_not_fit_is_lost_and_counted_and_who_stops_waits_no_longer_tha
     assert "reason=OSError('gone')" in caplog.text
 
 
-def test_what_the_sdk_says_to_others_is_left_in_the_log(caplog: pytest.LogCaptureFixture, span: SharingSpan) -> None:
+def test_what_the_sdk_says_to_others_is_left_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     exporter = Hangs()
     sender = Sender(exporter, "nowhere", 1000)
     for _ in range(600):
-        sender.put(span)
+        sender.put(span())
     until(lambda: SDK.filters, "it is busy", limit=20)
     SDK.warning("of another exporter")
     exporter.goes.set()

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from tasker.app.configured import from_environment
 from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
 from tasker.settings.redaction import redacted
-from tasker_otel.encoding import EncodedSpan, SharingSpan, request_of
+from tasker_otel.encoding import SharingSpan, request_of
 from tasker_otel.identity import attempt_span, is_sampled, task_identity, task_span
 from tasker_otel.spans import REMEMBERED_TASKS, Spans
 from tasker_otel.table import OtelTable
@@ -193,11 +193,14 @@ def test_spans_are_encoded_as_the_sdk_encodes_them() -> None:
     spans = Spans(HERE, messages=True)
     called = replace(ATTEMPT, task_uuid=STEP, traceparent=CALLER, tracestate="vendor=1,other=2")
     halves = AttemptEnded(ATTEMPT, "failed", 12, error_type="\udc80", error_message="half \udc80", ended_at=BEGAN)
-    found = [spans.attempt(each) for each in (ended(), failed(), ended(called), failed(called), halves)]
-    found += [spans.task(TaskFinished(each, "error"), BEGAN) for each in (TASK, STEP)]
-    assert all(found)
-    request = ExportTraceServiceRequest.FromString(request_of([EncodedSpan(each) for each in found if each]))
-    assert request == encode_spans([each for each in found if each])
+    made = [spans.attempt(each) for each in (ended(), failed(), ended(called), failed(called), halves)]
+    made += [spans.task(TaskFinished(each, "error"), BEGAN) for each in (TASK, STEP)]
+    found = [each for each in made if each]
+    assert len(found) == 7
+    expected = encode_spans(found)
+    for each in found:
+        each.pack()
+    assert ExportTraceServiceRequest.FromString(request_of(found)) == expected
 
 
 def test_settings_that_cannot_work_are_refused_and_headers_are_hidden() -> None:
