@@ -27,6 +27,7 @@ from tests.support.servers.span_receiver import SpanReceiver, receiving
 from tests.support.waiting import until
 from tests.unit.plugins.test_tasker_otel import ATTEMPT, HERE, TASK, ended
 
+SPANS = Spans(HERE)
 SDK = logging.getLogger(OTLPSpanExporter.__module__)
 
 
@@ -43,7 +44,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def span() -> SharingSpan:
-    found = Spans(HERE).attempt(ended())
+    found = SPANS.attempt(ended())
     assert found
     return found
 
