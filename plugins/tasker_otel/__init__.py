@@ -1,4 +1,4 @@
-"""Tasks and attempts as spans of OpenTelemetry, sent by OTLP over HTTP. Named `otel`."""
+"""Tasks and attempts as spans of OpenTelemetry, sent by OTLP over HTTP. Named `otel`; needs the extra `otel`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tasker.hookspecs import AttemptEnded, TaskFinished, hookimpl
 if TYPE_CHECKING:
     from tasker.contracts.settings import Table
     from tasker.hookspecs import AttemptTrace
-    from tasker_otel.sender import Sender
+    from tasker_otel.encoding import SharingSpan
+    from tasker_otel.sending import Sender
     from tasker_otel.spans import Spans
 
 __all__ = ["OpenTelemetry"]
@@ -35,12 +36,14 @@ class OpenTelemetry:
 
     @hookimpl
     def tasker_configured(self, settings: Any) -> None:
-        """What makes spans, and what sends them."""
-        from tasker_otel.sender import sender_of
-        from tasker_otel.spans import Spans
-
+        """What makes spans, and what sends them. Raises `RuntimeError` without the SDK."""
+        try:
+            from tasker_otel.sending import resource_of, sender_of
+            from tasker_otel.spans import Spans
+        except ModuleNotFoundError as error:
+            raise RuntimeError(f"it needs {error.name!r}: pip install 'tasker-engine[otel]'") from None
         self._share = settings.share
-        self._spans = Spans(settings.share, messages=settings.messages)
+        self._spans = Spans(resource_of(settings), settings.share, messages=settings.messages)
         self._sender = sender_of(settings)
 
     @hookimpl
@@ -68,6 +71,6 @@ class OpenTelemetry:
         if self._sender is not None:
             self._sender.flush(FLUSH_SECONDS)
 
-    def _send(self, span: bytes | None) -> None:
+    def _send(self, span: SharingSpan | None) -> None:
         if span is not None and self._sender is not None:
             self._sender.put(span)

@@ -3,52 +3,50 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from uuid import UUID
+from importlib.metadata import version
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, TraceFlags, TraceState
+from opentelemetry.trace.status import Status, StatusCode
 
 from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
+from tasker_otel.encoding import Pairs, SharingSpan
 from tasker_otel.identity import TaskIdentity, attempt_span, task_identity
-from tasker_otel.wire import SpanField, attribute, event, event_attribute, failed, field, moment, number_field, times
 
 REMEMBERED_TASKS = 10_000
-TEXT_OF_NO_UUID = str(UUID(int=0))
-INTERNAL = 1
-"""The kind of a span that is neither of a request nor of a message."""
-_KIND = number_field(SpanField.KIND, INTERNAL)
-ATTEMPT = field(SpanField.NAME, b"worker.step_execution") + _KIND
-TASK = field(SpanField.NAME, b"task_execution") + _KIND
-STARTED = event("step.execution_started")
-SPAN_ID = field(SpanField.SPAN_ID, bytes(8))[:-8]
-STEP_UUID, TASK_UUID = (attribute(key, TEXT_OF_NO_UUID)[: -len(TEXT_OF_NO_UUID)] for key in ("step_uuid", "task_uuid"))
-"""All but the value, which has always as many bytes: most of the work of a span is done before it."""
+SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+WELL = Status(StatusCode.UNSET)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTask:
-    """A task that this process has run an attempt of.
-
-    `common` is what all its spans hold, encoded, `of_attempts` that of its attempts.
-    """
+    """A task that this process has run an attempt of; `attributes` are those that all its spans have."""
 
     identity: TaskIdentity
-    common: bytes
-    of_attempts: bytes
+    context: SpanContext
+    attributes: Pairs
     template: str
 
 
 class Spans:
     """Makes spans, and remembers the tasks that it has heard of last. One thread at a time may use it.
 
-    `share` is that of tasks without a traceparent that are traced, `messages`: what handlers raised is told.
+    `share` is that of tasks without a traceparent that are traced, `messages`: what handlers raised is told. Spans are
+    made complete: a tracer would choose identifiers of its own, and the clock of when it hears of something.
     """
 
-    def __init__(self, share: float = 1.0, *, messages: bool = False) -> None:
+    def __init__(self, resource: Resource, share: float = 1.0, *, messages: bool = False) -> None:
+        self._resource, self._scope = resource, InstrumentationScope("tasker", version("tasker-engine"))
         self._share, self._messages = share, messages
         self._tasks: OrderedDict[str, KnownTask] = OrderedDict()
 
-    def attempt(self, ended: AttemptEnded) -> bytes | None:
+    def attempt(self, ended: AttemptEnded) -> SharingSpan | None:
         """The span of an attempt; None where its trace is not kept."""
         attempt = ended.attempt
         task = self._known(attempt)
@@ -56,38 +54,41 @@ class Spans:
             return None
         start = nanoseconds(attempt.started_at)
         end = max(start, nanoseconds(ended.ended_at))
-        parts = (
-            task.of_attempts,
-            SPAN_ID,
-            attempt_span(attempt.step_uuid, attempt.token),
-            times(start, end),
-            _of_step(attempt.step, attempt.handler, attempt.attempt, attempt.max_attempts, attempt.worker, ended.end),
-            STEP_UUID,
-            attempt.step_uuid.encode(),
-            STARTED,
-            moment(start),
-            self._end(ended, moment(end)),
+        of_step = _of_step(
+            attempt.step, attempt.handler, attempt.attempt, attempt.max_attempts, attempt.worker, ended.end
         )
-        return b"".join(parts)
+        return SharingSpan(
+            "worker.step_execution",
+            _within(task.context, attempt_span(attempt.step_uuid, attempt.token)),
+            task.context,
+            self._resource,
+            {"step_uuid": attempt.step_uuid},
+            tuple(self._events(ended, start, end)),
+            shared=(task.attributes, of_step),
+            status=Status(StatusCode.ERROR, _clean(ended.error_type or "error")) if _has_failed(ended) else WELL,
+            start_time=start,
+            end_time=end,
+            instrumentation_scope=self._scope,
+        )
 
-    def task(self, finished: TaskFinished, now: datetime) -> bytes | None:
+    def task(self, finished: TaskFinished, now: datetime) -> SharingSpan | None:
         """The span of a task; None where its trace is not kept, or this process cannot know which trace it is in."""
         task = self._tasks.pop(finished.task_uuid, None)
         if task is None or not task.identity.sampled:
             return None
-        start, parent_id = created_at(finished.task_uuid), task.identity.parent_id
-        parts = (
-            task.common,
-            SPAN_ID,
-            task.identity.span_id,
-            field(SpanField.PARENT_ID, parent_id) if parent_id else b"",
-            TASK,
-            times(start, max(start, nanoseconds(now))),
-            attribute("task_name", task.template),
-            attribute("state", finished.state),
-            failed("the task ended in error") if finished.state == "error" else b"",
+        start = created_at(finished.task_uuid)
+        is_wrong = finished.state == "error"
+        return SharingSpan(
+            "task_execution",
+            task.context,
+            _caller(task),
+            self._resource,
+            shared=(task.attributes, (("task_name", task.template), ("state", finished.state))),
+            status=Status(StatusCode.ERROR, "the task ended in error") if is_wrong else WELL,
+            start_time=start,
+            end_time=max(start, nanoseconds(now)),
+            instrumentation_scope=self._scope,
         )
-        return b"".join(parts)
 
     def _known(self, attempt: AttemptStarted) -> KnownTask:
         task = self._tasks.get(attempt.task_uuid)
@@ -100,21 +101,20 @@ class Spans:
             self._tasks.move_to_end(attempt.task_uuid)
         return task
 
-    def _end(self, ended: AttemptEnded, at: bytes) -> bytes:
-        if ended.duration_ms is None:
-            return b""
-        completed = _completed(ended.end == "succeeded", ended.duration_ms) + at
-        return completed if ended.end == "succeeded" else completed + self._failure(ended, at)
+    def _events(self, ended: AttemptEnded, start: int, end: int) -> Iterator[Event]:
+        yield Event("step.execution_started", None, start)
+        if ended.duration_ms is not None:
+            completed = {"success": ended.end == "succeeded", "duration_ms": ended.duration_ms}
+            yield Event("step.execution_completed", completed, end)
+        if _has_failed(ended):
+            yield Event("exception", dict(self._raised(ended)), end)
+            if ended.retryable and ended.attempt.attempt < ended.attempt.max_attempts:
+                yield Event("step.retry", {"next_attempt": ended.attempt.attempt + 1}, end)
 
-    def _failure(self, ended: AttemptEnded, at: bytes) -> bytes:
-        attempt, kind = ended.attempt, ended.error_type or "error"
-        told = event_attribute("exception.type", kind)
+    def _raised(self, ended: AttemptEnded) -> Iterator[tuple[str, str]]:
+        yield "exception.type", _clean(ended.error_type or "error")
         if self._messages and ended.error_message:
-            told += event_attribute("exception.message", ended.error_message)
-        found = event("exception", told) + at + failed(kind)
-        if ended.retryable and attempt.attempt < attempt.max_attempts:
-            found += event("step.retry", event_attribute("next_attempt", attempt.attempt + 1)) + at
-        return found
+            yield "exception.message", _clean(ended.error_message)
 
 
 def nanoseconds(moment: datetime) -> int:
@@ -128,39 +128,46 @@ def created_at(task_uuid: str) -> int:
 
 
 def _new(attempt: AttemptStarted, identity: TaskIdentity) -> KnownTask:
-    common = _of_task(attempt, identity)
-    parent = field(SpanField.PARENT_ID, identity.span_id)
-    return KnownTask(identity, common, common + parent + ATTEMPT, attempt.template)
+    state = TraceState.from_header([attempt.tracestate]) if attempt.tracestate else None
+    trace_id, span_id = int.from_bytes(identity.trace_id), int.from_bytes(identity.span_id)
+    attributes: Pairs = (
+        ("correlation_id", attempt.correlation_id),
+        ("task_uuid", attempt.task_uuid),
+        ("namespace", attempt.namespace),
+        ("template", attempt.template),
+    )
+    return KnownTask(identity, SpanContext(trace_id, span_id, False, SAMPLED, state), attributes, attempt.template)
 
 
-def _of_task(attempt: AttemptStarted, identity: TaskIdentity) -> bytes:
-    state = attempt.tracestate
-    return b"".join(
-        (
-            field(SpanField.TRACE_ID, identity.trace_id),
-            field(SpanField.TRACE_STATE, state.encode()) if state else b"",
-            attribute("correlation_id", attempt.correlation_id),
-            TASK_UUID,
-            attempt.task_uuid.encode(),
-            _of_template(attempt.namespace, attempt.template),
-        )
+def _within(task: SpanContext, span_id: bytes) -> SpanContext:
+    return SpanContext(task.trace_id, int.from_bytes(span_id), False, SAMPLED, task.trace_state)
+
+
+def _caller(task: KnownTask) -> SpanContext | None:
+    """The span that the task was submitted by, in another process."""
+    parent_id, own = task.identity.parent_id, task.context
+    if parent_id is None:
+        return None
+    return SpanContext(own.trace_id, int.from_bytes(parent_id), True, SAMPLED, own.trace_state)
+
+
+@lru_cache(1000)
+def _of_step(step: str, handler: str, attempt: int, max_attempts: int, worker: str, end: str) -> Pairs:
+    """What attempts of a step in one process have in common."""
+    return (
+        ("step_name", step),
+        ("handler", handler),
+        ("attempt", attempt),
+        ("max_attempts", max_attempts),
+        ("worker", worker),
+        ("end", end),
     )
 
 
-@lru_cache(1000)
-def _of_template(namespace: str, template: str) -> bytes:
-    return attribute("namespace", namespace) + attribute("template", template)
+def _has_failed(ended: AttemptEnded) -> bool:
+    return ended.duration_ms is not None and ended.end != "succeeded"
 
 
-@lru_cache(1000)
-def _of_step(step: str, handler: str, attempt: int, max_attempts: int, worker: str, end: str) -> bytes:
-    """What attempts of a step in one process have in common: encoded once."""
-    texts = {"step_name": step, "handler": handler, "worker": worker, "end": end}
-    numbers = attribute("attempt", attempt) + attribute("max_attempts", max_attempts)
-    return numbers + b"".join(attribute(key, value) for key, value in texts.items())
-
-
-@lru_cache(1000)
-def _completed(success: bool, duration_ms: int) -> bytes:
-    told = event_attribute("success", success) + event_attribute("duration_ms", duration_ms)
-    return event("step.execution_completed", told)
+def _clean(text: str) -> str:
+    """What a handler raised may hold halves of characters, which protobuf refuses, and the whole batch with them."""
+    return text.encode("utf-8", "replace").decode()

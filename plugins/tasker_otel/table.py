@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator
 
-from tasker.contracts.settings import Table, flag, number, refused, text
+from tasker.contracts.settings import Table, flag, number, refused, text, whole
 
 
 def _endpoint(value: str) -> str:
@@ -79,4 +79,11 @@ class OtelTable(Table):
         advice="A message may hold what a task was given, sensitive values too. Without it a span names the type of "
         "the error.",
     )
-    timeout_seconds: float = number(10.0, 0.1, 60, "So long the receiver may take for an answer.")
+    timeout_seconds: float = number(10.0, 0.1, 60, "So long a batch may take, tried again included. Then it is lost.")
+    queue: int = whole(
+        10_000,
+        512,
+        1_000_000,
+        "Spans that wait for the receiver at most; what comes then is lost.",
+        variable="OTEL_BSP_MAX_QUEUE_SIZE",
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 ERROR = 2
+PLAIN = {"gzip": gzip.decompress, "deflate": zlib.decompress, None: bytes}
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,12 @@ class SpanReceiver:
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> int:
         """The status of the answer."""
-        if path != "/v1/traces" or headers.get("Content-Type") != "application/x-protobuf":
+        if path != "/v1/traces" or headers.get("content-type") != "application/x-protobuf":
             return 404
         if self.answers:
             return self.answers.pop(0)
         self.headers.append(headers)
-        self.spans += spans_of(body)
+        self.spans += spans_of(PLAIN[headers.get("content-encoding")](body))
         return 200
 
 
@@ -69,7 +72,7 @@ def receiving(port: int = 0) -> Iterator[SpanReceiver]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(found.take(self.path, dict(self.headers), body))
+            self.send_response(found.take(self.path, {key.lower(): value for key, value in self.headers.items()}, body))
             self.send_header("Content-Length", "0")
             self.end_headers()
 

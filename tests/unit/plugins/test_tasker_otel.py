@@ -1,31 +1,28 @@
-"""The plugin `otel`: identifiers, sampling, what a span holds, and a receiver that is away or refuses."""
+"""The plugin `otel`: identifiers, sampling, what a span holds and how it is encoded, and its settings."""
 
 from __future__ import annotations
 
-import logging
-import socket
-import time
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import format_span_id, format_trace_id
 from pydantic import ValidationError
 
 from tasker.app.configured import from_environment
 from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
-from tasker.plugins.choice import PluginChoice
-from tasker.plugins.process import plugins_of
 from tasker.settings.redaction import redacted
-from tasker_otel import sender as sending
+from tasker_otel.encoding import SharingSpan, request_of
 from tasker_otel.identity import attempt_span, is_sampled, task_identity, task_span
-from tasker_otel.receiver import Unreachable
-from tasker_otel.sender import Sender, sender_of
 from tasker_otel.spans import REMEMBERED_TASKS, Spans
 from tasker_otel.table import OtelTable
-from tasker_otel.wire import request, resource
-from tests.support.servers.span_receiver import ReceivedSpan, SpanReceiver, receiving, spans_of
-from tests.support.waiting import until
 
 TASK = "01a20288-32b1-7d04-bf4e-698b01000000"
 STEP = "01a20288-32b1-7d04-bf4e-698b01000002"
@@ -34,7 +31,8 @@ BEGAN = datetime.fromtimestamp(int("01a2028832b1", 16) / 1000, UTC)
 ATTEMPT = AttemptStarted(
     TASK, STEP, "shop", "order", "pay", "shop.pay", 1, 3, 7, "worker-1", "correlation-1", BEGAN + timedelta(seconds=1)
 )
-WHO = resource([("service.name", "tasker")], "tasker", "1")
+HERE = Resource({"service.name": "shop"})
+SDK = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
 def ended(attempt: AttemptStarted = ATTEMPT, end: str = "succeeded", **more: object) -> AttemptEnded:
@@ -46,16 +44,38 @@ def failed(attempt: AttemptStarted = ATTEMPT, *, retryable: bool = True) -> Atte
     return ended(attempt, "failed", error_type="timeout", error_message="card 4111", retryable=retryable)
 
 
-def read(span: bytes | None) -> ReceivedSpan:
-    assert span is not None
-    (found,) = spans_of(request(WHO, [span]))
-    return found
+@dataclass
+class Kept:
+    """What an exporter of the SDK, which keeps spans in memory, is given."""
+
+    spans: Spans
+    exporter: InMemorySpanExporter = field(default_factory=InMemorySpanExporter)
+
+    def attempt(self, ended: AttemptEnded) -> ReadableSpan | None:
+        return self._kept(self.spans.attempt(ended))
+
+    def task(self, finished: TaskFinished, now: datetime = BEGAN) -> ReadableSpan | None:
+        return self._kept(self.spans.task(finished, now))
+
+    def _kept(self, span: SharingSpan | None) -> ReadableSpan | None:
+        if span is None:
+            return None
+        SimpleSpanProcessor(self.exporter).on_end(span)
+        return self.exporter.get_finished_spans()[-1]
 
 
-@pytest.fixture
-def receiver() -> Iterator[SpanReceiver]:
-    with receiving() as found:
-        yield found
+def kept(share: float = 1.0, *, messages: bool = False) -> Kept:
+    return Kept(Spans(HERE, share, messages=messages))
+
+
+def ids(span: ReadableSpan) -> tuple[str, str, str]:
+    """Of the trace, the span and its parent."""
+    context, parent = span.context, span.parent
+    return format_trace_id(context.trace_id), format_span_id(context.span_id), parent and format_span_id(parent.span_id)
+
+
+def events(span: ReadableSpan) -> dict[str, dict[str, Any]]:
+    return {each.name: dict(each.attributes or {}) for each in span.events}
 
 
 def test_every_process_computes_the_same_identifiers() -> None:
@@ -85,10 +105,11 @@ def test_a_share_of_traces_is_kept_and_a_smaller_share_is_part_of_a_larger_one(s
 
 
 def test_the_span_of_an_attempt_names_what_ran_where() -> None:
-    span = read(Spans().attempt(ended()))
-    assert (span.name, span.parent_id) == ("worker.step_execution", "bf4e698b01000000")
-    assert (span.span_id, span.trace_id) == (attempt_span(STEP, 7).hex(), TASK.replace("-", ""))
-    assert span.attributes == {
+    span = kept().attempt(ended())
+    assert span.name == "worker.step_execution"
+    assert ids(span) == (TASK.replace("-", ""), attempt_span(STEP, 7).hex(), "bf4e698b01000000")
+    assert span.context.trace_flags.sampled
+    assert dict(span.attributes) == {
         "correlation_id": "correlation-1",
         "task_uuid": TASK,
         "step_uuid": STEP,
@@ -101,54 +122,58 @@ def test_the_span_of_an_attempt_names_what_ran_where() -> None:
         "worker": "worker-1",
         "end": "succeeded",
     }
-    assert span.events == {
+    assert events(span) == {
         "step.execution_started": {},
         "step.execution_completed": {"success": True, "duration_ms": 12},
     }
-    assert (span.start, span.end - span.start) == (int(BEGAN.timestamp() * 1000 + 1000) * 10**6, 20 * 10**6)
-    assert not span.failed
+    assert [each.timestamp for each in span.events] == [span.start_time, span.end_time]
+    assert span.start_time == int(BEGAN.timestamp() * 1000 + 1000) * 10**6
+    assert span.end_time - span.start_time == 20 * 10**6
+    assert (span.status.is_ok, span.status.is_unset) == (True, True)
+    assert (span.resource, span.instrumentation_scope.name) == (HERE, "tasker")
 
 
 def test_a_failure_is_told_without_its_message_and_names_the_attempt_that_follows() -> None:
-    first, last = read(Spans().attempt(failed())), read(Spans().attempt(failed(replace(ATTEMPT, attempt=3))))
-    assert first.failed
-    assert first.why == "timeout"
-    assert first.events["exception"] == {"exception.type": "timeout"}
-    assert first.events["step.retry"] == {"next_attempt": 2}
-    assert "step.retry" not in last.events
-    assert "step.retry" not in read(Spans().attempt(failed(retryable=False))).events
-    told = read(Spans(messages=True).attempt(failed()))
-    assert told.events["exception"]["exception.message"] == "card 4111"
+    first, last = kept().attempt(failed()), kept().attempt(failed(replace(ATTEMPT, attempt=3)))
+    assert (first.status.is_ok, first.status.description) == (False, "timeout")
+    assert events(first)["step.execution_completed"]["success"] is False
+    assert events(first)["exception"] == {"exception.type": "timeout"}
+    assert events(first)["step.retry"] == {"next_attempt": 2}
+    assert "step.retry" not in events(last)
+    assert "step.retry" not in events(kept().attempt(failed(retryable=False)))
+    told = kept(messages=True).attempt(failed())
+    assert events(told)["exception"]["exception.message"] == "card 4111"
 
 
 @pytest.mark.parametrize("end", ["released", "deferred", "cancelled", "lost"])
 def test_an_attempt_that_came_to_nothing_is_neither_a_success_nor_a_failure(end: str) -> None:
     came_to = AttemptEnded(ATTEMPT, end, ended_at=ATTEMPT.started_at)  # type: ignore[arg-type]
-    span = read(Spans().attempt(came_to))
-    assert (span.attributes["end"], [*span.events], span.failed) == (end, ["step.execution_started"], False)
+    span = kept().attempt(came_to)
+    assert (span.attributes["end"], [*events(span)], span.status.is_ok) == (end, ["step.execution_started"], True)
 
 
 def test_a_clock_that_was_set_back_makes_no_span_that_ends_before_it_begins() -> None:
-    back = replace(ended(), ended_at=BEGAN - timedelta(hours=1))
-    span = read(Spans().attempt(back))
-    assert span.start == span.end
+    span = kept().attempt(replace(ended(), ended_at=BEGAN - timedelta(hours=1)))
+    assert span.start_time == span.end_time
 
 
 def test_the_span_of_a_task_is_in_the_trace_of_its_caller_from_its_submission_on() -> None:
-    spans, now = Spans(), BEGAN + timedelta(seconds=3)
-    spans.attempt(ended(replace(ATTEMPT, traceparent=CALLER, tracestate="vendor=1,other=2")))
-    span = read(spans.task(TaskFinished(TASK, "error"), now))
-    assert (span.name, span.span_id, span.parent_id) == ("task_execution", "bf4e698b01000000", "00f067aa0ba902b7")
-    assert (span.trace_id, span.trace_state) == (CALLER[3:35], "vendor=1,other=2")
-    assert (span.start, span.end) == (int(BEGAN.timestamp() * 1000) * 10**6, int(now.timestamp() * 1000) * 10**6)
+    spans, now = kept(), BEGAN + timedelta(seconds=3)
+    step = spans.attempt(ended(replace(ATTEMPT, traceparent=CALLER, tracestate="vendor=1,other=2")))
+    span = spans.task(TaskFinished(TASK, "error"), now)
+    assert (span.name, ids(span)) == ("task_execution", (CALLER[3:35], "bf4e698b01000000", "00f067aa0ba902b7"))
+    assert (span.parent.is_remote, step.parent.is_remote) == (True, False)
+    assert span.context.trace_state.to_header() == step.context.trace_state.to_header() == "vendor=1,other=2"
+    assert span.start_time == int(BEGAN.timestamp() * 1000) * 10**6
+    assert span.end_time == int(now.timestamp() * 1000) * 10**6
     assert span.attributes["task_name"] == span.attributes["template"] == "order"
-    assert (span.attributes["state"], span.failed) == ("error", True)
+    assert (span.attributes["state"], span.status.is_ok) == ("error", False)
     spans.attempt(ended())
-    assert not read(spans.task(TaskFinished(TASK, "complete"), now)).failed
+    assert spans.task(TaskFinished(TASK, "complete"), now).status.is_ok
 
 
 def test_a_task_that_this_process_knows_nothing_of_has_no_span_and_memory_is_bounded() -> None:
-    spans = Spans()
+    spans = Spans(HERE)
     assert spans.task(TaskFinished(TASK, "complete"), BEGAN) is None
     spans.attempt(ended())
     for number in range(REMEMBERED_TASKS):
@@ -157,78 +182,25 @@ def test_a_task_that_this_process_knows_nothing_of_has_no_span_and_memory_is_bou
 
 
 def test_what_is_not_sampled_is_not_sent() -> None:
-    spans = Spans(share=0.0)
+    spans = kept(share=0.0)
     assert spans.attempt(ended()) is None
-    assert spans.task(TaskFinished(TASK, "complete"), BEGAN) is None
+    assert spans.task(TaskFinished(TASK, "complete")) is None
     assert spans.attempt(ended(replace(ATTEMPT, task_uuid=STEP, traceparent=CALLER))) is not None
+    assert len(spans.exporter.get_finished_spans()) == 1
 
 
-async def test_what_a_process_does_arrives_with_headers_and_the_name_of_the_service(receiver: SpanReceiver) -> None:
-    table = OtelTable(
-        endpoint=receiver.endpoint,
-        headers="authorization=Bearer%20key",
-        service_name="shop",
-        resource_attributes="deployment.environment.name=staging",
-    )
-    plugins = plugins_of(PluginChoice(enabled=("otel",), settings={"otel": table}))
-    plugins.tell("tasker_attempt_ended", ended(replace(ATTEMPT, step="ä" * 200)))
-    plugins.tell("tasker_task_finished", TaskFinished(TASK, "complete"))
-    plugins.tell("tasker_process_stopped", None)
-    await plugins.settle()
-    step, task = receiver.spans
-    assert (step.parent_id, step.attributes["step_name"]) == (task.span_id, "ä" * 200)
-    assert task.resource == {"service.name": "shop", "deployment.environment.name": "staging"}
-    assert receiver.headers[0]["authorization"] == "Bearer key"
-
-
-def test_a_receiver_that_is_away_loses_nothing_that_fits_and_is_told_once(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sending, "FIRST_PAUSE", 0.05)
-    caplog.set_level(logging.INFO)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    sender, spans = sender_of(OtelTable(endpoint=f"http://127.0.0.1:{port}")), Spans()
-    span = spans.attempt(ended()) or b""
-    began = time.monotonic()
-    for _ in range(20):
-        sender.put(span)
-    sender.flush(0.3)
-    assert time.monotonic() - began < 2
-    with receiving(port) as receiver:
-        until(lambda: len(receiver.spans) == 20, "all have arrived", limit=20)
-        sender.put(span)
-        sender.flush(5)
-        assert len(receiver.spans) == 21
-    lines = [record.getMessage().split()[0] for record in caplog.records]
-    assert lines == ["span_receiver_down", "spans_lost", "span_receiver_up"]
-
-
-def test_a_request_is_sent_again_where_that_is_worth_it_and_never_where_it_is_refused(
-    receiver: SpanReceiver, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sending, "FIRST_PAUSE", 0.05)
-    sender, span = sender_of(OtelTable(endpoint=receiver.endpoint)), Spans().attempt(ended()) or b""
-    for answer, arrived, lost in ((503, 1, 0), (400, 1, 1), (200, 2, 1)):
-        receiver.answers[:] = [answer] if answer != 200 else []
-        sender.put(span)
-        sender.flush(5)
-        assert (len(receiver.spans), sender.lost) == (arrived, lost)
-    assert "reason=it answers 503" in caplog.text
-
-
-def test_what_does_not_fit_is_dropped_and_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "CAPACITY", 10)
-    taken: list[bytes] = []
-
-    def refuse(spans: object) -> None:
-        raise Unreachable("nobody there")
-
-    sender = Sender(refuse, "nowhere")
-    for _ in range(2000):
-        sender.put(b"span")
-    assert sender.lost >= 2000 - 10 - sending.BATCH
-    assert taken == []
+def test_spans_are_encoded_as_the_sdk_encodes_them() -> None:
+    spans = Spans(HERE, messages=True)
+    called = replace(ATTEMPT, task_uuid=STEP, traceparent=CALLER, tracestate="vendor=1,other=2")
+    halves = AttemptEnded(ATTEMPT, "failed", 12, error_type="\udc80", error_message="half \udc80", ended_at=BEGAN)
+    made = [spans.attempt(each) for each in (ended(), failed(), ended(called), failed(called), halves)]
+    made += [spans.task(TaskFinished(each, "error"), BEGAN) for each in (TASK, STEP)]
+    found = [each for each in made if each]
+    assert len(found) == 7
+    expected = encode_spans(found)
+    for each in found:
+        each.pack()
+    assert ExportTraceServiceRequest.FromString(request_of(found)) == expected
 
 
 def test_settings_that_cannot_work_are_refused_and_headers_are_hidden() -> None:

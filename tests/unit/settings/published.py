@@ -220,6 +220,7 @@ OWN = {
             "share",
             "messages",
             "timeout_seconds",
+            "queue",
         )
     ),
     *(f"plugins.sentry.{own}" for own in ("dsn", "environment", "retried", "messages", "events_per_minute")),
