@@ -20,6 +20,7 @@ from tasker.contracts.hook_arguments import (
     AttemptEnded,
     AttemptStarted,
     BreakerChanged,
+    CaughtUp,
     ClaimsHeld,
     EventPublished,
     ProcessInfo,
@@ -47,6 +48,7 @@ __all__ = [
     "AttemptStarted",
     "AttemptTrace",
     "BreakerChanged",
+    "CaughtUp",
     "ClaimsHeld",
     "EventPublished",
     "Finding",
@@ -116,6 +118,10 @@ class Hooks:
     @hookspec
     def tasker_request_answered(self, request: RequestAnswered) -> None:
         """This server answers a request."""
+
+    @hookspec
+    def tasker_caught_up(self, heard: CaughtUp) -> None:
+        """The plugin has heard all that happened so far: it may write together what it has gathered."""
 
     @hookspec
     def tasker_task_finished(self, task: TaskFinished) -> None:

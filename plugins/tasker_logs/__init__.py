@@ -12,6 +12,7 @@ from tasker.hookspecs import (
     ProcessInfo,
     Repaired,
     TaskFinished,
+    TasksSubmitted,
     hookimpl,
 )
 
@@ -54,20 +55,37 @@ class Logs:
         self._write("Process stopped", process)
 
     @hookimpl
+    def tasker_caught_up(self) -> None:
+        """Lines are written together."""
+        if self._journal is not None:
+            self._journal.flush()
+
+    @hookimpl
+    def tasker_tasks_submitted(self, submitted: TasksSubmitted) -> None:
+        """A line for each task, where starts are asked for."""
+        from tasker_logs.lines import Initialized
+
+        for task in submitted.task_uuids if self._starts else ():
+            self._write(
+                f"Task initialized: task_uuid={task}", Initialized(task, submitted.namespace, submitted.template)
+            )
+
+    @hookimpl
     def tasker_attempt_started(self, attempt: AttemptStarted) -> None:
         """A line where these are asked for: there are as many as attempts."""
         if self._starts:
-            self._write("Step started", attempt)
+            self._write(f"Step claimed: step_uuid={attempt.step_uuid}", attempt)
 
     @hookimpl
     def tasker_attempt_ended(self, ended: AttemptEnded) -> None:
         """How it ended, how long it took, and what was wrong."""
-        self._write(f"Step {ended.end}", ended)
+        word = "completed" if ended.end == "succeeded" else ended.end
+        self._write(f"Step {word}: step_uuid={ended.attempt.step_uuid}", ended)
 
     @hookimpl
     def tasker_task_finished(self, task: TaskFinished) -> None:
         """A task is over."""
-        self._write("Task finished", task)
+        self._write(f"Task finalized: task_uuid={task.task_uuid}", task)
 
     @hookimpl
     def tasker_breaker_changed(self, breaker: BreakerChanged) -> None:
@@ -88,4 +106,4 @@ class Logs:
         from tasker_logs.lines import line
 
         if self._journal is not None:
-            self._journal.write(line(message, value))
+            self._journal.add(line(message, value))

@@ -10,15 +10,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+import orjson
+
 LOOK_SECONDS = 1.0
 """How often it is looked whether the file was moved away."""
+MOST_BYTES = 64_000
+"""So much waits at most. Lines are written together: a call of the system for each costs more than the line."""
 
 
 class Journal:
     """A file that lines are added to, whole ones, by several processes at a time.
 
-    Whoever rotates it moves it away: within a second the lines go to a new one.
+    Whoever rotates it moves it away: within a second the lines go to a new one. One thread at a time may use it.
     """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -26,17 +29,30 @@ class Journal:
         self._path = Path(path).expanduser().absolute()  # a handler may change the folder of the process
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._clock, self._looked_at = clock, clock()
+        self._lines, self._size = list[bytes](), 0
         self._open()
 
-    def write(self, line: Mapping[str, Any]) -> None:
-        """Add a line. Raises `OSError` when it cannot be written."""
+    def add(self, line: Mapping[str, Any]) -> None:
+        """A line, written with the next `flush`, or when there are many. Raises `OSError` as that does."""
+        text = encoded(line)
+        self._lines.append(text)
+        self._size += len(text)
+        if self._size >= MOST_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was added. Raises `OSError` when it cannot be written; then it is lost."""
+        lines, self._lines, self._size = self._lines, [], 0
+        if lines:
+            self._look()
+            write_all(self._file, b"".join(lines))
+
+    def _look(self) -> None:
         if self._clock() - self._looked_at >= LOOK_SECONDS:
             self._looked_at = self._clock()
             if not self._is_there():
                 self._closing()
                 self._open()
-        text = _encode(line) + "\n"
-        os.write(self._file, text.encode("utf-8", "backslashreplace"))
 
     def _open(self) -> None:
         self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -49,3 +65,17 @@ class Journal:
             return False
         own = os.fstat(self._file)
         return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
+
+
+def encoded(line: Mapping[str, Any]) -> bytes:
+    """A line as JSON in UTF-8, with its end."""
+    try:
+        return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # halves of characters, or numbers of more than 64 bits
+        return (json.dumps(line, ensure_ascii=False, default=str) + "\n").encode("utf-8", "backslashreplace")
+
+
+def write_all(file: int, content: bytes) -> None:
+    """Write the whole of it: a system may take a part, where the disk is full. Raises `OSError`."""
+    while content:
+        content = content[os.write(file, content) :]

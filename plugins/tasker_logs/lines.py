@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from tasker.hookspecs import AttemptEnded, AttemptStarted, Repaired
+
+
+@dataclass(frozen=True, slots=True)
+class Initialized:
+    """A task that this process has created."""
+
+    task_uuid: str
+    namespace: str
+    template: str
+
 
 ORDER = (
     "correlation_id",

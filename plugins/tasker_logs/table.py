@@ -14,4 +14,6 @@ class LogsTable(Table):
         variable="TASKER_LOGS_PATH",
         advice="It may be moved away at any time, as programs that rotate logs do: within a second a new one is begun.",
     )
-    starts: bool = flag(False, "Write a line for each attempt that begins, too.")
+    starts: bool = flag(
+        False, "Write a line for each task that this process creates and each attempt that begins, too."
+    )

@@ -86,6 +86,7 @@ class TasksSubmitted:
     template: str
     created: int
     duration_ms: float
+    task_uuids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,13 @@ class RequestAnswered:
     status: int
     problem: str | None
     duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """A plugin has heard all that happened so far, in so many `calls` since the last time; at least one."""
+
+    calls: int
 
 
 @dataclass(frozen=True, slots=True)

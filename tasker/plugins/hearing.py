@@ -12,12 +12,14 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
+from tasker.contracts.hook_arguments import CaughtUp
 from tasker.plugins.asking import ANSWER_SECONDS
 
 REST_SECONDS = 0.02
 """How long a thread that has heard everything leaves what comes next waiting: being woken for each call costs more
 than the call, whoever tells too."""
 _log = logging.getLogger("tasker.plugins")
+CAUGHT_UP = "tasker_caught_up"
 Call = tuple[str, Any]
 """A hook and its argument, or "" and a `Future` that is done when its turn has come."""
 
@@ -83,6 +85,7 @@ class Hearing:
         self._functions, self._limits, self._clock = functions, limits, clock
         self._calls: SimpleQueue[Call] = SimpleQueue()
         self._called_at: float | None = None
+        self._heard = 0
         self._thread: Thread | None = None
         self._lock = Lock()
 
@@ -135,15 +138,25 @@ class Hearing:
     def _hear(self) -> None:
         while True:
             hook, value = self._calls.get()
-            if not hook:
+            if hook:
+                self._heard += 1
+                self._call(hook, value)
+            else:
+                self._caught_up()
                 if value.set_running_or_notify_cancel():  # else nobody waits for it any more
                     value.set_result(None)
-            elif not self.account.off:
-                self._call(hook, value)
             if not self._calls.qsize():
+                self._caught_up()
                 time.sleep(REST_SECONDS)
 
+    def _caught_up(self) -> None:
+        if self._heard and CAUGHT_UP in self._functions:
+            self._call(CAUGHT_UP, CaughtUp(self._heard))
+        self._heard = 0
+
     def _call(self, hook: str, value: Any) -> None:
+        if self.account.off:
+            return
         self._called_at = self._clock()
         try:
             self._functions[hook](value)

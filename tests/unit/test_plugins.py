@@ -27,6 +27,7 @@ from tasker.hookspecs import (
     AttemptEnded,
     AttemptStarted,
     BreakerChanged,
+    CaughtUp,
     ClaimsHeld,
     EventPublished,
     ProcessInfo,
@@ -300,6 +301,7 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         TASK,
         Transition("task", "step", "error", "worker", 7, "timeout", "no answer"),
         BreakerChanged("messaging", "closed", "open", ""),
+        CaughtUp(3),
         ClaimsHeld("fenced", None),
         Repaired((("hint_lost", 2),)),
         ProcessInfo("worker", "uuid", ("shop",)),
@@ -336,3 +338,16 @@ def test_a_process_tells_of_its_breakers_and_holds(tmp_path: Path, monkeypatch: 
 
     asyncio.run(assemble())
     assert sys.modules["assembled_plugin"].heard == ["task_readiness", "because"]
+
+
+async def test_a_plugin_that_has_heard_everything_is_told_so_once() -> None:
+    heard, counts = list[object](), list[int]()
+    hooks = {"tasker_repaired": heard.append, "tasker_caught_up": lambda told: counts.append(told.calls)}
+    plugins = Plugins({"one": hooks})
+    for number in range(3):
+        plugins.tell("tasker_repaired", number)
+    await plugins.settle()
+    assert (heard, sum(counts), 0 in counts) == ([0, 1, 2], 3, False)
+    told = len(counts)
+    await plugins.settle()
+    assert len(counts) == told

@@ -82,12 +82,14 @@ class SyncPauses(Twin[Pauses]):
     pause = waiting(Pauses.pause)
     resume = waiting(Pauses.resume)
     list = waiting(Pauses.list)
+    of_task = waiting(Pauses.of_task)
 
 
 class SyncWorkers(Twin[Workers]):
     """`Workers`, waiting."""
 
     list = waiting(Workers.list)
+    serving = waiting(Workers.serving)
 
 
 class SyncViews(Twin[ClientViews]):

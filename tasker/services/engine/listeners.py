@@ -33,4 +33,6 @@ class Listeners:
         """Tasks of this template were asked for from `began` on, and answered so."""
         if self.on_submitted is not None and answer.created:
             duration_ms = (perf_counter() - began) * 1000
-            self.on_submitted(TasksSubmitted(plan.namespace, plan.name, len(answer.created), duration_ms))
+            self.on_submitted(
+                TasksSubmitted(plan.namespace, plan.name, len(answer.created), duration_ms, tuple(answer.created))
+            )

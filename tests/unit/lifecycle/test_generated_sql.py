@@ -16,7 +16,7 @@ SQL = [
     path
     for folder in ("tasker/db/sql", "backends")
     for path in sorted((FOLDER.parents[4] / folder).rglob("*.sql"))
-    if path.parent.name != "migrations"
+    if "migrations" not in path.parts
 ]
 STATES = {str(state) for state in (*StepState, *TaskState)}
 LIST = re.compile(r"\bin\s*\(\s*('\w+'(?:\s*,\s*'\w+')+)\s*\)")

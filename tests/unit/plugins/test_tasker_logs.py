@@ -18,6 +18,7 @@ from tasker.hookspecs import (
     ProcessInfo,
     Repaired,
     TaskFinished,
+    TasksSubmitted,
 )
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import installed
@@ -69,9 +70,11 @@ def test_a_failed_attempt_is_a_line_with_its_ids_first() -> None:
 
 def test_every_event_of_a_process_is_in_the_journal_and_starts_where_they_are_asked_for(tmp_path: Path) -> None:
     process = ProcessInfo("worker", "uuid", ("shop",))
-    for starts, first in ((False, []), (True, ["Step started"])):
+    begun = ["Task initialized: task_uuid=task", "Step claimed: step_uuid=step"]
+    for starts, first in ((False, []), (True, begun)):
         plugin, file = logs(tmp_path / str(starts), starts=starts)
         plugin.tasker_process_started(process)
+        plugin.tasker_tasks_submitted(TasksSubmitted("shop", "order", 1, 2.0, ("task",)))
         plugin.tasker_attempt_started(STARTED)
         plugin.tasker_attempt_ended(AttemptEnded(STARTED, "succeeded", 3))
         plugin.tasker_task_finished(TaskFinished("task", "complete"))
@@ -79,21 +82,42 @@ def test_every_event_of_a_process_is_in_the_journal_and_starts_where_they_are_as
         plugin.tasker_claims_held(ClaimsHeld("breaker", 0))
         plugin.tasker_repaired(Repaired((("hint_lost", 2),)))
         plugin.tasker_process_stopped(process)
+        plugin.tasker_caught_up()
         told = [each["message"] for each in lines(file)]
-        between = ["Step succeeded", "Task finished", "Circuit breaker changed", "Claims held", "Repaired"]
-        assert told == ["Process started", *first, *between, "Process stopped"]
+        ended = ["Step completed: step_uuid=step", "Task finalized: task_uuid=task"]
+        between = ["Circuit breaker changed", "Claims held", "Repaired"]
+        assert told == ["Process started", *first, *ended, *between, "Process stopped"]
     assert lines(file)[-2]["hint_lost"] == 2
 
 
 def test_a_journal_that_was_moved_away_goes_on_in_a_new_file_within_a_second(tmp_path: Path) -> None:
     now, file = [0.0], tmp_path / "journal"
     journal = Journal(str(file), lambda: now[0])
-    journal.write({"n": 1})
+
+    def write(number: int) -> None:
+        journal.add({"n": number})
+        journal.flush()
+
+    write(1)
     file.rename(tmp_path / "older")
-    journal.write({"n": 2})
+    write(2)
     now[0] = 1
-    journal.write({"n": 3})
+    write(3)
     assert (lines(tmp_path / "older"), lines(file)) == ([{"n": 1}, {"n": 2}], [{"n": 3}])
+
+
+def test_many_lines_are_written_before_somebody_asks_and_any_text_can_be_one(tmp_path: Path) -> None:
+    journal = Journal(str(tmp_path / "journal"))
+    odd = {"n": 2**70, "half": "\ud800", "what": {1}}
+    journal.add(odd)
+    assert lines(tmp_path / "journal") == []
+    for number in range(1000):
+        journal.add({"n": number, "text": "x" * 100})
+    told = lines(tmp_path / "journal")
+    assert told[0] == {"n": 2**70, "half": "\ud800", "what": "{1}"}
+    assert len(told) > 500
+    journal.flush()
+    assert [each["n"] for each in lines(tmp_path / "journal")[1:]] == [*range(1000)]
 
 
 async def test_it_is_on_where_it_is_named_and_a_file_that_cannot_be_written_refuses_it(
@@ -119,7 +143,6 @@ def test_it_hears_of_everything_that_a_plugin_hears_of() -> None:
         "tasker_event_published",
         "tasker_process_stopping",
         "tasker_request_answered",
-        "tasker_tasks_submitted",
         "tasker_transitions",
         "tasker_written",
     }
