@@ -72,7 +72,9 @@ def encoded(line: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # halves of characters, or numbers of more than 64 bits
-        return (json.dumps(line, ensure_ascii=False, default=str) + "\n").encode("utf-8", "backslashreplace")
+        return (json.dumps(line, ensure_ascii=False, default=str, separators=(",", ":")) + "\n").encode(
+            "utf-8", "backslashreplace"
+        )
 
 
 def write_all(file: int, content: bytes) -> None:
