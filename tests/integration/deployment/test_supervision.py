@@ -115,7 +115,7 @@ async def test_starting_and_stopping_twice_is_starting_and_stopping_once(databas
         await asyncio.gather(runtime.stop(), runtime.stop())
         await runtime.stop()
         assert not runtime.supervisor.running
-        assert listening(database_url) == []
+        await eventually(lambda: listening(database_url) == [], "the server has seen that nobody listens any more")
         assert not events_of(app).is_running
 
 
