@@ -24,7 +24,8 @@ COLOURED = """([place, name]) => {
     return found;
 }"""  # how many points of a drawing have a colour of the style sheet
 LEGEND = """[...document.querySelectorAll("#chart-tasks .u-series th")].flatMap(
-    (name) => [getComputedStyle(name).color, getComputedStyle(name, "::before").backgroundColor])
+    (name) => [name, name.querySelector(".u-label")].map((each) => getComputedStyle(each).color)
+      .concat(getComputedStyle(name, "::before").backgroundColor))
     .filter((colour) => !colour.startsWith("rgba"))"""
 AWAY = (REFUSED, "net::ERR", "htmx:")
 
