@@ -86,7 +86,7 @@ def _wanted(request: Request, action: str) -> Wanted:
 
 
 async def _matching(request: Request) -> list[str]:
-    search = Search.of(request.query_params)
+    search = Search.read(request.query_params)
     which = await which_tasks(request, search)
     found = await program_of(request).views.page(which, limit=MOST_TASKS, oldest_first=search.oldest_first)
     return [each["task_uuid"] for each in found]

@@ -21,9 +21,9 @@ CHANGES = needs(Permission.TASKS_LIST, confines=True, operates=True)
 async def save(request: Request) -> Response:
     """Keep the filters of the page that sent it."""
     form = sent(request)
-    words = Search.of(dict(parse_qsl(form.text("address")))).words  # what is no filter is left out
+    words = Search.read(dict(parse_qsl(form.text("address")))).words  # what is no filter is left out
     name = form.required("name", "a name")
-    await program_of(request).saved_views.save(name, Search.of(words).address, by=actor_of(request))
+    await program_of(request).saved_views.save(name, Search.read(words).address, by=actor_of(request))
     return leads_to(request, "tasks", f"The view “{name}” is saved.", **words)
 
 

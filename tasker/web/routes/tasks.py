@@ -37,7 +37,7 @@ async def list_tasks(
     back: Cursor = "",
 ) -> Response:
     """Tasks that match, a page of them; `q` is what was typed into the search of every page."""
-    search = Search.of(request.query_params)
+    search = Search.read(request.query_params)
     if q.strip():
         return await _search(request, q.strip())
     saved = await program_of(request).saved_views.list()

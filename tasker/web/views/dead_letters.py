@@ -13,6 +13,7 @@ from tasker.services.dead_letters.entries import known
 from tasker.services.dead_letters.records import REASONS, STATUSES, ReasonStats
 from tasker.services.dead_letters.replays import RATES, Group, Replay, ReplayPlan
 from tasker.services.wording import counted, duration, number
+from tasker.web.views.address import AddressWords
 from tasker.web.views.overview import Figure
 from tasker.web.views.task_search import SPANS, moment_of
 
@@ -34,7 +35,7 @@ MOST_TASKS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class EntrySearch:
+class EntrySearch(AddressWords):
     """Which entries a list shows, in the words of its address."""
 
     status: str = ""
@@ -46,15 +47,10 @@ class EntrySearch:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> EntrySearch:
         """From the query of an address. Raises `UsageError` for a status or reason that there is not."""
-        found = cls(**{each.name: given.get(each.name, "").strip() for each in fields(cls)})
+        found = cls.read(given)
         known(found.status or None, STATUSES, "status")
         known(found.reason or None, REASONS, "reason")
         return found
-
-    @property
-    def words(self) -> dict[str, str]:
-        """What was given, for an address."""
-        return {each.name: value for each in fields(self) if (value := getattr(self, each.name))}
 
     @property
     def filters(self) -> dict[str, Any]:
@@ -68,7 +64,7 @@ class EntrySearch:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaySearch:
+class ReplaySearch(AddressWords):
     """Which pending entries a replay is about, in the words of its address; `all` says that all are meant."""
 
     fingerprint: str = ""
@@ -81,14 +77,9 @@ class ReplaySearch:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> ReplaySearch:
         """From the query of an address or the fields of a form. Raises `UsageError`."""
-        found = cls(**{each.name: given.get(each.name, "").strip() for each in fields(cls)})
+        found = cls.read(given)
         known(found.reason or None, REASONS, "reason")
         return found
-
-    @property
-    def words(self) -> dict[str, str]:
-        """What was given, for an address."""
-        return {each.name: value for each in fields(self) if (value := getattr(self, each.name))}
 
     @property
     def is_given(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from shlex import quote
 from typing import Any
@@ -14,6 +14,7 @@ from tasker.lifecycle.machines.task import TaskState
 from tasker.services.task_filter import TaskFilter, context_of
 from tasker.services.tasks import checked
 from tasker.template.diagnostics import did_you_mean
+from tasker.web.views.address import AddressWords
 
 SPANS = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
 """Seconds."""
@@ -35,7 +36,7 @@ OPTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class Search(AddressWords):
     """The words of the address, as they were given."""
 
     namespace: str = ""
@@ -52,16 +53,6 @@ class Search:
     since: str = ""
     until: str = ""
     sort: str = ""
-
-    @classmethod
-    def of(cls, given: Mapping[str, str]) -> Search:
-        """From the query of an address, without spaces around words."""
-        return cls(**{each.name: given.get(each.name, "").strip() for each in fields(cls)})
-
-    @property
-    def words(self) -> dict[str, str]:
-        """What was given, for an address."""
-        return {each.name: value for each in fields(self) if (value := getattr(self, each.name))}
 
     @property
     def address(self) -> str:

@@ -30,7 +30,7 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("words", [{}, EVERYTHING, {"status": "open", "within": "7d"}])
 def test_the_command_of_a_filter_is_one_that_there_is_and_asks_for_the_same(words: dict[str, str]) -> None:
-    search = Search.of(words)
+    search = Search.read(words)
     command = shlex.split(search.command)
     assert command[:3] == ["tasker", "task", "list"]
     assert isinstance(list_, click.Command)

@@ -8,6 +8,7 @@ import pytest
 
 from tasker.services.fleet.overview import Overview, overview
 from tests.support.engine_fixture import Lab, Session
+from tests.support.fleets.work import Work, work_of
 
 
 class Watched:
@@ -29,3 +30,24 @@ class Watched:
 @pytest.fixture
 def watched(lab: Lab) -> Watched:
     return Watched(lab)
+
+
+def assert_reads_no_finished_tasks(lab: Lab, function: str, table: str) -> None:
+    """A view reads the same whether few tasks have ended two hours ago or many; `table` is one more."""
+
+    def finish(count: int) -> None:
+        lab.submit(lab.chain(1), *({} for _ in range(count)))
+        lab.one.run_all()
+
+    def look() -> Work:
+        lab.observer.execute(f"vacuum tasker.tasks, tasker.workflow_steps, {table}")
+        session = lab.session()
+        session.set_time(7200)
+        return work_of(session, lambda: session.value(f"select tasker.{function}('{{}}')"))
+
+    finish(40)
+    few = look()
+    finish(400)
+
+    found = look()
+    assert found.rows <= few.rows + 20, found.heaviest

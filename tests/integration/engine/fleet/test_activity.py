@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 from tasker.services.fleet.activity import Activity, activity
-from tests.integration.engine.fleet.conftest import Watched
+from tests.integration.engine.fleet.conftest import Watched, assert_reads_no_finished_tasks
 from tests.support.engine_fixture import Lab, change, fail, retry
-from tests.support.fleets.work import Work, work_of
 
 
 def lately(lab: Lab, **args: float) -> Activity:
@@ -101,22 +100,4 @@ def test_of_no_tasks_only_what_waits_is_told(watched: Watched) -> None:
 
 
 def test_what_it_reads_does_not_grow_with_finished_tasks(watched: Watched) -> None:
-    lab = watched.lab
-
-    def look() -> Work:
-        lab.observer.execute("vacuum tasker.tasks, tasker.workflow_steps, tasker.step_moves")
-        session = lab.session()
-        session.set_time(7200)
-        return work_of(session, lambda: session.value("select tasker.activity_v1('{}')"))
-
-    finished(lab, 40)
-    few = look()
-    finished(lab, 400)
-
-    found = look()
-    assert found.rows <= few.rows + 20, found.heaviest
-
-
-def finished(lab: Lab, count: int) -> None:
-    lab.submit(lab.chain(1), *({} for _ in range(count)))
-    lab.one.run_all()
+    assert_reads_no_finished_tasks(watched.lab, "activity_v1", "tasker.step_moves")

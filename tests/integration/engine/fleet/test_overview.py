@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tests.integration.engine.fleet.conftest import Watched
-from tests.support.engine_fixture import Lab, change, fail, retry
-from tests.support.fleets.work import Work, work_of
+from tests.integration.engine.fleet.conftest import Watched, assert_reads_no_finished_tasks
+from tests.support.engine_fixture import change, fail, retry
 
 
 def test_queues_say_what_waits_is_held_and_is_paused_and_who_serves_them(watched: Watched) -> None:
@@ -85,22 +84,4 @@ def test_templates_of_the_window_are_listed_with_their_pace_the_slowest_first(wa
 
 
 def test_what_it_reads_does_not_grow_with_finished_tasks(watched: Watched) -> None:
-    lab = watched.lab
-
-    def look() -> Work:
-        lab.observer.execute("vacuum tasker.tasks, tasker.workflow_steps, tasker.enqueue_counters")
-        session = lab.session()
-        session.set_time(7200)
-        return work_of(session, lambda: session.value("select tasker.overview_v1('{}')"))
-
-    finished(lab, 40)
-    few = look()
-    finished(lab, 400)
-
-    found = look()
-    assert found.rows <= few.rows + 20, found.heaviest
-
-
-def finished(lab: Lab, count: int) -> None:
-    lab.submit(lab.chain(1), *({} for _ in range(count)))
-    lab.one.run_all()
+    assert_reads_no_finished_tasks(watched.lab, "overview_v1", "tasker.enqueue_counters")
