@@ -69,7 +69,8 @@ def known_configuration(database: Database) -> Configured:
 def connected(
     database: Database, use: Callable[[App], Awaitable[T]], *, create: bool = False, operates: bool = False
 ) -> T:
-    """What `use` returns for an app that submits and reads, and runs no steps. `operates`: as `reached`.
+    """What `use` returns for an app that submits and reads, and runs no steps. With `operates` it is kept before
+    anything is done who gave the command.
 
     Raises `UsageError` where no embedded database has been made yet, unless `create` is set.
     """
@@ -109,7 +110,7 @@ async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], A
     from tasker.cli.place.operating import recorded
 
     async with opened(chosen, data_dir) as app:
-        return await (recorded(app, use) if operates else use(app))
+        return await (recorded(app, use, several=True) if operates else use(app))
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from tasker.cli.task.since import since
 if TYPE_CHECKING:
     from tasker.services.server.operator_log import KeptAction
 
-HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM")
+HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE BECAUSE")
 
 
 @click.command()
@@ -48,4 +48,4 @@ def _text(found: Sequence[KeptAction]) -> str:
 def _row(each: KeptAction) -> tuple[str, ...]:
     status = "-" if each.status is None else str(each.status)
     moment, address = date_time(each.requested_at), each.address or "-"
-    return moment, each.actor, each.proof, each.endpoint, each.path or "-", status, address
+    return moment, each.actor, each.proof, each.endpoint, each.path or "-", status, address, each.refusal or ""
