@@ -18,7 +18,9 @@ from click.testing import Result
 import tasker
 from tasker.contracts.retention import RetentionRule
 from tasker.db.session import Session
-from tasker.errors import ConnectionLost, StateMachineError, TemplateError
+from tasker.db.together import Transaction
+from tasker.errors import ConnectionLost, DatabaseError, StateMachineError, TemplateError
+from tasker.messaging.service import MessagingService
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
 from tasker.services.server.operator_log import KeptAction
@@ -147,6 +149,22 @@ async def test_what_is_committed_although_nobody_heard_so_has_the_row_of_what_is
     assert await standing(app, task) == ("cancelled", [0])
 
 
+async def test_what_is_given_up_is_taken_back_and_has_a_row_without_a_status(app: tasker.App, task: str) -> None:
+    before = await app.tasks.state(task)
+    waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    with psycopg.connect(app.database_url) as holder:
+        holder.execute("select from tasker.tasks where task_uuid = %s::uuid for update", (task,))
+        action = asyncio.create_task(app.tasks.cancel(task))
+        while not elsewhere(app, waits):
+            await asyncio.sleep(0)
+        action.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await action
+    assert await app.tasks.state(task) == before
+    (row,) = await rows(app, task)
+    assert (row.endpoint, row.status, row.refusal) == ("App.tasks.cancel", None, "given up before it was done")
+
+
 async def test_what_fails_behind_its_call_takes_that_back_and_nobody_heard_of_it(
     app: tasker.App, task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +193,40 @@ async def test_what_is_told_of_an_action_is_true_for_everybody_by_then(
     before = elsewhere(app, state, task)
     await app.tasks.cancel(task)
     assert heard == [elsewhere(app, state, task)] != [before]
+
+
+CHAIN = HELD.replace("name: held", "name: chain").replace(
+    "}]", "}, {name: next, dependencies: [only], handler: {callable: nobody_has_it}}]"
+)
+
+
+async def test_hints_of_an_action_are_sent_behind_its_commit_and_none_without_it(
+    module_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chain.yaml").write_text(CHAIN)
+    seen, send, execute = [], MessagingService.send_hints, Transaction.execute
+    state = "select state from tasker.workflow_steps where task_uuid = %s::uuid and name = 'only'"
+
+    async def looks(self: MessagingService, hints: Any) -> Any:
+        seen.append(elsewhere(app, state, task))
+        return await send(self, hints)
+
+    async def refused(self: Transaction, statement: str, params: Any = None) -> Any:
+        if statement == "commit":
+            raise DatabaseError("the disk is full")
+        return await execute(self, statement, params)
+
+    async with tasker.App(module_database_url, backend="memory", work=False) as app:
+        task = (await app.submit(tmp_path / "chain.yaml", {"for": str(tmp_path)})).task_uuid
+        before = elsewhere(app, state, task)
+        monkeypatch.setattr(MessagingService, "send_hints", looks)
+        with monkeypatch.context() as patched:
+            patched.setattr(Transaction, "execute", refused)
+            with pytest.raises(DatabaseError, match="the disk is full"):
+                await app.steps.complete(task, "only", {}, actor="ada", reason="by hand")
+        assert seen == []
+        await app.steps.complete(task, "only", {}, actor="ada", reason="by hand")
+        assert seen == [elsewhere(app, state, task)] != [before]
 
 
 async def test_a_refused_action_has_a_row_with_the_reason(app: tasker.App, task: str) -> None:
