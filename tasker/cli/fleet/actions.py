@@ -30,7 +30,8 @@ HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE
 def actions(actor: str | None, since: datetime | None, limit: int, form: str, place: Place) -> None:
     """Show who did what by hand, over HTTP and by commands on the database, the newest first.
 
-    The status is that of the answer over HTTP, and the exit code of a command; - where it ended before that was known.
+    The status is that of the answer over HTTP, and the exit code of a command; - where that is not known. What is done
+    has its row in the same transaction, what was refused one with the reason.
 
     \b
     Examples:
