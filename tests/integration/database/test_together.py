@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -130,6 +131,24 @@ async def test_a_connection_that_ends_while_nobody_asks_leaves_the_pool_whole(
     await pool.together(lambda: pool.execute(ADD, (1,)))
     assert added(observer) == [1]
     assert sessions(observer) == ["idle"]
+
+
+async def test_a_connection_that_ends_while_nobody_asks_is_not_replaced_for_what_follows(
+    pool: GuardedConnection, observer: psycopg.Connection
+) -> None:
+    held: list[psycopg.AsyncConnection[Any]] = []
+
+    async def closed() -> None:
+        await pool.execute(ADD, (1,))
+        held.extend(each._connection for each in pool.pool._all if each._connection is not None)
+        held[0].pgconn.finish()
+        await pool.execute(ADD, (2,))
+
+    with pytest.raises(ConnectionLost):
+        await pool.together(closed)
+    assert added(observer) == []
+    await pool.execute(ADD, (3,))
+    assert added(observer) == [3]
 
 
 async def test_an_open_breaker_leaves_no_connection_in_a_transaction(
