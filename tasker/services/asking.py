@@ -70,11 +70,13 @@ class Asking:
         self._state = _State.NOTHING
         self._row: str | None = None
         self._reason: str | None = None
+        self._over = False
 
     @classmethod
     def current(cls) -> Asking | None:
-        """What is asked for here and now."""
-        return _current.get()
+        """What is asked for here and now. A task of the event loop may outlive what was asked for where it began."""
+        found = _current.get()
+        return None if found is None or found._over else found
 
     async def kept(
         self, use: Callable[[], Awaitable[T]], answered: Callable[[T], int], failed: Callable[[Exception], int]
@@ -93,6 +95,7 @@ class Asking:
             await self._given_up()
             raise
         finally:
+            self._over = True
             _current.reset(before)
         await self._answered(answered(answer))
         return answer
@@ -105,9 +108,9 @@ class Asking:
     async def act(self, lending: Lending | None, do: Callable[[], Awaitable[T]]) -> T:
         """What `do` returns, which changes something: in one transaction of `lending` with its row; without it with a
         row before. What is part of something else that is kept is not kept once more."""
-        if _within.get() or self._state is _State.BEGUN:
+        if _within.get() is self or self._state is _State.BEGUN:
             return await do()
-        before = _within.set(True)
+        before = _within.set(self)
         try:
             if lending is not None:
                 return await self._together(lending, do)
@@ -165,5 +168,5 @@ def _told(error: BaseException) -> str:
 
 GIVEN_UP = "given up before it was done"
 _current: ContextVar[Asking | None] = ContextVar("asking", default=None)
-_within: ContextVar[bool] = ContextVar("within", default=False)
-"""In the middle of something that is kept."""
+_within: ContextVar[Asking | None] = ContextVar("within", default=None)
+"""What is in the middle of something that is kept."""

@@ -16,7 +16,9 @@ import pytest_asyncio
 from click.testing import Result
 
 import tasker
+from tasker.app.configured import Configured
 from tasker.contracts.retention import RetentionRule
+from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.db.session import Session
 from tasker.db.together import Transaction
 from tasker.errors import ConnectionLost, DatabaseError, StateMachineError, TemplateError
@@ -227,6 +229,41 @@ async def test_hints_of_an_action_are_sent_behind_its_commit_and_none_without_it
         assert seen == []
         await app.steps.complete(task, "only", {}, actor="ada", reason="by hand")
         assert seen == [elsewhere(app, state, task)] != [before]
+
+
+async def test_a_task_that_outlives_what_was_asked_for_is_kept_by_itself(
+    app: tasker.App, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over, call = asyncio.Event(), Engine.call
+    later: list[asyncio.Task[object]] = []
+
+    async def afterwards() -> object:
+        await over.wait()
+        return await app.pause(task=task, actor="grace", reason="later")
+
+    async def leaves(self: Engine, function: str, args: Any) -> Any:
+        if not later:
+            later.append(asyncio.create_task(afterwards()))
+        return await call(self, function, args)
+
+    monkeypatch.setattr(Engine, "call", leaves)
+    await app.steps.complete(task, "only", {}, actor="ada", reason="by hand")
+    over.set()
+    with pytest.raises(StateMachineError):
+        await later[0]
+    assert [(each.actor, each.endpoint, each.status) for each in await rows(app, task)] == [
+        ("ada", "App.steps.complete", 0),
+        ("grace", "App.pauses.pause", 1),
+    ]
+
+
+async def test_one_connection_is_enough(module_database_url: str, task: str) -> None:
+    one = DatabaseSettings(pool=PoolSettings(max_connections=1, min_connections=0, acquire_timeout=60.0))
+    configuration = Configured(database=one)
+    async with tasker.App(module_database_url, configuration=configuration, work=False) as app, asyncio.timeout(50):
+        await asyncio.gather(*(app.pause(task=task, actor=f"{number}", reason="so") for number in range(5)))
+        await app.tasks.cancel(task)
+        assert [each.status for each in await rows(app, task)] == [0] * 6
 
 
 async def test_a_refused_action_has_a_row_with_the_reason(app: tasker.App, task: str) -> None:
