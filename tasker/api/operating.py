@@ -1,4 +1,4 @@
-"""Requests of operators: each is kept with who asked for it, before anything is done."""
+"""Requests of operators: each is kept with who asked for it, in the transaction of what it does."""
 
 from __future__ import annotations
 
@@ -7,27 +7,38 @@ from collections.abc import Awaitable, Callable
 import orjson
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 
 from tasker.api.failures import status_of
 from tasker.api.permissions import caller_of
 from tasker.api.program import program_of
 from tasker.errors import TaskerError
-from tasker.services.by_hand import kept
+from tasker.services.asking import Asking
 from tasker.services.server.operator_log import OperatorAction
 
 
-async def recorded(request: Request, path: str, handle: Callable[[Request], Awaitable[Response]]) -> Response:
-    """The answer of `handle`; `path` is that of the route. Where nothing can be kept nothing is done."""
-    log = program_of(request).operator_log
-    action = await log.asked(_action(request, path))
-    try:
-        with kept():
-            answer = await handle(request)
-    except (TaskerError, RequestValidationError) as error:
-        await log.answered(action, status_of(request, error))
-        raise
-    await log.answered(action, answer.status_code)
-    return answer
+async def recorded(
+    request: Request, path: str, handle: Callable[[Request], Awaitable[Response]], *, done: int, several: bool
+) -> Response:
+    """The answer of `handle`; `path` is that of the route, `done` the status of its answer when all is well.
+
+    With `several` it does things in several transactions, and is kept before the first. Where nothing can be kept
+    nothing is done.
+    """
+    asking = Asking(program_of(request).operator_log, _action(request, path), done)
+
+    async def use() -> Response:
+        if several:
+            await asking.begin()
+        return await handle(request)
+
+    return await asking.kept(use, lambda answer: answer.status_code, lambda error: _status(request, error))
+
+
+def _status(request: Request, error: Exception) -> int:
+    if isinstance(error, (TaskerError, RequestValidationError)):
+        return status_of(request, error)
+    return error.status_code if isinstance(error, HTTPException) else 500
 
 
 async def only_tells(request: Request, field: str) -> bool:

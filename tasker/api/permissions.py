@@ -22,6 +22,8 @@ CONFINES = "x-confines-by-namespace"
 
 OPERATES = "x-recorded"
 """The key of an operation that is kept in `tasker.operator_actions` with who asked for it."""
+SEVERAL = "x-recorded-before"
+"""The key of such an operation that does things in several transactions: it is kept before the first."""
 UNLESS = "x-recorded-unless"
 """The key that names the field of its body with which such an operation only tells what it would do."""
 
@@ -35,15 +37,21 @@ async def open_gate(request: Request) -> Caller:
 
 
 def needs(
-    permission: Permission, *, confines: bool = False, operates: bool = False, unless: str | None = None
+    permission: Permission,
+    *,
+    confines: bool = False,
+    operates: bool = False,
+    several: bool = False,
+    unless: str | None = None,
 ) -> dict[str, Any]:
     """The part of a route's declaration that says which permission it needs.
 
     A caller who is confined to namespaces reaches a route whose path names a task or a namespace of theirs; another
     one only where it `confines`: its function keeps to `namespaces_of` the request. What `operates` by hand is kept
-    with who asked for it, `unless` a field of that name in the body is true.
+    with who asked for it, `unless` a field of that name in the body is true; with `several` before it is done.
     """
-    marks: dict[str, Any] = {mark: True for mark, set_ in ((CONFINES, confines), (OPERATES, operates)) if set_}
+    given = ((CONFINES, confines), (OPERATES, operates), (SEVERAL, several))
+    marks: dict[str, Any] = {mark: True for mark, set_ in given if set_}
     marks |= {UNLESS: unless} if unless else {}
     return {"openapi_extra": {REQUIRED: str(permission), **marks}}
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -67,16 +68,23 @@ def known_configuration(database: Database) -> Configured:
 
 
 def connected(
-    database: Database, use: Callable[[App], Awaitable[T]], *, create: bool = False, operates: bool = False
+    database: Database,
+    use: Callable[[App], Awaitable[T]],
+    *,
+    create: bool = False,
+    operates: bool = False,
+    several: bool = False,
 ) -> T:
-    """What `use` returns for an app that submits and reads, and runs no steps. `operates`: as `reached`.
+    """What `use` returns for an app that submits and reads, and runs no steps.
 
-    Raises `UsageError` where no embedded database has been made yet, unless `create` is set.
+    With `operates` it is kept who gave the command, with `several` before anything is done. Raises `UsageError` where
+    no embedded database has been made yet, unless `create` is set.
     """
     chosen = known_configuration(database)
     if not create:
         require_database(chosen.database_url, database.data_dir)
-    return asyncio.run(_use(chosen, database.data_dir, use, operates))
+    kept = partial(_recorded, use=use, several=several) if operates else use
+    return asyncio.run(_use(chosen, database.data_dir, kept))
 
 
 @contextmanager
@@ -105,11 +113,15 @@ def require_database(url: str | None, data_dir: Path | None) -> None:
         )
 
 
-async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], Awaitable[T]], operates: bool) -> T:
+async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], Awaitable[T]]) -> T:
+    async with opened(chosen, data_dir) as app:
+        return await use(app)
+
+
+async def _recorded(app: App, use: Callable[[App], Awaitable[T]], several: bool) -> T:
     from tasker.cli.place.operating import recorded
 
-    async with opened(chosen, data_dir) as app:
-        return await (recorded(app, use) if operates else use(app))
+    return await recorded(app, use, several=several)
 
 
 @asynccontextmanager

@@ -9,9 +9,12 @@ import asyncio
 import json
 import time
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from tasker.db.database import connect, conninfo, lost, refuses_settings, unavailable
 from tasker.db.pace import Pace, outage_of
@@ -23,6 +26,15 @@ REFUSED_DATA = ("22", "23", "54")
 LOST = ("08", "57P01", "57P02", "57P03")
 """SQLSTATEs of a server that is being stopped, was stopped, or starts, and of connections that ended."""
 CANCELLED, LOCKED = "57014", "55P03"
+T = TypeVar("T")
+
+
+class Execute(Protocol):
+    """Runs a statement, as `Statements.execute` does."""
+
+    async def __call__(self, statement: str, params: Params = None, /) -> Rows:
+        """Its rows."""
+        ...
 
 
 class DataRefused(DatabaseError):
@@ -90,6 +102,41 @@ class Connection(Statements):
                 return await session.execute(statement, params)
             except psycopg.Error as error:
                 raise await self._translate(error, connection, statement) from error
+
+    async def hold(self, use: Callable[[Execute], Awaitable[T]]) -> T:
+        """What `use` returns, who alone runs statements here, all of them in one session: what was lost is not opened
+        again. A transaction that it leaves open is rolled back; where that fails the connection is closed."""
+        opened: list[tuple[psycopg.AsyncConnection[Any], Session]] = []
+
+        async def execute(statement: str, params: Params = None, /) -> Rows:
+            if not opened:
+                opened.append(await self._open())
+            return await self._run(*opened[0], statement, params)
+
+        async with self._lock:
+            try:
+                return await use(execute)
+            finally:
+                if opened and self._session is opened[0][1]:
+                    await self._take_back(*opened[0])
+
+    async def _take_back(self, connection: psycopg.AsyncConnection[Any], session: Session) -> None:
+        """Leave nothing open, whatever becomes of the rollback."""
+        try:
+            if connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+                with suppress(psycopg.Error):
+                    await session.execute("rollback")
+        finally:
+            if connection.info.transaction_status != TransactionStatus.IDLE:
+                await self.close()
+
+    async def _run(
+        self, connection: psycopg.AsyncConnection[Any], session: Session, statement: str, params: Params
+    ) -> Rows:
+        try:
+            return await session.execute(statement, params)
+        except psycopg.Error as error:
+            raise await self._translate(error, connection, statement) from error
 
     async def close(self) -> None:
         """As `Statements.close`."""

@@ -21,8 +21,9 @@ T = TypeVar("T")
 class Pool(Statements, Generic[C]):
     """Runs each statement on a free connection, of at most `max_connections`.
 
-    A connection is lent for one statement and nothing else, so nobody ever asks for a second one while holding one: a
-    pool of a single connection is slow, and never stuck (RT-6). `make` makes a connection; it opens by itself.
+    A connection is lent for one statement, or for a transaction whose statements all go to it (`GuardedConnection`): so
+    nobody ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck
+    (RT-6). `make` makes a connection; it opens by itself.
     """
 
     def __init__(self, make: Callable[[], C], settings: PoolSettings | None = None) -> None:

@@ -16,7 +16,7 @@ from tasker.contracts.defaults import (
 )
 from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
 from tasker.lifecycle.pressure import BufferLimits
-from tasker.services.engine.calls import DEFAULT_RULES, Rules
+from tasker.services.engine.rules import DEFAULT_RULES, Rules
 
 
 @dataclass(frozen=True, slots=True)

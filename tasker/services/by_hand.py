@@ -1,7 +1,7 @@
-"""What operators do through a program is kept like what they do over HTTP and by commands: before anything is done.
+"""What operators do through a program is kept like what they do over HTTP and by commands: with what is done, or not
+at all.
 
-A server and the command line keep what is asked of them themselves, with what they know of who asks; what they call
-then is not kept once more.
+A server and the command line say themselves who asks for what (`Asking`); what they call then is kept as that.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 import getpass
 import inspect
 import socket
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import wraps
+from collections.abc import Callable, Coroutine
+from functools import partial, wraps
 from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
 from uuid import uuid4
 
-from tasker.errors import TaskerError
+from tasker.db.together import Lending
+from tasker.services.asking import Asking
 from tasker.services.server.operator_log import OperatorAction, OperatorLog
 
 DONE, FAILED = 0, 1
@@ -27,23 +26,16 @@ WHAT = ("task_uuid", "step", "target", "entry_uuid", "replay_uuid", "name")
 P = ParamSpec("P")
 T = TypeVar("T")
 Method = Callable[P, Coroutine[Any, Any, T]]
-_kept: ContextVar[bool] = ContextVar("kept", default=False)
 
 
-@contextmanager
-def kept() -> Iterator[None]:
-    """What is done in this block is kept already."""
-    before = _kept.set(True)
-    try:
-        yield
-    finally:
-        _kept.reset(before)
-
-
-def by_hand(endpoint: str, connection: str = "_engine.connection") -> Callable[[Method[P, T]], Method[P, T]]:
+def by_hand(
+    endpoint: str, connection: str = "_engine.connection", *, several: bool = False
+) -> Callable[[Method[P, T]], Method[P, T]]:
     """Of a service's method that changes something by hand: called by a program it is kept as `endpoint`.
 
-    `connection` says where the service has its own. Where nothing can be kept nothing is done.
+    It is one transaction with its row; with `several`, or where no connection is lent, it has transactions of its own,
+    and the row is there before the first. `connection` says where the service has its own. Where nothing can be kept
+    nothing is done.
     """
 
     def decorate(method: Method[P, T]) -> Method[P, T]:
@@ -51,18 +43,13 @@ def by_hand(endpoint: str, connection: str = "_engine.connection") -> Callable[[
 
         @wraps(method)
         async def recorded(*args: P.args, **kwargs: P.kwargs) -> T:
-            if _kept.get():
-                return await method(*args, **kwargs)
-            log = OperatorLog(attrgetter(connection)(args[0]))
-            action = await log.asked(_action(endpoint, signature.bind(*args, **kwargs).arguments))
-            try:
-                with kept():
-                    done = await method(*args, **kwargs)
-            except TaskerError:
-                await log.answered(action, FAILED)
-                raise
-            await log.answered(action, DONE)
-            return done
+            statements, call = attrgetter(connection)(args[0]), partial(method, *args, **kwargs)
+            lending = statements if isinstance(statements, Lending) and not several else None
+            if (asking := Asking.current()) is not None:
+                return await asking.act(lending, call)
+            given = signature.bind(*args, **kwargs).arguments
+            asking = Asking(OperatorLog(statements), _action(endpoint, given), DONE)
+            return await asking.kept(lambda: asking.act(lending, call), lambda done: DONE, lambda error: FAILED)
 
         return recorded
 

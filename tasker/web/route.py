@@ -27,6 +27,9 @@ _log = logging.getLogger("tasker.web")
 class PageRoute(GuardedRoute):
     """Shows what goes wrong on a page."""
 
+    done = 303
+    """What is done leads to a page that tells so."""
+
     def get_route_handler(self) -> Handler:
         """The function behind the gate."""
         handle = super().get_route_handler()

@@ -23,8 +23,8 @@ from tasker.lifecycle.storable import NotStorable
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.system import new_task_uuid
-from tasker.services.engine.calls import DEFAULT_RULES, Rules
 from tasker.services.engine.plans import PlanStore
+from tasker.services.engine.rules import DEFAULT_RULES, Rules
 from tasker.services.fleet.workers import Workers
 from tests.support.command_line import invoke
 from tests.support.random_plans import Spec, build_plan

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
 from tasker.api.operating import only_tells, recorded
-from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, UNLESS, namespaces_of, require_namespace
+from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, SEVERAL, UNLESS, namespaces_of, require_namespace
 from tasker.api.program import program_of as program_of  # offered to the routes
 from tasker.api.rate_limit import RateLimit
 from tasker.contracts.rules.permissions import Permission
@@ -24,6 +24,9 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 class GuardedRoute(APIRoute):
     """Lets a request through to its function when the gate does."""
 
+    done = 200
+    """The status of an answer when all is well, where the route does not name one."""
+
     def get_route_handler(self) -> Handler:
         """The function behind the gate."""
         handle = super().get_route_handler()
@@ -32,12 +35,13 @@ class GuardedRoute(APIRoute):
             return handle
         permission, confines = Permission(declared[REQUIRED]), bool(declared.get(CONFINES))
         operates, unless, path = bool(declared.get(OPERATES)), declared.get(UNLESS), self.path
+        done, several = self.status_code or self.done, bool(declared.get(SEVERAL))
 
         async def guarded(request: Request) -> Response:
             await admit(request, permission, confines)
             if not operates or (unless and await only_tells(request, unless)):
                 return await handle(request)
-            return await recorded(request, path, handle)
+            return await recorded(request, path, handle, done=done, several=several)
 
         return guarded
 

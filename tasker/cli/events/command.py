@@ -142,7 +142,7 @@ def replay(subscriber: str, after: int | None, since: datetime | None, form: str
     async def act(app: Fleet) -> Any:
         return await app.domain_events.replay(subscriber, after=after, since=since)
 
-    print_as(form, reached(place, act), text.rewound_text)
+    print_as(form, reached(place, act, operates=True), text.rewound_text)
 
 
 def _which(options: dict[str, Any]) -> EventFilter:

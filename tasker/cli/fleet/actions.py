@@ -18,7 +18,7 @@ from tasker.cli.task.since import since
 if TYPE_CHECKING:
     from tasker.services.server.operator_log import KeptAction
 
-HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM")
+HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE BECAUSE")
 
 
 @click.command()
@@ -30,7 +30,8 @@ HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM")
 def actions(actor: str | None, since: datetime | None, limit: int, form: str, place: Place) -> None:
     """Show who did what by hand, over HTTP and by commands on the database, the newest first.
 
-    The status is that of the answer over HTTP, and the exit code of a command; - where it ended before that was known.
+    The status is that of the answer over HTTP, and the exit code of a command; - where that is not known. What is done
+    has its row in the same transaction, what was refused one with the reason.
 
     \b
     Examples:
@@ -48,4 +49,4 @@ def _text(found: Sequence[KeptAction]) -> str:
 def _row(each: KeptAction) -> tuple[str, ...]:
     status = "-" if each.status is None else str(each.status)
     moment, address = date_time(each.requested_at), each.address or "-"
-    return moment, each.actor, each.proof, each.endpoint, each.path or "-", status, address
+    return moment, each.actor, each.proof, each.endpoint, each.path or "-", status, address, each.refusal or ""

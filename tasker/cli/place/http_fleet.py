@@ -93,12 +93,18 @@ class HttpOperatorLog:
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
-    async def asked(self, action: OperatorAction) -> str:
+    async def asked(self, action: OperatorAction, status: int | None = None) -> str:
         """Nothing: the request that follows says who sends it."""
         return action.request_id
 
-    async def answered(self, action: str, status: int) -> None:
+    async def answered(self, row: str, status: int) -> None:
         """Nothing: the server knows its answer."""
+
+    async def failed(self, row: str, status: int, reason: str | None) -> None:
+        """Nothing, as of an answer."""
+
+    async def not_done(self, action: OperatorAction, row: str | None, status: int | None, reason: str | None) -> None:
+        """Nothing, as of an answer."""
 
     async def list(
         self, *, actor: str | None = None, since: datetime | None = None, limit: int = 50

@@ -1,4 +1,4 @@
-"""Commands that change something by hand: each is kept with who gave it, before anything is done.
+"""Commands that change something by hand: each is kept with who gave it, in the transaction of what it does.
 
 A server keeps what is asked of it by itself; so only commands that reach the database write something here.
 """
@@ -13,7 +13,6 @@ import click
 
 from tasker.cli.connection import actor
 from tasker.cli.main import MISTAKES
-from tasker.errors import TaskerError
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import OperatorLogService
@@ -24,7 +23,7 @@ NAMING = ("namespace", "template", "step", "task", "queue", "fingerprint")
 DONE, FAILED, MISTAKE = 0, 1, 2
 
 
-class Keeping(Protocol):
+class Logging(Protocol):
     """A fleet that keeps who did what."""
 
     @property
@@ -33,25 +32,23 @@ class Keeping(Protocol):
         ...
 
 
-F = TypeVar("F", bound=Keeping)
+F = TypeVar("F", bound=Logging)
 T = TypeVar("T")
 
 
-async def recorded(fleet: F, use: Callable[[F], Awaitable[T]]) -> T:
-    """What `use` returns, once it is kept that the command that runs here does it. Where nothing can be kept nothing
-    is done."""
-    from tasker.services.by_hand import kept
+async def recorded(fleet: F, use: Callable[[F], Awaitable[T]], *, several: bool = False) -> T:
+    """What `use` returns; it is kept that the command that runs here does it, in the transaction of what it does, with
+    `several` before its first one. Where nothing can be kept nothing is done."""
+    from tasker.services.asking import Asking
 
-    log = fleet.operator_log
-    action = await log.asked(_action(click.get_current_context()))
-    try:
-        with kept():
-            answer = await use(fleet)
-    except TaskerError as error:
-        await log.answered(action, MISTAKE if isinstance(error, MISTAKES) else FAILED)
-        raise
-    await log.answered(action, DONE)
-    return answer
+    asking = Asking(fleet.operator_log, _action(click.get_current_context()), DONE)
+
+    async def using() -> T:
+        if several:
+            await asking.begin()
+        return await use(fleet)
+
+    return await asking.kept(using, lambda done: DONE, lambda error: MISTAKE if isinstance(error, MISTAKES) else FAILED)
 
 
 def _action(command: click.Context) -> OperatorAction:

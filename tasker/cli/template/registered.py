@@ -48,7 +48,7 @@ def register(path: Path, environment: str | None, force: bool, place: Place) -> 
 
     plans = load_plans(path, environment, plugged_rules(), named=True)
     if isinstance(place, DatabasePlace):
-        connected(place.database, partial(_store, plans=plans, force=force), create=True, operates=True)
+        connected(place.database, partial(_store, plans=plans, force=force), create=True, operates=True, several=True)
     else:
         reached(place, partial(_send, path=path, environment=environment, force=force))
     for plan in plans:

@@ -49,7 +49,7 @@ grant update on tasker.task_details, tasker.workers to {api};
 grant insert on tasker.dlq_replays, tasker.dlq_replay_items to {api};
 
 -- Who did what by hand, whichever role a person's command comes with: added, never taken away.
-grant insert, update (status) on tasker.operator_actions to {worker}, {orchestrator}, {api};
+grant insert, update (status, refusal) on tasker.operator_actions to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.saved_views to {api};
 
 -- Retention, for which orchestrators are: a process that may not delete leaves it to the others.

@@ -53,7 +53,7 @@ class Retention:
         """What `prune` would delete now; counts every task. Raises `DatabaseError`."""
         return [target.pruned for target in await self._find(rules, counted=True)]
 
-    @by_hand("App.retention.prune", "_connection")
+    @by_hand("App.retention.prune", "_connection", several=True)
     async def prune(self, rules: Sequence[RetentionRule]) -> list[Pruned]:
         """Delete; what was deleted, by template. Raises `DatabaseError`; what was deleted until then stays so."""
         targets = await self.targets(rules)

@@ -10,15 +10,16 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import Statements
 from tasker.db.queries import query
+from tasker.db.together import Lending
 from tasker.errors import DatabaseError, MessagingError
-from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 from tasker.messaging.hints import PoisonMessage, StepHint
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
@@ -26,6 +27,8 @@ from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.end_notices import EndNotices
 from tasker.services.engine.listeners import Listeners
+from tasker.services.engine.rules import DEFAULT_RULES, beyond_defaults
+from tasker.services.engine.rules import Rules as Rules  # offered with the engine
 
 Answer = dict[str, Any]
 Args = Mapping[str, Any]
@@ -48,31 +51,6 @@ LOOKS = 3
 _log = logging.getLogger("tasker.engine")
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What every process that moves tasks must agree on."""
-
-    on_blocked: str = "give_up"
-    """`give_up` or `wait`: what becomes of a task when failed steps block all that is left (rule 10)."""
-    limits: Limits = DEFAULT_LIMITS
-    """How far decisions and batches may go."""
-    hidden_seconds: float = 30.0
-    """How long a received message stays hidden while it is dealt with (backends with acknowledgements)."""
-    dead_letters: bool = True
-    """Tasks that fail are recorded for a person (D-31)."""
-    log_expansions: bool = False
-    """Log what every decision and batchable step creates."""
-
-
-DEFAULT_RULES = Rules()
-
-
-def _beyond_defaults(rules: Rules) -> dict[str, Any]:
-    """What the SQL functions must know of the rules beyond their defaults."""
-    told: dict[str, Any] = {"on_blocked": rules.on_blocked, "dead_letters": rules.dead_letters}
-    return {name: value for name, value in told.items() if value != getattr(DEFAULT_RULES, name)}
-
-
 class Engine:
     """Calls the engine. One instance serves one purpose (claims, results, the rest) over one connection.
 
@@ -92,8 +70,9 @@ class Engine:
         on_finished: OnFinished | None = None,
     ) -> None:
         self.connection, self._on_finished = connection, on_finished
+        self._lending = connection if isinstance(connection, Lending) else None
         self._notices, self._tells = notices or EndNotices(connection), notices is None
-        self.messaging, self.rules, self._rules = messaging, rules, _beyond_defaults(rules)
+        self.messaging, self.rules, self._rules = messaging, rules, beyond_defaults(rules)
         self.listeners = Listeners()
         self._turn, backend = 0, messaging.backend
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
@@ -108,15 +87,26 @@ class Engine:
         return answer.parse(await self.call(function, args))
 
     async def call(self, function: str, args: Args) -> Answer:
-        """Call `tasker.FUNCTION_v1`, send the hints that it answers, and have told who waits for what it ended."""
+        """Call `tasker.FUNCTION_v1`, send the hints that it answers, and have told who waits for what it ended.
+
+        In the middle of somebody's transaction (`Lending.together`) others hear of it behind the commit, not before.
+        """
         began = perf_counter()
         text = to_json({**args, **self._rules})
         if self._joined:
             answer = await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", text)
         else:
             answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", text)
-            if hints := answer.pop("send", None):
-                answer["sent"] = await self._send_committed(hints)
+        if self._lending is not None and (transaction := self._lending.transaction) is not None:
+            transaction.after_commit(partial(self._committed, function, args, answer, began))
+        else:
+            await self._committed(function, args, answer, began)
+        return answer
+
+    async def _committed(self, function: str, args: Args, answer: Answer, began: float) -> None:
+        """Do and tell what follows from an answer, which must not be taken back any more."""
+        if not self._joined and (hints := answer.pop("send", None)):
+            answer["sent"] = await self._send_committed(hints)
         if waiters := answer.pop("waiters", None):
             self._notices.note(waiters)
             if self._tells:
@@ -124,7 +114,7 @@ class Engine:
         if self._on_finished is not None:
             for task_uuid, state in (answer.get("finished") or {}).items():
                 self._on_finished(task_uuid, state)
-        return self._told(function, args, answer, began)
+        self._told(function, args, answer, began)
 
     def _told(self, function: str, args: Args, answer: Answer, began: float) -> Answer:
         self.listeners.answered(function, args, answer, began)

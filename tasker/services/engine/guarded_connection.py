@@ -5,19 +5,22 @@ The engine's own work never goes through here: a breaker must not hold up tasks 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
-from tasker.db.connection import Connection, Statements
+from tasker.db.connection import Connection, Execute
 from tasker.db.pool import Pool
 from tasker.db.session import Params, Rows
+from tasker.db.together import Lending, Transaction
 from tasker.errors import DatabaseBreakerOpen, DatabaseError, DatabaseUnavailable
 from tasker.resilience.guard import Guard
 
+T = TypeVar("T")
 OUTAGE = ("53", "57", "58")
 """SQLSTATE classes of a database that is there and cannot: no resources, being stopped or cancelled, broken disks."""
 
 
-class GuardedConnection(Statements):
+class GuardedConnection(Lending):
     """A pool with a circuit breaker: open, calls raise `DatabaseBreakerOpen` instead of waiting for time-outs.
 
     Whoever waits for a connection asks the breaker when it gets one, so what fails is not tried once more by everybody.
@@ -28,11 +31,29 @@ class GuardedConnection(Statements):
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
         """As `Pool.execute`. Raises `DatabaseBreakerOpen` while the breaker is open."""
+        if (transaction := self.transaction) is not None:
+            return await transaction.execute(statement, params)
+        return await self.pool.lend(lambda connection: self._guarded(connection.execute)(statement, params))
 
-        def guarded(connection: Connection) -> Awaitable[Rows]:
-            return self.breaker.call(lambda: connection.execute(statement, params), _refusal, is_outage)
+    async def together(self, use: Callable[[], Awaitable[T]]) -> T:
+        """As `Lending.together`. The breaker is asked for each statement, and not for the rollback: whatever it says,
+        a connection comes back without a transaction."""
+        if self.transaction is not None:
+            return await use()
 
-        return await self.pool.lend(guarded)
+        async def held(execute: Execute) -> tuple[Transaction, T]:
+            transaction = Transaction(self, self._guarded(execute))
+            return transaction, await transaction.around(use)
+
+        transaction, answer = await self.pool.lend(lambda connection: connection.hold(held))
+        await transaction.told()
+        return answer
+
+    def _guarded(self, execute: Execute) -> Execute:
+        async def guarded(statement: str, params: Params = None, /) -> Rows:
+            return await self.breaker.call(lambda: execute(statement, params), _refusal, is_outage)
+
+        return guarded
 
     async def watch(self, statement: str, params: Params = None) -> Rows:
         """As `Pool.execute`, whatever the breaker's state: an answer lets callers try again at once."""

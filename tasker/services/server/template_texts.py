@@ -50,7 +50,7 @@ class TemplateTexts:
             raise UsageError("the text holds no template", hint="a template has at least name and steps")
         return Compiled(result.plans, result.diagnostics)
 
-    @by_hand("App.template_texts.register", "_plans._connection")
+    @by_hand("App.template_texts.register", "_plans._connection", several=True)
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> Compiled:
         """Register every template of a text. Raises as `compiled`, and `TemplateError` for a version that has other
         content, unless `force` is set; those before it in the text are registered then."""

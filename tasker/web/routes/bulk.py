@@ -53,7 +53,7 @@ async def preview(
     )
 
 
-@routes.post("/tasks/bulk", **needs(Permission.TASKS_LIST, confines=True, operates=True))
+@routes.post("/tasks/bulk", **needs(Permission.TASKS_LIST, confines=True, operates=True, several=True))
 async def go_on(request: Request) -> Response:
     """Deal with the next tasks; the page says how far it is, and goes on by itself where scripts run."""
     form = sent(request)

@@ -22,6 +22,7 @@ from tasker.contracts.plan import Plan
 from tasker.contracts.retention import RetentionRule
 from tasker.db.connection import Connection
 from tasker.db.roles import KINDS
+from tasker.errors import StateMachineError, TemplateError
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.services.engine.plans import PlanStore
 from tasker.services.pauses import Target
@@ -153,6 +154,26 @@ async def test_a_task_runs_with_each_process_under_its_role(urls: dict[str, str]
     async with tasker.App(urls["orchestrator"], work=False, configuration=UNCONFIGURED) as app:
         old = await app.retention.prune([RetentionRule(completed_days=1, failed_days=1)])
         assert sum(each.tasks for each in old) == 2
+
+
+@pytest.mark.parametrize("kind", ["worker", "orchestrator", "api"])
+async def test_whoever_acts_keeps_what_is_refused_to_them_and_what_they_began(urls: dict[str, str], kind: str) -> None:
+    async with tasker.App(urls["api"], work=False, configuration=UNCONFIGURED) as api:
+        (task,) = await api.submit_many(plan(), [Request({})])
+        assert isinstance(task, Submitted)
+        await api.tasks.cancel(task.task_uuid)
+    async with tasker.App(urls[kind], work=False, configuration=UNCONFIGURED) as app:
+        with pytest.raises(StateMachineError):
+            await app.tasks.cancel(task.task_uuid)
+        with pytest.raises(TemplateError):
+            await app.template_texts.register("name: nothing")
+        kept = await app.operator_log.list(limit=3)
+    why = f"task {task.task_uuid} is cancelled and cannot be cancelled"
+    assert [(each.endpoint, each.status, each.refusal) for each in reversed(kept)] == [
+        ("App.tasks.cancel", 0, None),
+        ("App.tasks.cancel", 1, why),
+        ("App.template_texts.register", 1, TemplateError.error_type),
+    ]
 
 
 def build_elsewhere() -> Plan:

@@ -1,18 +1,31 @@
 -- What operators do. Each query is named and takes its parameters as %(name)s.
 
 -- name: asked
--- Keep that somebody asks for something.
-insert into tasker.operator_actions (requested_at, actor, proof, endpoint, path, request_id, address)
-values (tasker.now(), %(actor)s, %(proof)s, %(endpoint)s, %(path)s, %(request_id)s, %(address)s)
+-- Keep that somebody asks for something, in its transaction with the status that it has then.
+insert into tasker.operator_actions (requested_at, actor, proof, endpoint, path, request_id, address, status)
+values (tasker.now(), %(actor)s, %(proof)s, %(endpoint)s, %(path)s, %(request_id)s, %(address)s, %(status)s)
 returning action_uuid::text
+
+-- name: not_done
+-- Keep that it was not done. `row`: what was rolled back, or null; where it was committed after all that counts.
+insert into tasker.operator_actions
+  (action_uuid, requested_at, actor, proof, endpoint, path, request_id, address, status, refusal)
+values (coalesce(%(row)s::uuid, tasker.uuid_v7()), tasker.now(), %(actor)s, %(proof)s, %(endpoint)s, %(path)s, %(request_id)s,
+  %(address)s, %(status)s, %(refusal)s)
+on conflict do nothing
 
 -- name: answered
 -- Keep how it was answered.
-update tasker.operator_actions set status = %(status)s where action_uuid = %(action)s::uuid
+update tasker.operator_actions set status = %(status)s where action_uuid = %(row)s::uuid
+
+-- name: failed
+-- Keep how it failed, and why.
+update tasker.operator_actions set status = %(status)s, refusal = %(refusal)s where action_uuid = %(row)s::uuid
 
 -- name: actions
 -- What was asked for, the newest first; `actor` and `since` may be null. Identifiers tell milliseconds apart, times microseconds.
-select q.action_uuid::text, q.requested_at, q.actor, q.proof, q.endpoint, q.path, q.request_id, q.address, q.status
+select q.action_uuid::text, q.requested_at, q.actor, q.proof, q.endpoint, q.path, q.request_id, q.address, q.status,
+  q.refusal
 from (
   select a.* from tasker.operator_actions a
   where (%(actor)s::text is null or a.actor = %(actor)s) and (%(since)s::timestamptz is null or a.requested_at >= %(since)s)

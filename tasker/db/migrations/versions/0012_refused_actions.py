@@ -1,0 +1,18 @@
+"""Why an operator's action was not done."""
+
+from __future__ import annotations
+
+from tasker.db.migrations.run_sql import run_sql
+
+revision = "0012"
+down_revision = "0011"
+
+
+def upgrade() -> None:
+    """Add the column."""
+    run_sql("up/0012_refused_actions.sql")
+
+
+def downgrade() -> None:
+    """Drop it, with what it says."""
+    run_sql("down/0012_refused_actions.sql")

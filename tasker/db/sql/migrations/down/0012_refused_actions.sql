@@ -1,0 +1,1 @@
+alter table tasker.operator_actions drop column refusal;

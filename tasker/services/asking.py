@@ -1,0 +1,172 @@
+"""Somebody asks for something by hand: what is kept of it, and when."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from enum import Enum
+from typing import Protocol, TypeVar
+
+from tasker.db.together import Lending
+from tasker.errors import (
+    DeadLetterNotFound,
+    StateMachineError,
+    StepNotFound,
+    TaskerError,
+    TaskNotFound,
+    UsageError,
+)
+from tasker.services.server.operator_log import OperatorAction, OperatorLog
+
+T = TypeVar("T")
+FIRST_FAILURE = 400
+"""From here on a status of HTTP says that something was not done; exit codes are below."""
+HURRY_SECONDS = 2.0
+"""How long it may take to keep what was given up: whoever gave it up does not want to wait."""
+MOST_CHARACTERS = 300
+TELLING = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, UsageError)
+"""Errors whose message is kept. That of others may repeat a value that is secret: of them the kind is kept alone."""
+_log = logging.getLogger("tasker.api")
+
+
+class Keeping(Protocol):
+    """Keeps actions, as `OperatorLog` does."""
+
+    async def asked(self, action: OperatorAction, status: int | None = None) -> str:
+        """Keep that it is asked for."""
+        ...
+
+    async def answered(self, row: str, status: int) -> None:
+        """Keep how it was answered."""
+        ...
+
+    async def failed(self, row: str, status: int, reason: str | None) -> None:
+        """Keep how something that had begun failed."""
+        ...
+
+    async def not_done(self, action: OperatorAction, row: str | None, status: int | None, reason: str | None) -> None:
+        """Keep that it was not done."""
+        ...
+
+
+class _State(Enum):
+    NOTHING = "nothing was done by hand yet"
+    BEGUN = "there is a row from before, without a status"
+    DONE = "what was tried last is done, and its row with it"
+    UNDONE = "what was tried last was rolled back, with its row"
+
+
+class Asking:
+    """`action` is asked for, and kept in `log`. What is done has its row in the same transaction, with the status
+    `done`; what was refused or failed has one behind the rollback.
+
+    What is done in several transactions has a row before the first, without a status until the last has ended.
+    """
+
+    def __init__(self, log: Keeping, action: OperatorAction, done: int) -> None:
+        self._log, self._action, self._done = log, action, done
+        self._state = _State.NOTHING
+        self._row: str | None = None
+        self._reason: str | None = None
+        self._over = False
+
+    @classmethod
+    def current(cls) -> Asking | None:
+        """What is asked for here and now. A task of the event loop may outlive what was asked for where it began."""
+        found = _current.get()
+        return None if found is None or found._over else found
+
+    async def kept(
+        self, use: Callable[[], Awaitable[T]], answered: Callable[[T], int], failed: Callable[[Exception], int]
+    ) -> T:
+        """What `use` returns. What it does by hand is kept as this; where it does nothing that is kept, too.
+
+        `answered` and `failed` say the status of an answer and of an error; that of what is given up stays unknown.
+        """
+        before = _current.set(self)
+        try:
+            answer = await use()
+        except Exception as error:
+            await self._failed(failed(error), self._reason or _told(error))
+            raise
+        except BaseException:
+            await self._given_up()
+            raise
+        finally:
+            self._over = True
+            _current.reset(before)
+        await self._answered(answered(answer))
+        return answer
+
+    async def begin(self) -> None:
+        """Keep it before anything is done. Raises `DatabaseError`."""
+        self._row = await self._log.asked(self._action)
+        self._state = _State.BEGUN
+
+    async def act(self, lending: Lending | None, do: Callable[[], Awaitable[T]]) -> T:
+        """What `do` returns, which changes something: in one transaction of `lending` with its row; without it with a
+        row before. What is part of something else that is kept is not kept once more."""
+        if _within.get() is self or self._state is _State.BEGUN:
+            return await do()
+        before = _within.set(self)
+        try:
+            if lending is not None:
+                return await self._together(lending, do)
+            await self.begin()
+            return await do()
+        finally:
+            _within.reset(before)
+
+    async def _together(self, lending: Lending, do: Callable[[], Awaitable[T]]) -> T:
+        async def with_its_row() -> T:
+            self._row = await OperatorLog(lending).asked(self._action, self._done)
+            return await do()
+
+        self._row = self._reason = None
+        try:
+            answer = await lending.together(with_its_row)
+        except BaseException as error:
+            self._state, self._reason = _State.UNDONE, _told(error)
+            raise
+        self._state = _State.DONE
+        return answer
+
+    async def _answered(self, status: int) -> None:
+        if status >= FIRST_FAILURE:
+            await self._failed(status, self._reason)
+        elif self._row is None:
+            await self._log.not_done(self._action, None, status, None)
+        elif self._state is not _State.DONE or status != self._done:
+            await self._log.answered(self._row, status)
+
+    async def _failed(self, status: int | None, reason: str | None) -> None:
+        """What is done stays so, and its row, whatever goes wrong behind it."""
+        if self._state is _State.BEGUN and self._row is not None:
+            if status is not None:
+                await self._log.failed(self._row, status, reason)
+        elif self._state is not _State.DONE:
+            await self._log.not_done(self._action, self._row, status, reason)
+
+    async def _given_up(self) -> None:
+        try:
+            async with asyncio.timeout(HURRY_SECONDS):
+                await self._failed(None, GIVEN_UP)
+        except TimeoutError:
+            _log.warning("that %s was given up by %s could not be kept", self._action.endpoint, self._action.actor)
+
+
+def _told(error: BaseException) -> str:
+    """Why something was not done, as far as anybody may know it."""
+    if isinstance(error, TELLING):
+        return " ".join(error.message.replace("\0", "").split())[:MOST_CHARACTERS]
+    if isinstance(error, TaskerError):
+        return error.error_type
+    return type(error).__name__ if isinstance(error, Exception) else GIVEN_UP
+
+
+GIVEN_UP = "given up before it was done"
+_current: ContextVar[Asking | None] = ContextVar("asking", default=None)
+_within: ContextVar[Asking | None] = ContextVar("within", default=None)
+"""What is in the middle of something that is kept."""

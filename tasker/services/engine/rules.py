@@ -1,0 +1,33 @@
+"""What every process that moves tasks must agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What every process that moves tasks must agree on."""
+
+    on_blocked: str = "give_up"
+    """`give_up` or `wait`: what becomes of a task when failed steps block all that is left (rule 10)."""
+    limits: Limits = DEFAULT_LIMITS
+    """How far decisions and batches may go."""
+    hidden_seconds: float = 30.0
+    """How long a received message stays hidden while it is dealt with (backends with acknowledgements)."""
+    dead_letters: bool = True
+    """Tasks that fail are recorded for a person (D-31)."""
+    log_expansions: bool = False
+    """Log what every decision and batchable step creates."""
+
+
+DEFAULT_RULES = Rules()
+
+
+def beyond_defaults(rules: Rules) -> dict[str, Any]:
+    """What the SQL functions must know of these beyond their defaults."""
+    told: dict[str, Any] = {"on_blocked": rules.on_blocked, "dead_letters": rules.dead_letters}
+    return {name: value for name, value in told.items() if value != getattr(DEFAULT_RULES, name)}

@@ -1,0 +1,62 @@
+"""A shop in which an operator has something to do, and nobody else does anything."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import psycopg
+
+import tasker
+from tasker.services.dead_letters.replays import Group
+from tasker.template import compile_text
+from tests.integration.api.program import ORDERS, WAITING, registered
+
+CLOCKS = ("operator_actions", "workers")
+"""What is written beside what is done."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """`failed` has a step in error, its `step`, and a dead letter, its `entry`; `waiting` waits for its handler."""
+
+    app: tasker.App
+    failed: str
+    step: str
+    entry: str
+    waiting: str
+    replay: str
+    subscriber: str
+
+    def rows(self, statement: str, *params: object) -> list[tuple[object, ...]]:
+        """What another session reads."""
+        with psycopg.connect(self.app.database_url, autocommit=True) as connection:
+            return connection.execute(statement.encode(), params or None).fetchall()
+
+    def everything(self) -> dict[str, object]:
+        """What is in the tables."""
+        names = """select quote_ident(schemaname) || '.' || quote_ident(tablename) from pg_tables
+          where schemaname = 'tasker' and tablename <> all (%s) order by 1"""
+        return {
+            str(name): self.rows(f"select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from {name} t")
+            for (name,) in self.rows(names, list(CLOCKS))
+        }
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Scene]:
+    """A scene of its own; who worked on it has stopped."""
+    async with tasker.App(url, registry=registered()) as shop:
+        for template in (ORDERS, WAITING):
+            await shop.plans.register(compile_text(template).plans[0], force=True)
+        tasks = [(await shop.submit("shop/orders", {"amount": -amount})).task_uuid for amount in (1, 2)]
+        for task in tasks:
+            await shop.wait(task)
+    async with tasker.App(url, work=False) as app:
+        entry = await app.dead_letters.of_task(tasks[0])
+        plan = await app.replays.begin(Group(), rate=0.001, actor="setting", reason="the scene")
+        (step, *_) = await app.views.steps(tasks[0])
+        waiting = (await app.submit("nobody/waiting", {})).task_uuid
+        await app.domain_events.deliveries.stop("billing", by="setting", reason="the scene")
+        yield Scene(app, tasks[0], step["step_uuid"], entry.dlq_entry_uuid, waiting, str(plan.replay_uuid), "billing")

@@ -1,0 +1,198 @@
+"""Each thing that can be done by hand, by a program, over HTTP and by a command: its row is in its own transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import pytest_asyncio
+from fastapi.routing import APIRoute
+
+from tasker.api.application import SUBJECTS, application
+from tasker.api.permissions import OPERATES
+from tasker.db.together import Transaction
+from tasker.errors import DatabaseError
+from tasker.services.dead_letters.replays import Group
+from tasker.services.pauses import Target
+from tasker.services.server.operator_log import OperatorLog
+from tests.integration.embedded_api.scene import Scene, opened
+from tests.support.command_line import invoke
+
+ROOT = Path(__file__).parents[3]
+WHO = {"actor": "ada", "reason": "by hand"}
+QUEUE = "orchestration_step_results"
+Act = Callable[[Scene], Awaitable[object]]
+
+BY_PROGRAMS: dict[str, Act] = {
+    "App.tasks.cancel": lambda scene: scene.app.tasks.cancel(scene.waiting, actor="ada"),
+    "App.steps.reset": lambda scene: scene.app.steps.reset(scene.failed, "check", **WHO),
+    "App.steps.retry": lambda scene: scene.app.steps.retry(scene.failed, **WHO),
+    "App.steps.resolve": lambda scene: scene.app.steps.resolve(scene.failed, "check", **WHO),
+    "App.steps.complete": lambda scene: scene.app.steps.complete(scene.failed, "check", {"amount": 1}, **WHO),
+    "App.pauses.pause": lambda scene: scene.app.pauses.pause(Target.of("nobody"), **WHO),
+    "App.pauses.resume": lambda scene: scene.app.pauses.resume(Target.of(task=scene.waiting), **WHO),
+    "App.pauses.pause queue": lambda scene: scene.app.pauses.pause(Target.of(queue=QUEUE), **WHO),
+    "App.dead_letters.open": lambda scene: scene.app.dead_letters.open(scene.waiting, actor="ada"),
+    "App.dead_letters.update": lambda scene: scene.app.dead_letters.update(scene.entry, notes="seen", by="ada"),
+    "App.replays.begin": lambda scene: scene.app.replays.begin(Group(), **WHO),
+    "App.replays.steer": lambda scene: scene.app.replays.steer(scene.replay, "paused"),
+    "App.reruns.start": lambda scene: scene.app.reruns.start(scene.failed, "check", **WHO),
+    "App.domain_events.replay": lambda scene: scene.app.domain_events.replay(scene.subscriber, after=0),
+    "App.domain_events.deliveries.retry": lambda scene: scene.app.domain_events.deliveries.retry(scene.subscriber),
+    "App.domain_events.deliveries.stop": lambda scene: scene.app.domain_events.deliveries.stop(
+        "shipping", by="ada", reason="no"
+    ),
+    "App.domain_events.deliveries.resume": lambda scene: scene.app.domain_events.deliveries.resume(
+        scene.subscriber, by="ada"
+    ),
+    "App.saved_views.save": lambda scene: scene.app.saved_views.save("mine", "status=error", by="ada"),
+    "App.saved_views.remove": lambda scene: scene.app.saved_views.remove("theirs"),
+}
+NOTHING_TO_DO = {"App.domain_events.deliveries.retry"}
+"""In this scene no event was put aside."""
+SEVERAL = {"App.retention.prune", "App.template_texts.register"}
+
+
+@pytest_asyncio.fixture
+async def scene(database_url: str) -> AsyncIterator[Scene]:
+    async with opened(database_url) as made:
+        await made.app.pauses.pause(Target.of(task=made.waiting), **WHO)
+        await made.app.saved_views.save("theirs", "status=complete", by="grace")
+        made.rows("delete from tasker.operator_actions returning 1")
+        yield made
+
+
+ROWS = "select endpoint, status, refusal from tasker.operator_actions order by action_uuid"
+
+
+@pytest.mark.parametrize("name", BY_PROGRAMS)
+async def test_without_the_commit_nothing_of_it_is_done_and_with_it_its_row_is_there(
+    scene: Scene, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint, before, execute = name.partition(" ")[0], scene.everything(), Transaction.execute
+
+    async def refused(self: Transaction, statement: str, params: Any = None) -> Any:
+        if statement == "commit":
+            raise DatabaseError("the disk is full")
+        return await execute(self, statement, params)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Transaction, "execute", refused)
+        with pytest.raises(DatabaseError, match="the disk is full"):
+            await BY_PROGRAMS[name](scene)
+    assert scene.everything() == before
+    assert scene.rows(ROWS) == [(endpoint, 1, DatabaseError.error_type)]
+
+    await BY_PROGRAMS[name](scene)
+    assert (scene.everything() == before) == (name in NOTHING_TO_DO)
+    assert scene.rows(ROWS)[1:] == [(endpoint, 0, None)]
+
+
+def test_each_method_that_changes_something_by_hand_is_among_them() -> None:
+    sources = [path.read_text() for path in (ROOT / "tasker/services").rglob("*.py")]
+    marked = {found for text in sources for found in re.findall(r'@by_hand\(\s*"(App[\w.]+)"', text)}
+    assert marked == {name.partition(" ")[0] for name in BY_PROGRAMS} | SEVERAL
+
+
+TASK, STEP = "/v1/tasks/{uuid}", "/v1/tasks/{uuid}/workflow_steps/{step_uuid}"
+BY_HTTP: dict[str, tuple[str, dict[str, Any] | None]] = {
+    f"DELETE {TASK}": ("/v1/tasks/{waiting}?reason=no", None),
+    f"POST {TASK}/retry": ("/v1/tasks/{failed}/retry", {"reason": "mended"}),
+    f"POST {TASK}/rerun": ("/v1/tasks/{failed}/rerun", {"from_step": "check", "reason": "mended"}),
+    f"PATCH {STEP}": (
+        "/v1/tasks/{failed}/workflow_steps/{step}",
+        {"action_type": "resolve_manually", "reason": "done", "resolved_by": "ada"},
+    ),
+    "POST /v1/pauses": ("/v1/pauses", {"namespace": "nobody", "reason": "wait"}),
+    "DELETE /v1/pauses": ("/v1/pauses?task={waiting}", None),
+    "POST /v1/dlq": ("/v1/dlq", {"task_uuid": "{waiting}", "notes": "odd"}),
+    "PATCH /v1/dlq/entry/{dlq_entry_uuid}": ("/v1/dlq/entry/{entry}", {"resolution_notes": "seen"}),
+    "POST /v1/dlq/replays": ("/v1/dlq/replays", {"all": True, "note": "mended"}),
+    "PATCH /v1/dlq/replays/{replay_uuid}": ("/v1/dlq/replays/{replay}", {"state": "paused"}),
+    "POST /v1/events/subscribers/{name}/replay": ("/v1/events/subscribers/{subscriber}/replay", {"after": 0}),
+}
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int | None]]:
+    """Of each row of what is done: whether it was part of a transaction, and its status then."""
+    found: list[tuple[bool, int | None]] = []
+    asked = OperatorLog.asked
+
+    async def noted(self: OperatorLog, action: Any, status: int | None = None) -> str:
+        found.append((getattr(self._connection, "transaction", None) is not None, status))
+        return await asked(self, action, status)
+
+    monkeypatch.setattr(OperatorLog, "asked", noted)
+    return found
+
+
+@pytest.mark.parametrize("endpoint", BY_HTTP)
+async def test_a_request_has_its_row_in_the_transaction_of_what_it_asks_for(
+    scene: Scene, endpoint: str, written: list[tuple[bool, int | None]]
+) -> None:
+    path, body = BY_HTTP[endpoint]
+    known = vars(scene)
+    filled = {key: value.format(**known) if isinstance(value, str) else value for key, value in (body or {}).items()}
+    transport = httpx.ASGITransport(app=application(scene.app))
+    async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:
+        answer = await client.request(
+            endpoint.partition(" ")[0], path.format(**known), **({"json": filled} if body else {})
+        )
+    assert answer.is_success, answer.text
+    assert scene.rows(ROWS) == [(endpoint, answer.status_code, None)]
+    assert written == [(True, answer.status_code)]
+
+
+def test_each_route_that_changes_something_by_hand_is_among_them() -> None:
+    routes = [route for module in SUBJECTS for route in module.routes.routes if isinstance(route, APIRoute)]
+    kept = [route for route in routes if (route.openapi_extra or {}).get(OPERATES)]
+    known = {f"{method} {route.path}" for route in kept for method in route.methods}
+    assert known == {*BY_HTTP, "POST /v1/templates"}
+
+
+async def test_a_refused_request_has_a_row_with_its_status_and_the_reason(scene: Scene) -> None:
+    transport = httpx.ASGITransport(app=application(scene.app))
+    async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:
+        for _ in range(2):
+            await client.delete(f"/v1/tasks/{scene.waiting}")
+        await client.post("/v1/pauses", json={"namespace": 7})
+    why = f"task {scene.waiting} is cancelled and cannot be cancelled"
+    assert scene.rows(ROWS) == [
+        (f"DELETE {TASK}", 200, None),
+        (f"DELETE {TASK}", 400, why),
+        ("POST /v1/pauses", 400, "RequestValidationError"),
+    ]
+
+
+BY_COMMANDS: dict[str, list[str]] = {
+    "tasker task cancel": ["{waiting}"],
+    "tasker task retry": ["{failed}"],
+    "tasker task rerun": ["{failed}"],
+    "tasker task step reset": ["{failed}", "check"],
+    "tasker task step resolve": ["{failed}", "check"],
+    "tasker task step complete": ["{failed}", "check", "--result", "{{}}"],
+    "tasker pause": ["nobody"],
+    "tasker resume": ["--task", "{waiting}"],
+    "tasker dlq open": ["{waiting}"],
+    "tasker dlq update": ["{entry}", "--notes", "seen"],
+    "tasker dlq replays pause": ["{replay}"],
+    "tasker events replay": ["{subscriber}", "--after", "0"],
+}
+
+
+@pytest.mark.parametrize("command", BY_COMMANDS)
+async def test_a_command_has_its_row_in_the_transaction_of_what_it_does(
+    scene: Scene, command: str, written: list[tuple[bool, int | None]]
+) -> None:
+    arguments = [each.format(**vars(scene)) for each in BY_COMMANDS[command]]
+    given = [*command.split()[1:], *arguments]
+    done = await asyncio.to_thread(invoke, *given, database=scene.app.database_url)
+    assert done.exit_code == 0, done.output
+    assert scene.rows(ROWS) == [(command, 0, None)]
+    assert written == [(True, 0)]
