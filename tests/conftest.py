@@ -222,7 +222,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         if not _is_on_the_second(item):
             continue
-        if "acceptance" in item.path.parts and item.get_closest_marker("slow"):
+        long_here = "acceptance" in item.path.parts or item.get_closest_marker("servers")
+        if long_here and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.long)
         elif not _below(item, VARYING) or _below(item, LONG_THERE) or _carried_elsewhere(item):
             item.add_marker(pytest.mark.servers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -159,5 +160,5 @@ def described() -> FastAPI:
     for module in SUBJECTS:  # not `include_router`, which looks for the route of a request twice, router by router
         app.router.routes.extend(module.routes.routes)
     answer_failures(app)
-    app.openapi = lambda: description_of(app)  # type: ignore[method-assign]  # as the framework documents it
+    app.openapi = cache(partial(description_of, app))  # type: ignore[method-assign]  # as the framework documents it
     return app

@@ -12,19 +12,24 @@ from tasker.db.database import ensure_database
 from tasker.db.embedded import EmbeddedServer
 from tests.benchmarks.compare import compared
 from tests.benchmarks.ground import ROOT
-from tests.benchmarks.run import NAMES, chosen, main
+from tests.benchmarks.run import GROUPS, NAMES, chosen, main
 from tests.benchmarks.shapes import READS
 from tests.support.servers.private_postgres import copied
 
 SMALLEST = ["--quick", "--divide", "100"]
-IN_ONE_PROCESS = [name for name in NAMES if not name.startswith(("scaling", "recovery", "start_up"))]
-OTHERS = [[name] for name in NAMES if name not in IN_ONE_PROCESS]
+LONG = ("scaling", "recovery", "start_up")
 BRIEF = [
-    name
-    for name in IN_ONE_PROCESS
-    if name in ("linear4_reads", "apart_linear4_reads") or not (name.endswith(READS) or name == "fan1000")
+    [
+        name
+        for name in group
+        if name in ("linear4_reads", "apart_linear4_reads")
+        or not (name.endswith(READS) or name == "fan1000" or name.startswith(LONG))
+    ]
+    for group, _ in GROUPS
 ]
-"""One of each kind: those that read run the same code, and so does the wide task beside the narrow one."""
+"""One of each kind by group, which shares its processes: those that read run the same code, and so does the wide task
+beside the narrow one."""
+OTHERS = [[name for name in group if name not in brief] for (group, _), brief in zip(GROUPS, BRIEF, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +46,11 @@ def database(tmp_path_factory: pytest.TempPathFactory, cluster: Path) -> Iterato
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(BRIEF, id="in_one_process", marks=pytest.mark.servers),
-        pytest.param([name for name in IN_ONE_PROCESS if name not in BRIEF], id="others", marks=pytest.mark.long),
+        *(pytest.param(names, id=names[0], marks=pytest.mark.servers) for names in BRIEF if names),
         *(
-            pytest.param([name], id=name, marks=pytest.mark.servers if name == "scaling-pgmq" else pytest.mark.long)
-            for (name,) in OTHERS
+            pytest.param(names, id=names[0], marks=pytest.mark.servers if "scaling-pgmq" in names else pytest.mark.long)
+            for names in OTHERS
+            if names
         ),
     ],
 )

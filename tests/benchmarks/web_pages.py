@@ -59,11 +59,12 @@ def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], Non
         fleet.database.execute(ENDED.encode(), which)
         fleet.database.execute(DEAD.encode(), {"count": ground.fewer(LETTERS, 20)})
         fleet.database.execute("vacuum analyze")
+        looks = ground.fewer(LOOKS, 5)
         for name in names:
             tell(name)
             spent = of_the_server(fleet)
-            taken = asyncio.run(_looks(address, f"/ui/{PAGES[name].format(task=task)}".rstrip("/"), LOOKS))
-            yield latency(name, taken, spent.each(LOOKS))
+            taken = asyncio.run(_looks(address, f"/ui/{PAGES[name].format(task=task)}".rstrip("/"), looks))
+            yield latency(name, taken, spent.each(looks))
 
 
 async def _ended(url: str) -> str:

@@ -1,4 +1,7 @@
-"""The description of the interface, and a page that shows it. Open to everybody: it says nothing of this deployment."""
+"""The description of the interface, and a page that shows it. Open to everybody: it says nothing of this deployment.
+
+Both are made in a thread: the event loop has others to serve.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ POLICY = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inli
 
 @routes.get("/openapi.json", include_in_schema=False)
 @routes.get("/api-docs/openapi.json", include_in_schema=False)
-async def get_description(request: Request) -> Json:
+def get_description(request: Request) -> Json:
     """The interface as OpenAPI."""
     return Json(request.app.openapi())
 
 
 @routes.get("/docs", include_in_schema=False)
 @routes.get("/api-docs", include_in_schema=False)
-async def get_page(request: Request) -> HTMLResponse:
+def get_page(request: Request) -> HTMLResponse:
     """The operations on one page."""
     return HTMLResponse(page(request.app.openapi(), str(request.scope.get("root_path", ""))), headers=POLICY)

@@ -28,7 +28,7 @@ KEPT = 8
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 ABSENT = "see whether the server runs (tasker server), and whether the URL is right"
 CUT = "the server was stopped, or something between cut the connection: try again"
-SLOW = "see how the server does; a client may be given more time than its 30 seconds (timeout)"
+SLOW = "see how the server does, or give the client more time (timeout)"
 TRUST = "give the file with its certificate (a profile's --ca-file, TASKER_CA_FILE); or the server speaks no https"
 UNKNOWN = "it is not known whether it was carried out: look before you repeat it"
 
@@ -152,7 +152,9 @@ class Connection:
             untrusted = ServerUnreachable(f"{url} cannot be trusted: {_reason(error)}", hint=TRUST)
             return _Failed(untrusted, passing=False, never_sent=True)
         if isinstance(error, httpx.TimeoutException) and not never_sent:  # it has had all its time
-            return _Failed(RequestTimeout(f"{url} did not answer in time", hint=SLOW), passing=False)
+            seconds = error.request.extensions["timeout"]["read"]
+            late = RequestTimeout(f"{url} did not answer within {seconds:g} seconds", hint=SLOW)
+            return _Failed(late, passing=False)
         if never_sent or isinstance(error, httpx.ProxyError):
             absent = ServerUnreachable(f"{url} cannot be reached: {_reason(error)}", hint=ABSENT)
             return _Failed(absent, passing=True, never_sent=never_sent)

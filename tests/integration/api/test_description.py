@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from fastapi.routing import APIRoute
 
 import tasker
 from tasker.api.application import SUBJECTS, application, described
+from tasker.api.description import openapi
 from tasker.api.description.page import page
 from tasker.api.http_server import HttpServer
 from tasker.api.permissions import REQUIRED, Permission
@@ -63,6 +65,19 @@ async def test_the_description_and_its_page_are_served(client: httpx.AsyncClient
     assert (await client.get("/docs")).text == page(described().openapi(), "")
 
 
+async def test_the_description_is_made_once_and_by_no_event_loop(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    makers: list[int] = []
+    monkeypatch.setattr(openapi, "get_openapi", lambda **_: makers.append(threading.get_ident()) or {"paths": {}})
+
+    for _ in range(3):
+        await client.get("/openapi.json")
+
+    assert len(makers) == 1
+    assert makers != [threading.get_ident()]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", ["2", pytest.param("12", marks=pytest.mark.servers)])
 async def test_a_server_answers_whatever_is_sent_as_it_is_described(
@@ -87,10 +102,10 @@ async def test_a_server_answers_whatever_is_sent_as_it_is_described(
 
 
 def test_the_page_shows_every_operation_with_its_fields_and_asks_nobody_for_anything() -> None:
-    openapi = described().openapi()
-    shown = page(openapi, "/engine")
+    document = described().openapi()
+    shown = page(document, "/engine")
 
-    for path, operations in openapi["paths"].items():
+    for path, operations in document["paths"].items():
         for method in operations:
             assert f'<b class="{method}">{method.upper()}</b><code>{path}</code>' in shown
     assert '<a href="/engine/openapi.json">' in shown

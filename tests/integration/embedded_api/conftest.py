@@ -11,6 +11,7 @@ from sqlalchemy.pool import NullPool
 import tasker
 from tasker.contracts.plan import Plan
 from tasker.handler import HandlerRegistry
+from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.template import compile_text
 from tests.integration.embedded_api.program import TEMPLATE, greet, of_sqlalchemy
 
@@ -36,8 +37,9 @@ def app(database_url: str, registry: HandlerRegistry) -> Iterator[tasker.SyncApp
 
 @pytest.fixture
 def memory_app(database_url: str, registry: HandlerRegistry) -> Iterator[tasker.SyncApp]:
-    """With a backend that sends after the commit."""
-    with tasker.SyncApp(database_url, registry=registry, backend="memory") as running:
+    """With a backend that sends after the commit, and sweeps that find no lost hint: what is not sent never runs."""
+    blind = SweepSettings(hint_grace_ms=3_600_000)
+    with tasker.SyncApp(database_url, registry=registry, backend="memory", sweeps=blind) as running:
         yield running
 
 

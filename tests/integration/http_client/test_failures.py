@@ -132,7 +132,7 @@ async def test_a_server_that_says_nothing_is_given_up() -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         async with client_of(url, timeout=0.05) as client:
             client.connection._client.event_hooks = {"request": [note]}
-            with pytest.raises(RequestTimeout):
+            with pytest.raises(RequestTimeout, match=r"did not answer within 0\.05 seconds"):
                 await client.get_task("t")
             assert sent == ["GET"], "it has had all the time that there is"
             with pytest.raises(RequestTimeout) as raised:
