@@ -68,6 +68,11 @@ def test_a_failed_attempt_is_a_line_with_its_ids_first() -> None:
     }
 
 
+def test_a_line_carries_the_millisecond() -> None:
+    told = [line("Step claimed", STARTED, NOW - each)["timestamp"] for each in (0, 477, 484, 485)]
+    assert [each[17:] for each in told] == ["30.484+00:00", "30.007+00:00", "30.000+00:00", "29.999+00:00"]
+
+
 def test_a_line_holds_all_of_an_attempt_but_its_place_in_a_trace_and_its_times() -> None:
     found, fields = line("Step claimed", STARTED, NOW), STARTED.__dataclass_fields__
     told = fields.keys() - {"attempt", "started_at", "traceparent", "tracestate"}

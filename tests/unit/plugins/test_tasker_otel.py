@@ -169,7 +169,8 @@ def test_the_span_of_a_task_is_in_the_trace_of_its_caller_from_its_submission_on
     assert span.end_time == int(now.timestamp() * 1000) * 10**6
     assert span.attributes["task_name"] == span.attributes["template"] == "order"
     assert (span.attributes["state"], span.status.is_ok) == ("error", False)
-    spans.attempt(ended())
+    own = spans.attempt(ended())
+    assert own.context.trace_state.to_header() == ""
     assert spans.task(TaskFinished(TASK, "complete"), now).status.is_ok
 
 
