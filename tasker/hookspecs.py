@@ -11,7 +11,7 @@ rows of the database stay the truth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pluggy
@@ -165,10 +165,11 @@ class Hooks:
         """The model of the plugin's own table `[plugins.NAME]`, made of `tasker.contracts.settings`."""
 
     @hookspec
-    def tasker_configured(self, settings: Any) -> None:
+    def tasker_configured(self, settings: Any) -> Collection[str] | None:
         """Called at once when the plugin is loaded, with its table (None when it has none), before any other hook.
 
-        What it raises keeps the plugin from being loaded.
+        It may answer the names of its hooks that these settings leave nothing to do for: they are not called, and what
+        nobody hears is not made. What it raises keeps the plugin from being loaded.
         """
 
     @hookspec

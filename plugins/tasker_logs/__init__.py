@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from tasker.hookspecs import (
@@ -15,12 +16,14 @@ from tasker.hookspecs import (
     TasksSubmitted,
     hookimpl,
 )
+from tasker_logs.lines import Initialized, line
 
 if TYPE_CHECKING:
     from tasker.contracts.settings import Table
     from tasker_logs.journal import Journal
 
 __all__ = ["Logs"]
+STARTS = ("tasker_attempt_started", "tasker_tasks_submitted")
 
 
 class Logs:
@@ -38,11 +41,12 @@ class Logs:
         return LogsTable
 
     @hookimpl
-    def tasker_configured(self, settings: Any) -> None:
-        """Where lines go. Raises `OSError` for a file that cannot be written."""
+    def tasker_configured(self, settings: Any) -> Collection[str]:
+        """Where lines go; starts are heard of where they are written. Raises `OSError` for a file that cannot be."""
         from tasker_logs.journal import Journal
 
         self._journal, self._starts = Journal(settings.path), settings.starts
+        return () if self._starts else STARTS
 
     @hookimpl
     def tasker_process_started(self, process: ProcessInfo) -> None:
@@ -63,8 +67,6 @@ class Logs:
     @hookimpl
     def tasker_tasks_submitted(self, submitted: TasksSubmitted) -> None:
         """A line for each task, where starts are asked for."""
-        from tasker_logs.lines import Initialized
-
         for task in submitted.task_uuids if self._starts else ():
             self._write(
                 f"Task initialized: task_uuid={task}", Initialized(task, submitted.namespace, submitted.template)
@@ -103,7 +105,5 @@ class Logs:
         self._write("Repaired", repaired)
 
     def _write(self, message: str, value: Any) -> None:
-        from tasker_logs.lines import line
-
         if self._journal is not None:
             self._journal.add(line(message, value))

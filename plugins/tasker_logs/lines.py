@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from operator import attrgetter
+from functools import lru_cache
 from typing import Any
 
 from tasker.hookspecs import AttemptEnded, AttemptStarted, Repaired
@@ -32,34 +33,53 @@ ORDER = (
     "error_type",
 )
 """The keys that come first, in this order; the others follow."""
-LEFT_OUT = ("attempt", "started_at", "traceparent", "tracestate")
-"""Of an attempt: told in another form, or by the time of the line."""
-_FIRST = tuple(name for name in ORDER if name in AttemptStarted.__dataclass_fields__)
-_REST = tuple(name for name in AttemptStarted.__dataclass_fields__ if name not in (*ORDER, *LEFT_OUT))
-_first, _rest = attrgetter(*_FIRST), attrgetter(*_REST)
 LEVELS = {"failed": "WARNING", "lost": "WARNING"}
 
 
-def line(message: str, value: Any, now: datetime | None = None) -> dict[str, Any]:
-    """One line of the journal. `now` is the time that it carries, with a zone; None: the clock's."""
-    moment = (now or datetime.now(UTC)).isoformat(timespec="milliseconds")
-    head = {"timestamp": moment, "level": LEVELS.get(getattr(value, "end", ""), "INFO"), "message": message}
+def line(message: str, value: Any, now: int | None = None) -> dict[str, Any]:
+    """One line of the journal. `now` is the time that it carries, in milliseconds since 1970; None: the clock's."""
+    found = {
+        "timestamp": _moment(time.time_ns() // 1_000_000 if now is None else now),
+        "level": LEVELS.get(getattr(value, "end", ""), "INFO"),
+        "message": message,
+    }
     if isinstance(value, AttemptEnded):
-        return {**head, **_attempt(value.attempt, _end(value))}
-    if isinstance(value, AttemptStarted):
-        return {**head, **_attempt(value, {})}
-    found = _fields(value)
-    first = {key: found.pop(key) for key in ORDER if key in found}
-    return {**head, **first, **found}
+        found.update(_attempt(value.attempt, _end(value)))
+    elif isinstance(value, AttemptStarted):
+        found.update(_attempt(value, {}))
+    else:
+        rest = _fields(value)
+        found.update({key: rest.pop(key) for key in ORDER if key in rest})
+        found.update(rest)
+    return found
+
+
+def _moment(now: int) -> str:
+    return f"{_second(now // 1000)}.{now % 1000:03}+00:00"
+
+
+@lru_cache(4)
+def _second(number: int) -> str:
+    """Its date and time: all lines of a second have them in common."""
+    return datetime.fromtimestamp(number, UTC).isoformat()[:19]
 
 
 def _attempt(attempt: AttemptStarted, end: dict[str, Any]) -> dict[str, Any]:
-    """There is one for each attempt: the keys are in their order from the beginning."""
-    found = dict(zip(_FIRST, _first(attempt), strict=True))
-    found.update(end)
-    found["retry_count"] = attempt.attempt - 1
-    found.update(zip(_REST, _rest(attempt), strict=True))
-    return found
+    """There is one for each attempt: written out, it takes a third of the time. Times are those of the line."""
+    return {
+        "correlation_id": attempt.correlation_id,
+        "task_uuid": attempt.task_uuid,
+        "step_uuid": attempt.step_uuid,
+        "namespace": attempt.namespace,
+        "template": attempt.template,
+        "step": attempt.step,
+        **end,
+        "retry_count": attempt.attempt - 1,
+        "handler": attempt.handler,
+        "max_attempts": attempt.max_attempts,
+        "token": attempt.token,
+        "worker": attempt.worker,
+    }
 
 
 def _end(ended: AttemptEnded) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from tasker.hookspecs import AttemptEnded, TaskFinished, hookimpl
 if TYPE_CHECKING:
     from tasker.contracts.settings import Table
     from tasker.hookspecs import AttemptTrace
-    from tasker_otel.encoding import SharingSpan
     from tasker_otel.sending import Sender
     from tasker_otel.spans import Spans
 
@@ -38,12 +37,12 @@ class OpenTelemetry:
     def tasker_configured(self, settings: Any) -> None:
         """What makes spans, and what sends them. Raises `RuntimeError` without the SDK."""
         try:
-            from tasker_otel.sending import resource_of, sender_of
+            from tasker_otel.sending import sender_of
             from tasker_otel.spans import Spans
         except ModuleNotFoundError as error:
             raise RuntimeError(f"it needs {error.name!r}: pip install 'tasker-engine[otel]'") from None
         self._share = settings.share
-        self._spans = Spans(resource_of(settings), settings.share, messages=settings.messages)
+        self._spans = Spans(settings.share, messages=settings.messages)
         self._sender = sender_of(settings)
 
     @hookimpl
@@ -71,6 +70,6 @@ class OpenTelemetry:
         if self._sender is not None:
             self._sender.flush(FLUSH_SECONDS)
 
-    def _send(self, span: SharingSpan | None) -> None:
+    def _send(self, span: bytes | None) -> None:
         if span is not None and self._sender is not None:
             self._sender.put(span)

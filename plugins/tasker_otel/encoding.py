@@ -1,110 +1,137 @@
 """Spans as OTLP has them, in the official classes of protobuf.
 
-The SDK encodes each attribute of each span anew, and keeps a span as a dozen objects until then: together half of what
-Tasker takes for a step. Here what spans have in common is encoded once. The tests compare the two.
+The SDK makes a dozen objects of each span and encodes each of its attributes anew: together half of what Tasker takes
+for a step. Here spans that are alike are one message, in which the few values that differ are set before it is encoded
+again; and what the spans of a task have in common is encoded once. Of two messages that are encoded one behind the
+other protobuf reads one that has the fields of both. The tests compare with what the SDK encodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import SpanContext
-from opentelemetry.trace.status import StatusCode
 
-Pairs: TypeAlias = tuple[tuple[str, str | int | bool], ...]
+Pairs: TypeAlias = Iterable[tuple[str, str | int | bool]]
 LOCAL = trace_pb2.SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK
 REMOTE = LOCAL | trace_pb2.SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK
+RESOURCE_SPANS = ExportTraceServiceRequest.RESOURCE_SPANS_FIELD_NUMBER
+SCOPE_SPANS, SPANS = trace_pb2.ResourceSpans.SCOPE_SPANS_FIELD_NUMBER, trace_pb2.ScopeSpans.SPANS_FIELD_NUMBER
+INTERNAL, ERROR = trace_pb2.Span.SPAN_KIND_INTERNAL, trace_pb2.Status.STATUS_CODE_ERROR
 
 
-class SharingSpan(ReadableSpan):
-    """A span that has attributes in common with others, in groups; those that it is given as usual are its own."""
+class Common:
+    """What the spans of a task have in common."""
 
-    def __init__(self, *given: Any, shared: Sequence[Pairs], **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.shared = shared
-        self.message = b""
+    def __init__(self, names: Sequence[str]) -> None:
+        self._span = trace_pb2.Span(attributes=_attributes((name, "") for name in names))
+        self._values = [each.value for each in self._span.attributes]
 
-    def pack(self) -> None:
-        """Make `message` all that it holds: what waits is one object for the garbage collector, and not a dozen."""
-        self.message = _bytes(_filled(self))
-        self._attributes, self._events, self.shared = None, (), ()
-
-    @property
-    def own(self) -> Mapping[str, Any]:
-        """The attributes that no other span has."""
-        return self._attributes or {}
-
-    @property
-    def attributes(self) -> Mapping[str, Any]:
-        """All of them."""
-        return MappingProxyType({key: value for group in self.shared for key, value in group} | dict(self.own))
+    def encoded(self, trace_id: bytes, trace_state: str, values: Iterable[str]) -> bytes:
+        """With these values of its attributes, in their order."""
+        self._span.trace_id, self._span.trace_state = trace_id, trace_state
+        for place, value in zip(self._values, values, strict=True):
+            place.string_value = value
+        return _bytes(self._span)
 
 
-def request_of(spans: Sequence[SharingSpan]) -> bytes:
-    """A request with these spans, which are packed and of one resource and scope, as the SDK encodes it."""
-    request = encode_spans(spans[:1])
-    found = request.resource_spans[0].scope_spans[0].spans
-    del found[:]
-    for span in spans:
-        found.add().MergeFromString(span.message)
-    return _bytes(request)
+class AttemptShape:
+    """Attempts of a step that ended alike.
+
+    `end` holds the attributes of what completed it, but for its duration, None where nothing did; `raised` the events
+    of a failure. Where one of these has an `exception.message`, each attempt has its own.
+    """
+
+    def __init__(self, attributes: Pairs, end: Pairs | None, raised: Iterable[tuple[str, Pairs]], why: str) -> None:
+        attributes = _attributes([*attributes, ("step_uuid", "")])
+        events = [_event("step.execution_started", ())]
+        if end is not None:
+            events.append(_event("step.execution_completed", [*end, ("duration_ms", 0)]))
+        events += [_event(name, pairs) for name, pairs in raised]
+        self._span = trace_pb2.Span(
+            name="worker.step_execution",
+            kind=INTERNAL,
+            flags=LOCAL,
+            status=_status(why),
+            attributes=attributes,
+            events=events,
+        )
+        self._began, *self._over = self._span.events
+        self._step = self._span.attributes[-1].value
+        self._duration = self._over[0].attributes[-1].value if self._over else AnyValue()
+        messages = [pair.value for event in self._over for pair in event.attributes if pair.key == "exception.message"]
+        self._message = messages[0] if messages else AnyValue()
+
+    def encoded(
+        self, place: tuple[bytes, bytes], step_uuid: str, times: tuple[int, int], duration_ms: int, message: str
+    ) -> bytes:
+        """One of them. `place` is its span and that of its task, `times` are when it began and ended."""
+        span, step, (start, end) = self._span, self._step, times
+        span.span_id, span.parent_span_id = place
+        span.start_time_unix_nano = self._began.time_unix_nano = start
+        span.end_time_unix_nano = end
+        for event in self._over:
+            event.time_unix_nano = end
+        step.string_value, self._duration.int_value, self._message.string_value = step_uuid, duration_ms, message
+        return _bytes(span)
 
 
-def _filled(span: SharingSpan) -> trace_pb2.Span:
-    context, found = span.get_span_context(), trace_pb2.Span()
-    assert context
-    found.MergeFromString(_outline(span.name, span.status.status_code, span.status.description))
-    found.trace_id, found.span_id = context.trace_id.to_bytes(16), context.span_id.to_bytes(8)
-    found.start_time_unix_nano, found.end_time_unix_nano = span.start_time or 0, span.end_time or 0
-    _place(found, context, span.parent)
-    for group in span.shared:
-        found.MergeFromString(_attributes(group))
-    for key, value in span.own.items():
-        found.attributes.add(key=key).value.CopyFrom(_value(value))
-    for event in span.events:
-        happened = found.events.add()
-        happened.MergeFromString(_event(event.name, tuple(event.attributes.items()) if event.attributes else ()))
-        happened.time_unix_nano = event.timestamp
-    return found
+class TaskShape:
+    """Tasks of a template that ended alike."""
+
+    def __init__(self, attributes: Pairs, why: str) -> None:
+        self._span = trace_pb2.Span(
+            name="task_execution", kind=INTERNAL, status=_status(why), attributes=_attributes(attributes)
+        )
+
+    def encoded(self, span_id: bytes, parent_id: bytes | None, times: tuple[int, int]) -> bytes:
+        """One of them. `parent_id` is a span of another process."""
+        span = self._span
+        span.span_id, span.parent_span_id = span_id, parent_id or b""
+        span.flags = REMOTE if parent_id else LOCAL
+        span.start_time_unix_nano, span.end_time_unix_nano = times
+        return _bytes(span)
 
 
-def _place(found: trace_pb2.Span, context: SpanContext, parent: SpanContext | None) -> None:
-    if context.trace_state:
-        found.trace_state = context.trace_state.to_header()
-    if parent:
-        found.parent_span_id = parent.span_id.to_bytes(8)
-    found.flags = REMOTE if parent and parent.is_remote else LOCAL
+class Request:
+    """A request with spans of one resource and scope, those of `like`, as the SDK encodes it."""
+
+    def __init__(self, like: ReadableSpan) -> None:
+        (resource,) = encode_spans([like]).resource_spans
+        (scope,) = resource.scope_spans
+        del scope.spans[:], resource.scope_spans[:]
+        self._resource, self._scope = _bytes(resource), _bytes(scope)
+
+    def of(self, spans: Iterable[bytes]) -> bytes:
+        """With these spans."""
+        within = b"".join([self._scope, *(part for span in spans for part in _within(SPANS, span))])
+        scope = b"".join((self._resource, *_within(SCOPE_SPANS, within)))
+        return b"".join(_within(RESOURCE_SPANS, scope))
 
 
-@lru_cache(1000)
-def _outline(name: str, code: StatusCode, why: str | None) -> bytes:
-    status = trace_pb2.Status(code=code.value, message=why)  # type: ignore[arg-type]  # a number, as the SDK gives it
-    return _bytes(trace_pb2.Span(name=name, kind=trace_pb2.Span.SPAN_KIND_INTERNAL, status=status))
+def _within(field: int, message: bytes) -> tuple[bytes, bytes]:
+    """An encoded message as this field of another one: number and kind, length in groups of seven bits, content."""
+    head, length = [field << 3 | 2], len(message)
+    while length > 127:
+        head.append(length & 127 | 128)
+        length >>= 7
+    return bytes((*head, length)), message
 
 
-@lru_cache(4000)
-def _attributes(group: Pairs) -> bytes:
-    return _bytes(trace_pb2.Span(attributes=_pairs(group)))
+def _event(name: str, attributes: Pairs) -> trace_pb2.Span.Event:
+    return trace_pb2.Span.Event(name=name, attributes=_attributes(attributes))
 
 
-@lru_cache(4000)
-def _event(name: str, attributes: Pairs) -> bytes:
-    return _bytes(trace_pb2.Span.Event(name=name, attributes=_pairs(attributes)))
+def _status(why: str) -> trace_pb2.Status:
+    return trace_pb2.Status(code=ERROR, message=why) if why else trace_pb2.Status()
 
 
-def _bytes(message: Any) -> bytes:
-    found: bytes = message.SerializeToString()
-    return found
-
-
-def _pairs(pairs: Iterable[tuple[str, Any]]) -> list[KeyValue]:
+def _attributes(pairs: Pairs) -> list[KeyValue]:
     return [KeyValue(key=key, value=_value(value)) for key, value in pairs]
 
 
@@ -112,3 +139,8 @@ def _value(value: str | int | bool) -> AnyValue:
     if isinstance(value, str):
         return AnyValue(string_value=value)
     return AnyValue(bool_value=value) if isinstance(value, bool) else AnyValue(int_value=value)
+
+
+def _bytes(message: Any) -> bytes:
+    found: bytes = message.SerializeToString()
+    return found

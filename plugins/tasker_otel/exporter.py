@@ -5,39 +5,57 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
+import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-from requests import Response, Session
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, TraceFlags
 
-from tasker_otel.encoding import SharingSpan, request_of
+from tasker_otel.encoding import Request
 from tasker_otel.table import OtelTable, pairs
 
 PATH = "/v1/traces"
+KEPT = SpanContext(1, 1, False, TraceFlags(TraceFlags.SAMPLED))
 COMPRESSED: Mapping[str | None, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
 
 
-class SharingExporter(SpanExporter):
+class EncodedSpan(ReadableSpan):
+    """What waits in the queue of the SDK: a span that is encoded already. It asks only whether its trace is kept."""
+
+    def __init__(self, message: bytes) -> None:
+        self.message = message
+
+    @property
+    def context(self) -> SpanContext:
+        """One whose trace is kept."""
+        return KEPT
+
+
+class EncodedExporter(SpanExporter):
     """Posts spans that `tasker_otel.encoding` has encoded.
 
-    The SDK's exporter encodes what it posts itself. It is given the first span of a batch, and a session that posts the
-    whole batch in its place.
+    The SDK's exporter encodes what it posts itself. It is given a span without anything, of the resource that all of
+    them have, and a session that posts the batch in its place.
     """
 
     def __init__(self, settings: OtelTable) -> None:
         self.where = settings.endpoint.rstrip("/") + PATH
         headers = dict(pairs(settings.headers))
-        self._session = _Session()
+        self._empty, self._session = empty_span(resource_of(settings)), _Session()
+        self._request = Request(self._empty)
         self._exporter = OTLPSpanExporter(
             self.where, headers=headers, timeout=settings.timeout_seconds, session=self._session
         )
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """As the SDK's exporter does."""
-        self._session.batch = request_of([span for span in spans if isinstance(span, SharingSpan)])
-        return self._exporter.export(spans[:1])
+        self._session.batch = self._request.of(span.message for span in spans if isinstance(span, EncodedSpan))
+        return self._exporter.export([self._empty])
 
     def shutdown(self) -> None:
         """As the SDK's exporter does."""
@@ -48,12 +66,23 @@ class SharingExporter(SpanExporter):
         return self._exporter.force_flush(timeout_millis)
 
 
-class _Session(Session):
+def resource_of(settings: OtelTable) -> Resource:
+    """Who sends spans."""
+    return Resource.create({**dict(pairs(settings.resource_attributes)), SERVICE_NAME: settings.service_name})
+
+
+def empty_span(resource: Resource) -> ReadableSpan:
+    """One that tells nothing but who sends it."""
+    scope = InstrumentationScope("tasker", version("tasker-engine"))
+    return ReadableSpan("", KEPT, resource=resource, instrumentation_scope=scope)
+
+
+class _Session(requests.Session):
     """Posts `batch`, whatever it is given."""
 
     batch = b""
 
-    def request(self, *given: Any, **more: Any) -> Response:
+    def request(self, *given: Any, **more: Any) -> requests.Response:
         headers = {**self.headers, **(more.get("headers") or {})}
         kind = next((value for name, value in headers.items() if name.lower() == "content-encoding"), None)
         body = COMPRESSED.get(kind, bytes)(self.batch)

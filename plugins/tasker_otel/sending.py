@@ -7,26 +7,19 @@ from collections.abc import Sequence
 from threading import Thread, get_ident
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from tasker_otel.encoding import SharingSpan
-from tasker_otel.exporter import SharingExporter
-from tasker_otel.table import OtelTable, pairs
+from tasker_otel.exporter import EncodedExporter, EncodedSpan
+from tasker_otel.table import OtelTable
 
 _log = logging.getLogger("tasker.plugins.otel")
 _log_of_sdk = logging.getLogger(OTLPSpanExporter.__module__)
 
 
-def resource_of(settings: OtelTable) -> Resource:
-    """Who sends spans."""
-    return Resource.create({**dict(pairs(settings.resource_attributes)), SERVICE_NAME: settings.service_name})
-
-
 def sender_of(settings: OtelTable) -> Sender:
     """A sender to the receiver of these settings."""
-    exporter = SharingExporter(settings)
+    exporter = EncodedExporter(settings)
     return Sender(exporter, exporter.where, settings.queue)
 
 
@@ -46,8 +39,8 @@ class Sender:
         """Spans that were lost since the start."""
         return self._dropped + self._told.failed
 
-    def put(self, span: SharingSpan) -> None:
-        """Send it with the next batch. Never waits.
+    def put(self, span: bytes) -> None:
+        """Send an encoded span with the next batch. Never waits.
 
         The SDK's queue would push out the oldest span and count nothing, so that it is kept from running over.
         """
@@ -55,8 +48,7 @@ class Sender:
             self._dropped += 1
             return
         self._accepted += 1
-        span.pack()
-        self._queue.on_end(span)
+        self._queue.on_end(EncodedSpan(span))
 
     def flush(self, seconds: float) -> None:
         """Wait until all is sent, at most so long; what is left is told in the log."""

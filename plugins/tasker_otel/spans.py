@@ -7,114 +7,91 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from importlib.metadata import version
 
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import Event
-from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import SpanContext, TraceFlags, TraceState
-from opentelemetry.trace.status import Status, StatusCode
+from opentelemetry.trace import TraceState
 
 from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
-from tasker_otel.encoding import Pairs, SharingSpan
+from tasker_otel.encoding import AttemptShape, Common, Pairs, TaskShape
 from tasker_otel.identity import TaskIdentity, attempt_span, task_identity
 
 REMEMBERED_TASKS = 10_000
-SAMPLED = TraceFlags(TraceFlags.SAMPLED)
-WELL = Status(StatusCode.UNSET)
+COMMON = ("correlation_id", "task_uuid", "namespace", "template")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTask:
-    """A task that this process has run an attempt of; `attributes` are those that all its spans have."""
+    """A task that this process has run an attempt of; `common` is what all its spans have."""
 
     identity: TaskIdentity
-    context: SpanContext
-    attributes: Pairs
+    common: bytes
     template: str
 
 
 class Spans:
-    """Makes spans, and remembers the tasks that it has heard of last. One thread at a time may use it.
+    """Makes spans, encoded, and remembers the tasks that it has heard of last. One thread at a time may use it.
 
     `share` is that of tasks without a traceparent that are traced, `messages`: what handlers raised is told. Spans are
     made complete: a tracer would choose identifiers of its own, and the clock of when it hears of something.
     """
 
-    def __init__(self, resource: Resource, share: float = 1.0, *, messages: bool = False) -> None:
-        self._resource, self._scope = resource, InstrumentationScope("tasker", version("tasker-engine"))
+    def __init__(self, share: float = 1.0, *, messages: bool = False) -> None:
         self._share, self._messages = share, messages
         self._tasks: OrderedDict[str, KnownTask] = OrderedDict()
+        self._common = Common(COMMON)
+        self._task_shape, self._attempt_shape = lru_cache(1000)(_of_task), lru_cache(1000)(_of_attempt)
 
-    def attempt(self, ended: AttemptEnded) -> SharingSpan | None:
+    def attempt(self, ended: AttemptEnded) -> bytes | None:
         """The span of an attempt; None where its trace is not kept."""
         attempt = ended.attempt
         task = self._known(attempt)
         if not task.identity.sampled:
             return None
         start = nanoseconds(attempt.started_at)
-        end = max(start, nanoseconds(ended.ended_at))
-        of_step = _of_step(
-            attempt.step, attempt.handler, attempt.attempt, attempt.max_attempts, attempt.worker, ended.end
-        )
-        return SharingSpan(
-            "worker.step_execution",
-            _within(task.context, attempt_span(attempt.step_uuid, attempt.token)),
-            task.context,
-            self._resource,
-            {"step_uuid": attempt.step_uuid},
-            tuple(self._events(ended, start, end)),
-            shared=(task.attributes, of_step),
-            status=Status(StatusCode.ERROR, _clean(ended.error_type or "error")) if _has_failed(ended) else WELL,
-            start_time=start,
-            end_time=end,
-            instrumentation_scope=self._scope,
-        )
+        place = (attempt_span(attempt.step_uuid, attempt.token), task.identity.span_id)
+        times = (start, max(start, nanoseconds(ended.ended_at)))
+        message = _clean(ended.error_message) if self._messages and ended.error_message else ""
+        shape = self._shaped(attempt, ended, bool(message))
+        return task.common + shape.encoded(place, attempt.step_uuid, times, ended.duration_ms or 0, message)
 
-    def task(self, finished: TaskFinished, now: datetime) -> SharingSpan | None:
+    def task(self, finished: TaskFinished, now: datetime) -> bytes | None:
         """The span of a task; None where its trace is not kept, or this process cannot know which trace it is in."""
         task = self._tasks.pop(finished.task_uuid, None)
         if task is None or not task.identity.sampled:
             return None
         start = created_at(finished.task_uuid)
-        is_wrong = finished.state == "error"
-        return SharingSpan(
-            "task_execution",
-            task.context,
-            _caller(task),
-            self._resource,
-            shared=(task.attributes, (("task_name", task.template), ("state", finished.state))),
-            status=Status(StatusCode.ERROR, "the task ended in error") if is_wrong else WELL,
-            start_time=start,
-            end_time=max(start, nanoseconds(now)),
-            instrumentation_scope=self._scope,
-        )
+        times = (start, max(start, nanoseconds(now)))
+        shape = self._task_shape(task.template, finished.state)
+        return task.common + shape.encoded(task.identity.span_id, task.identity.parent_id, times)
 
     def _known(self, attempt: AttemptStarted) -> KnownTask:
         task = self._tasks.get(attempt.task_uuid)
         if task is None:
-            task = _new(attempt, task_identity(attempt.task_uuid, attempt.traceparent, self._share))
-            self._tasks[attempt.task_uuid] = task
+            task = self._tasks[attempt.task_uuid] = self._new(attempt)
             if len(self._tasks) > REMEMBERED_TASKS:
                 self._tasks.popitem(last=False)
         else:
             self._tasks.move_to_end(attempt.task_uuid)
         return task
 
-    def _events(self, ended: AttemptEnded, start: int, end: int) -> Iterator[Event]:
-        yield Event("step.execution_started", None, start)
-        if ended.duration_ms is not None:
-            completed = {"success": ended.end == "succeeded", "duration_ms": ended.duration_ms}
-            yield Event("step.execution_completed", completed, end)
-        if _has_failed(ended):
-            yield Event("exception", dict(self._raised(ended)), end)
-            if ended.retryable and ended.attempt.attempt < ended.attempt.max_attempts:
-                yield Event("step.retry", {"next_attempt": ended.attempt.attempt + 1}, end)
+    def _new(self, attempt: AttemptStarted) -> KnownTask:
+        identity = task_identity(attempt.task_uuid, attempt.traceparent, self._share)
+        state = TraceState.from_header([attempt.tracestate]).to_header() if attempt.tracestate else ""
+        values = (attempt.correlation_id, attempt.task_uuid, attempt.namespace, attempt.template)
+        return KnownTask(identity, self._common.encoded(identity.trace_id, state, values), attempt.template)
 
-    def _raised(self, ended: AttemptEnded) -> Iterator[tuple[str, str]]:
-        yield "exception.type", _clean(ended.error_type or "error")
-        if self._messages and ended.error_message:
-            yield "exception.message", _clean(ended.error_message)
+    def _shaped(self, attempt: AttemptStarted, ended: AttemptEnded, has_message: bool) -> AttemptShape:
+        return self._attempt_shape(
+            attempt.step,
+            attempt.handler,
+            attempt.attempt,
+            attempt.max_attempts,
+            attempt.worker,
+            ended.end,
+            ended.duration_ms is not None,
+            ended.error_type,
+            bool(ended.retryable),
+            has_message,
+        )
 
 
 def nanoseconds(moment: datetime) -> int:
@@ -127,34 +104,25 @@ def created_at(task_uuid: str) -> int:
     return int(task_uuid[:8] + task_uuid[9:13], 16) * 1_000_000
 
 
-def _new(attempt: AttemptStarted, identity: TaskIdentity) -> KnownTask:
-    state = TraceState.from_header([attempt.tracestate]) if attempt.tracestate else None
-    trace_id, span_id = int.from_bytes(identity.trace_id), int.from_bytes(identity.span_id)
-    attributes: Pairs = (
-        ("correlation_id", attempt.correlation_id),
-        ("task_uuid", attempt.task_uuid),
-        ("namespace", attempt.namespace),
-        ("template", attempt.template),
-    )
-    return KnownTask(identity, SpanContext(trace_id, span_id, False, SAMPLED, state), attributes, attempt.template)
+def _of_task(template: str, state: str) -> TaskShape:
+    why = "the task ended in error" if state == "error" else ""
+    return TaskShape([("task_name", template), ("state", state)], why)
 
 
-def _within(task: SpanContext, span_id: bytes) -> SpanContext:
-    return SpanContext(task.trace_id, int.from_bytes(span_id), False, SAMPLED, task.trace_state)
-
-
-def _caller(task: KnownTask) -> SpanContext | None:
-    """The span that the task was submitted by, in another process."""
-    parent_id, own = task.identity.parent_id, task.context
-    if parent_id is None:
-        return None
-    return SpanContext(own.trace_id, int.from_bytes(parent_id), True, SAMPLED, own.trace_state)
-
-
-@lru_cache(1000)
-def _of_step(step: str, handler: str, attempt: int, max_attempts: int, worker: str, end: str) -> Pairs:
-    """What attempts of a step in one process have in common."""
-    return (
+def _of_attempt(
+    step: str,
+    handler: str,
+    attempt: int,
+    max_attempts: int,
+    worker: str,
+    end: str,
+    has_result: bool,
+    error_type: str | None,
+    retryable: bool,
+    has_message: bool,
+) -> AttemptShape:
+    """What attempts of a step in one process have in common that ended alike."""
+    attributes = (
         ("step_name", step),
         ("handler", handler),
         ("attempt", attempt),
@@ -162,10 +130,18 @@ def _of_step(step: str, handler: str, attempt: int, max_attempts: int, worker: s
         ("worker", worker),
         ("end", end),
     )
+    completed = [("success", end == "succeeded")] if has_result else None
+    if not has_result or end == "succeeded":
+        return AttemptShape(attributes, completed, (), "")
+    why = _clean(error_type or "error")
+    following = attempt + 1 if retryable and attempt < max_attempts else None
+    return AttemptShape(attributes, completed, _raised(why, has_message, following), why)
 
 
-def _has_failed(ended: AttemptEnded) -> bool:
-    return ended.duration_ms is not None and ended.end != "succeeded"
+def _raised(why: str, has_message: bool, following: int | None) -> Iterator[tuple[str, Pairs]]:
+    yield "exception", [("exception.type", why), *([("exception.message", "")] if has_message else [])]
+    if following is not None:
+        yield "step.retry", [("next_attempt", following)]
 
 
 def _clean(text: str) -> str:

@@ -59,10 +59,9 @@ class Numbers:
                 self._add("tasker_steps_successes_total", number, namespace=namespace)
             else:
                 self._add("tasker_steps_failures_total", number, namespace=namespace, error_type=error_type)
-        durations = self._histograms["tasker_step_execution_duration_milliseconds"]
-        for each in attempts:
-            result = "error" if each.error_type else "success"
-            durations.observe(each.duration_ms, namespace=each.namespace, result=result)
+        name = "tasker_step_execution_duration_milliseconds"
+        for (namespace, result, duration_ms), number in Counts(map(_duration, attempts)).items():
+            self._observe(name, duration_ms, number, namespace=namespace, result=result)
 
     def written(self, written: Written) -> None:
         """The engine has answered."""
@@ -123,3 +122,7 @@ class Numbers:
 
 def _end(attempt: StoredAttempt) -> tuple[str, str | None]:
     return attempt.namespace, attempt.error_type if attempt.accepted else REFUSED
+
+
+def _duration(attempt: StoredAttempt) -> tuple[str, str, int]:
+    return attempt.namespace, "error" if attempt.error_type else "success", attempt.duration_ms

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from tasker.contracts.backoff import Backoff
 from tasker.contracts.execution import Failure, Verdict
+from tasker.contracts.frozen import maker_of
 from tasker.contracts.hook_arguments import StoredAttempt
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.claims_in_hand import GivenBack
@@ -27,6 +28,7 @@ Release = Callable[[list[GivenBack]], Awaitable[None]]
 FAILED = Backoff(0.05, 2.0)
 """Seconds to wait after writes that failed, while the breaker does not say how long."""
 BREAKER = "completion_breaker"
+_make_stored = maker_of(StoredAttempt)
 """Reason for which nothing more is claimed."""
 
 
@@ -171,4 +173,4 @@ def _stored(results: list[Result], advanced: AdvanceResult) -> tuple[StoredAttem
 def _attempt(result: Result, verdict: Verdict | None) -> StoredAttempt:
     error_type = result.outcome.error_type if isinstance(result.outcome, Failure) else None
     accepted = verdict in (None, Verdict.ALREADY_ACCEPTED)
-    return StoredAttempt(result.claim.namespace, error_type, result.duration_ms, accepted)
+    return _make_stored(result.claim.namespace, error_type, result.duration_ms, accepted)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tasker.plugins.asking import NoAnswer, answer_of
 from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import Hook, Installed, installed, load, settings_table
+from tasker.plugins.found import Hook, Installed, Loaded, installed, load, settings_table
 from tasker.plugins.hearing import Hearing, Limits
 
 Listener = Callable[[Any], None]
+CONFIGURED = "tasker_configured"
 STOP_SECONDS = 5.0
 """How long a process that ends waits for its plugins to hear the rest."""
 _log = logging.getLogger("tasker.plugins")
@@ -156,17 +157,30 @@ def _loaded(choice: PluginChoice) -> Iterator[tuple[str, Mapping[str, Hook]]]:
 
 
 def ready(plugin: Installed, choice: PluginChoice) -> tuple[Mapping[str, Hook], str | None]:
-    """Its hooks after it was given its settings; and why it cannot be used, if so."""
+    """The hooks that it has with its settings, which it was given; and why it cannot be used, if so."""
     loaded = load(plugin)
     if loaded.refusal is not None:
         return {}, loaded.refusal
     try:
-        table = settings_table(loaded)
-        if "tasker_configured" in loaded.hooks:
-            settings = choice.settings.get(plugin.name) or (table() if table else None)
-            answer_of(loaded.hooks["tasker_configured"], [settings])
+        left_out = _configured(loaded, choice)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         return {}, str(error) or repr(error)
-    return loaded.hooks, None
+    return {hook: function for hook, function in loaded.hooks.items() if hook not in left_out}, None
+
+
+def _configured(loaded: Loaded, choice: PluginChoice) -> Collection[str]:
+    """The hooks that it leaves out with its settings. Raises what it raises, and for names of hooks that it has not."""
+    table = settings_table(loaded)
+    if CONFIGURED not in loaded.hooks:
+        return ()
+    settings = choice.settings.get(loaded.plugin.name) or (table() if table else None)
+    answer = answer_of(loaded.hooks[CONFIGURED], [settings])
+    if answer is None:
+        return ()
+    if isinstance(answer, str) or not isinstance(answer, Collection):
+        raise TypeError(f"{CONFIGURED}() gives {answer!r}, and must give the names of hooks to leave out, or None")
+    if unknown := [name for name in answer if name not in loaded.hooks]:
+        raise ValueError(f"{CONFIGURED}() leaves out {unknown[0]!r}, which is no hook of the plugin")
+    return answer

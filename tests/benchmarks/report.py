@@ -21,7 +21,8 @@ def as_json(figures: Sequence[Figure]) -> str:
 
 def table(figures: Sequence[Figure]) -> str:
     """The figures as tables."""
-    return "\n".join([*_latency(figures), *_single(figures), *_scaling(figures), *_recovery(figures)])
+    parts = (_latency, _single, _telemetry, _scaling, _recovery)
+    return "\n".join(line for part in parts for line in part(figures))
 
 
 def _latency(figures: Sequence[Figure]) -> Iterator[str]:
@@ -47,6 +48,16 @@ def _single(figures: Sequence[Figure]) -> Iterator[str]:
         seconds = [f"{row.more[key]:.2f}" if key in row.more else "" for key in ("seconds", "cpu")]
         cells = [f"{row.value:,.2f}", row.unit, str(row.more.get("tasks", "")), *seconds, *_cpu(row)]
         yield _line(row.name, cells)
+
+
+def _telemetry(figures: Sequence[Figure]) -> Iterator[str]:
+    rows = [figure for figure in figures if figure.group == "telemetry"]
+    if rows:
+        yield _line("plugins", ["steps/s", "ratio", "from", "to", "cpu ratio", *CPU])
+    for row in rows:
+        rates = row.more["rates"]
+        ratios = [f"{each:.2f}" for each in (row.ratio, min(rates), max(rates), row.more["cpu_ratio"])]
+        yield _line(row.name, [f"{row.value:,.0f}", *ratios, *_cpu(row)])
 
 
 def _scaling(figures: Sequence[Figure]) -> Iterator[str]:

@@ -29,23 +29,38 @@ PLUGINS: Mapping[str, Sequence[str]] = {
     "telemetry_all": ("logs", "prometheus", "otel"),
 }
 NAMES = tuple(PLUGINS)
-ROUNDS, WARM = 3, 200
+ROUNDS, WARM = 5, 200
 
 
 def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
-    """The median round of each; `ratio` is its CPU of Python for each step beside that of the first."""
+    """The medians of each, and what it has beside the first of the same round."""
     found: dict[str, list[Figure]] = {name: [] for name in names}
     with _span_receiver() as endpoint, _journal_in(ground.folder):
         for number in range(1 if ground.quick else ROUNDS):
-            for name, figures in found.items():
+            for name in _turn([*names], number):
                 tell(f"{name}, round {number + 1}")
-                figures.append(asyncio.run(_round(ground, name, endpoint)))
-    first: float | None = None
-    for name, figures in found.items():
-        median = {key: statistics.median(each.more[key] for each in figures) for key in figures[0].more}
-        first = first or median["python_us"]
-        rate = statistics.median(each.value for each in figures)
-        yield Figure(name, "steps/s", rate, median, ratio=median["python_us"] / first)
+                found[name].append(asyncio.run(_round(ground, name, endpoint)))
+    first = next(iter(found.values()))
+    yield from (_median(name, figures, first) for name, figures in found.items())
+
+
+def _turn(names: list[str], number: int) -> list[str]:
+    """Each round begins with another one: what comes first or last is never the same."""
+    start = number % len(names)
+    return names[start:] + names[:start]
+
+
+def _median(name: str, figures: Sequence[Figure], first: Sequence[Figure]) -> Figure:
+    rates = [each.value / beside.value for each, beside in zip(figures, first, strict=True)]
+    cpu = [_cpu(each) / _cpu(beside) for each, beside in zip(figures, first, strict=True)]
+    more = {key: statistics.median(each.more[key] for each in figures) for key in figures[0].more}
+    more |= {"rates": rates, "cpu_ratio": statistics.median(cpu)}
+    rate = statistics.median(each.value for each in figures)
+    return Figure(name, "steps/s", rate, more, "telemetry", ratio=statistics.median(rates))
+
+
+def _cpu(figure: Figure) -> float:
+    return float(figure.more["python_us"] + figure.more["postgresql_us"]) or 1.0
 
 
 async def _round(ground: Ground, name: str, endpoint: str) -> Figure:

@@ -86,6 +86,28 @@ async def test_a_plugin_is_a_module_a_class_or_an_object(
     assert plugins_of(PluginChoice()).listener("tasker_repaired") is None
 
 
+async def test_a_plugin_hears_nothing_of_the_hooks_that_its_settings_leave_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture
+) -> None:
+    hears = "@hookimpl\ndef tasker_task_finished(task): heard.append(task)\n"
+    hears += "@hookimpl\ndef tasker_attempt_started(attempt): heard.append(attempt)\n"
+    answers = {"some": "['tasker_attempt_started']", "all": "None", "wrong": "['tasker_repaired']", "odd": "True"}
+    for name, left_out in answers.items():
+        source = f"{HEAD}{hears}@hookimpl\ndef tasker_configured(settings): return {left_out}\n"
+        install_plugin(tmp_path, monkeypatch, name, source)
+    plugins = plugins_of(PluginChoice())
+    assert plugins.having("tasker_attempt_started") == ("all",)
+    assert plugins.having("tasker_task_finished") == ("all", "some")
+    plugins.tell("tasker_task_finished", TASK)
+    await plugins.settle()
+    assert sys.modules["some_plugin"].heard == [TASK]
+    reasons = {" ".join(record.getMessage().split("reason=")[1:]) for record in log.records}
+    assert reasons == {
+        "tasker_configured() leaves out 'tasker_repaired', which is no hook of the plugin",
+        "tasker_configured() gives True, and must give the names of hooks to leave out, or None",
+    }
+
+
 @pytest.mark.parametrize("error", ["ValueError('no')", "SystemExit(3)", "asyncio.CancelledError()"])
 async def test_what_a_plugin_raises_is_logged_once_and_counted_and_the_others_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture, error: str

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from tasker.contracts.frozen import maker_of
 from tasker.contracts.hook_arguments import AttemptEnded, AttemptStarted, End
 from tasker.execution.attempt.values import Attempt, AttemptEnd, Cancelled, Deferred, Released
 from tasker.services.engine.exchange import Result
+
+_make_started, _make_ended = maker_of(AttemptStarted), maker_of(AttemptEnded)
 
 
 class AttemptTeller:
@@ -39,21 +42,21 @@ class AttemptTeller:
 
 def _started(attempt: Attempt, now: datetime) -> AttemptStarted:
     claim, trace = attempt.claim, attempt.claim.trace
-    return AttemptStarted(
-        task_uuid=claim.task_uuid,
-        step_uuid=claim.step_uuid,
-        namespace=claim.namespace,
-        template=attempt.plan.name,
-        step=claim.name,
-        handler=attempt.step.handler.callable,
-        attempt=claim.attempt,
-        max_attempts=claim.max_attempts,
-        token=claim.token,
-        worker=claim.worker,
-        correlation_id=claim.correlation_id,
-        started_at=now,
-        traceparent=trace.traceparent if trace else None,
-        tracestate=trace.tracestate if trace else None,
+    return _make_started(
+        claim.task_uuid,
+        claim.step_uuid,
+        claim.namespace,
+        attempt.plan.name,
+        claim.name,
+        attempt.step.handler.callable,
+        claim.attempt,
+        claim.max_attempts,
+        claim.token,
+        claim.worker,
+        claim.correlation_id,
+        now,
+        trace.traceparent if trace else None,
+        trace.tracestate if trace else None,
     )
 
 
@@ -62,7 +65,7 @@ def _ended(attempt: AttemptStarted, end: AttemptEnd, now: datetime) -> AttemptEn
         return AttemptEnded(attempt, _unreported(end), ended_at=now)
     duration_ms, failure = end.duration_ms, end.failure
     if failure is None:
-        return AttemptEnded(attempt, "succeeded", duration_ms, ended_at=now)
+        return _make_ended(attempt, "succeeded", duration_ms, None, None, None, now)
     told = (failure.error_type, failure.message, failure.retryable)
     return AttemptEnded(attempt, "failed", duration_ms, *told, ended_at=now)
 

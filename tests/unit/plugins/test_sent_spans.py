@@ -19,15 +19,14 @@ from tasker.hookspecs import TaskFinished
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import installed
 from tasker.plugins.process import plugins_of, ready
-from tasker_otel.encoding import SharingSpan
 from tasker_otel.sending import Sender, sender_of
 from tasker_otel.spans import Spans
 from tasker_otel.table import OtelTable
 from tests.support.servers.span_receiver import SpanReceiver, receiving
 from tests.support.waiting import until
-from tests.unit.plugins.test_tasker_otel import ATTEMPT, HERE, TASK, ended
+from tests.unit.plugins.test_tasker_otel import ATTEMPT, TASK, ended
 
-SPANS = Spans(HERE)
+SPANS = Spans()
 SDK = logging.getLogger(OTLPSpanExporter.__module__)
 
 
@@ -43,7 +42,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
 
 
-def span() -> SharingSpan:
+def span() -> bytes:
     found = SPANS.attempt(ended())
     assert found
     return found

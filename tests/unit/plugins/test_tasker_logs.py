@@ -29,7 +29,7 @@ from tasker_logs.lines import line
 from tasker_logs.table import LogsTable
 
 STARTED = AttemptStarted("task", "step", "shop", "order", "pay", "shop.pay", 2, 3, 7, "worker", "correlation")
-NOW = datetime(2026, 11, 22, 9, 13, 30, 484_000, UTC)
+NOW = int(datetime(2026, 11, 22, 9, 13, 30, tzinfo=UTC).timestamp()) * 1000 + 484
 
 
 def logs(folder: Path, **settings: object) -> tuple[Logs, Path]:
@@ -66,6 +66,18 @@ def test_a_failed_attempt_is_a_line_with_its_ids_first() -> None:
         "token": 7,
         "retryable": True,
     }
+
+
+def test_a_line_carries_the_millisecond() -> None:
+    told = [line("Step claimed", STARTED, NOW - each)["timestamp"] for each in (0, 477, 484, 485)]
+    assert [each[17:] for each in told] == ["30.484+00:00", "30.007+00:00", "30.000+00:00", "29.999+00:00"]
+
+
+def test_a_line_holds_all_of_an_attempt_but_its_place_in_a_trace_and_its_times() -> None:
+    found, fields = line("Step claimed", STARTED, NOW), STARTED.__dataclass_fields__
+    told = fields.keys() - {"attempt", "started_at", "traceparent", "tracestate"}
+    assert {key: found[key] for key in told} == {key: getattr(STARTED, key) for key in told}
+    assert found.keys() - told == {"timestamp", "level", "message", "retry_count"}
 
 
 def test_every_event_of_a_process_is_in_the_journal_and_starts_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -134,6 +146,15 @@ async def test_it_is_on_where_it_is_named_and_a_file_that_cannot_be_written_refu
     assert "/proc/nowhere" in (ready(plugin, nowhere)[1] or "")
     assert plugins_of(nowhere).states() == ()
     assert "plugin_refused plugin=logs (tasker_logs:Logs) reason=" in caplog.text
+
+
+def test_it_is_told_of_starts_only_where_it_writes_them(tmp_path: Path) -> None:
+    starts = ("tasker_attempt_started", "tasker_tasks_submitted")
+    for asked, hearers in ((False, ()), (True, ("logs",))):
+        where = LogsTable(path=str(tmp_path / "journal.jsonl"), starts=asked)
+        plugins = plugins_of(PluginChoice(enabled=("logs",), settings={"logs": where}))
+        assert [plugins.having(hook) for hook in starts] == [hearers] * 2
+        assert plugins.having("tasker_attempt_ended") == ("logs",)
 
 
 def test_it_hears_of_everything_that_a_plugin_hears_of() -> None:

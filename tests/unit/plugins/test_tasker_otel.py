@@ -19,10 +19,12 @@ from pydantic import ValidationError
 from tasker.app.configured import from_environment
 from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
 from tasker.settings.redaction import redacted
-from tasker_otel.encoding import SharingSpan, request_of
+from tasker_otel.encoding import Request
+from tasker_otel.exporter import empty_span
 from tasker_otel.identity import attempt_span, is_sampled, task_identity, task_span
 from tasker_otel.spans import REMEMBERED_TASKS, Spans
 from tasker_otel.table import OtelTable
+from tests.support.servers.encoded_spans import readable
 
 TASK = "01a20288-32b1-7d04-bf4e-698b01000000"
 STEP = "01a20288-32b1-7d04-bf4e-698b01000002"
@@ -57,15 +59,15 @@ class Kept:
     def task(self, finished: TaskFinished, now: datetime = BEGAN) -> ReadableSpan | None:
         return self._kept(self.spans.task(finished, now))
 
-    def _kept(self, span: SharingSpan | None) -> ReadableSpan | None:
+    def _kept(self, span: bytes | None) -> ReadableSpan | None:
         if span is None:
             return None
-        SimpleSpanProcessor(self.exporter).on_end(span)
+        SimpleSpanProcessor(self.exporter).on_end(readable(span, HERE))
         return self.exporter.get_finished_spans()[-1]
 
 
 def kept(share: float = 1.0, *, messages: bool = False) -> Kept:
-    return Kept(Spans(HERE, share, messages=messages))
+    return Kept(Spans(share, messages=messages))
 
 
 def ids(span: ReadableSpan) -> tuple[str, str, str]:
@@ -130,7 +132,6 @@ def test_the_span_of_an_attempt_names_what_ran_where() -> None:
     assert span.start_time == int(BEGAN.timestamp() * 1000 + 1000) * 10**6
     assert span.end_time - span.start_time == 20 * 10**6
     assert (span.status.is_ok, span.status.is_unset) == (True, True)
-    assert (span.resource, span.instrumentation_scope.name) == (HERE, "tasker")
 
 
 def test_a_failure_is_told_without_its_message_and_names_the_attempt_that_follows() -> None:
@@ -168,12 +169,13 @@ def test_the_span_of_a_task_is_in_the_trace_of_its_caller_from_its_submission_on
     assert span.end_time == int(now.timestamp() * 1000) * 10**6
     assert span.attributes["task_name"] == span.attributes["template"] == "order"
     assert (span.attributes["state"], span.status.is_ok) == ("error", False)
-    spans.attempt(ended())
+    own = spans.attempt(ended())
+    assert own.context.trace_state.to_header() == ""
     assert spans.task(TaskFinished(TASK, "complete"), now).status.is_ok
 
 
 def test_a_task_that_this_process_knows_nothing_of_has_no_span_and_memory_is_bounded() -> None:
-    spans = Spans(HERE)
+    spans = Spans()
     assert spans.task(TaskFinished(TASK, "complete"), BEGAN) is None
     spans.attempt(ended())
     for number in range(REMEMBERED_TASKS):
@@ -190,17 +192,40 @@ def test_what_is_not_sampled_is_not_sent() -> None:
 
 
 def test_spans_are_encoded_as_the_sdk_encodes_them() -> None:
-    spans = Spans(HERE, messages=True)
+    spans = Spans(messages=True)
     called = replace(ATTEMPT, task_uuid=STEP, traceparent=CALLER, tracestate="vendor=1,other=2")
     halves = AttemptEnded(ATTEMPT, "failed", 12, error_type="\udc80", error_message="half \udc80", ended_at=BEGAN)
     made = [spans.attempt(each) for each in (ended(), failed(), ended(called), failed(called), halves)]
     made += [spans.task(TaskFinished(each, "error"), BEGAN) for each in (TASK, STEP)]
     found = [each for each in made if each]
     assert len(found) == 7
-    expected = encode_spans(found)
-    for each in found:
-        each.pack()
-    assert ExportTraceServiceRequest.FromString(request_of(found)) == expected
+    expected = encode_spans([readable(each, HERE) for each in found])
+    assert ExportTraceServiceRequest.FromString(Request(empty_span(HERE)).of(found)) == expected
+
+
+def test_attempts_that_are_alike_are_told_apart_by_what_differs() -> None:
+    spans = kept(messages=True)
+    other = replace(ATTEMPT, task_uuid=STEP, step_uuid=TASK, token=8, started_at=BEGAN, correlation_id="correlation-2")
+    told = [
+        (ended(), "pay", 12, None),
+        (replace(ended(other), duration_ms=0), "pay", 0, None),
+        (failed(), "pay", 12, "card 4111"),
+        (replace(failed(other), error_message="gone", duration_ms=5), "pay", 5, "gone"),
+        (replace(failed(), error_message=None), "pay", 12, None),
+        (ended(replace(other, step="ship")), "ship", 12, None),
+    ]
+    for each, step, duration_ms, message in told * 2:
+        attempt, span = each.attempt, spans.attempt(each)
+        expected = (task_identity(attempt.task_uuid, None, 1.0), attempt_span(attempt.step_uuid, attempt.token).hex())
+        assert ids(span) == (expected[0].trace_id.hex(), expected[1], expected[0].span_id.hex())
+        for name in ("task_uuid", "step_uuid", "correlation_id"):
+            assert span.attributes[name] == getattr(attempt, name)
+        assert span.start_time == int(attempt.started_at.timestamp() * 1000) * 10**6
+        assert span.end_time == int(each.ended_at.timestamp() * 1000) * 10**6
+        assert [happened.timestamp for happened in span.events[1:]] == [span.end_time] * (len(span.events) - 1)
+        assert span.attributes["step_name"] == step
+        assert events(span)["step.execution_completed"]["duration_ms"] == duration_ms
+        assert events(span).get("exception", {}).get("exception.message") == message
 
 
 def test_settings_that_cannot_work_are_refused_and_headers_are_hidden() -> None:
