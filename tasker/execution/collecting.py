@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from tasker.contracts.backoff import Backoff
-from tasker.contracts.execution import Failure, Verdict
+from tasker.contracts.execution import Claim, Failure, Verdict
 from tasker.contracts.hook_arguments import StoredAttempt
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.claims_in_hand import GivenBack
@@ -127,11 +127,15 @@ class Collector:
         return AdvanceResult.merged([first, more])
 
     def _finish(self, results: list[Result], advanced: AdvanceResult) -> None:
-        worker, waiting = self._worker, {result.claim.step_uuid for result in advanced.again}
-        self._buffer.add_again(advanced.again)
-        worker.claims.let_go([r.claim for r in results if r.claim.step_uuid not in waiting])
-        for result in advanced.complete:  # only now: a result that was refused is nobody's input
-            worker.inputs.add_result(result)
+        worker, over = self._worker, list[Claim]()
+        for result in results:
+            if advanced.comes_again(result.claim.step_uuid):
+                self._buffer.add_again(result)
+                continue
+            over.append(result.claim)
+            if advanced.has_completed(result.claim):  # only now: a result that was refused is nobody's input
+                worker.inputs.add_result(result)
+        worker.claims.let_go(over)
         worker.inputs.forget(advanced.finished)
         if any(result.events for result in results):
             self._bus.accepted(_accepted(results, advanced))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -78,9 +78,9 @@ class CompletionBuffer:
         self._empty.clear()
         self._filled.set()
 
-    def add_again(self, results: Sequence[Result]) -> None:
-        """Results that were brought and could not be stored yet, because others held their tasks."""
-        self._again += results
+    def add_again(self, result: Result) -> None:
+        """A result that was brought and could not be stored yet, because others held its task."""
+        self._again.append(result)
 
     def give_back(self, given_back: GivenBack) -> None:
         """A claim that must be released."""

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from tasker.contracts.execution import Failure
 from tasker.lifecycle.outcomes import OutcomeError
-from tasker.orchestration.changes import Change, change_of, with_growth
+from tasker.orchestration.changes import change_of, with_growth
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.graph import plan_growth
 

@@ -139,7 +139,7 @@ class World:
             return
         caller = self._bringing(worker, attempts)
         advanced = self.run(self.processor.process(self._results(attempts, caller), caller, wait=wait))
-        assert not advanced.again
+        assert not any(map(advanced.comes_again, advanced.verdicts))
         self.check()
         if not answer_lost:
             self._drop(worker, *attempts)
@@ -162,7 +162,7 @@ class World:
 
     async def give_back(self, step: Step) -> None:
         """Whoever runs the step releases it at this moment."""
-        change = simple_change("release", self._ids()[step.key], step.task.id, step.token, w=step.worker)
+        change = simple_change("release", self._ids()[step.key], step.task.id, step.token, step.worker)
         await self.processor.apply([change], self._caller(self.workers[0], 0))
 
     def _ids(self) -> dict[Key, str]:
@@ -227,8 +227,10 @@ class World:
 
     def release(self, worker: Worker, attempts: Sequence[Attempt], delay_ms: int | None = None) -> None:
         """The worker gives claims back: to the queue, or to wait for a moment."""
-        kind, when = ("release", {}) if delay_ms is None else ("defer", {"d": delay_ms})
-        changes = [simple_change(kind, a.row["step"], a.key[0], a.row["token"], **when) for a in attempts]
+        kind = "release" if delay_ms is None else "defer"
+        changes = [simple_change(kind, a.row["step"], a.key[0], a.row["token"]) for a in attempts]
+        for change in changes if delay_ms is not None else ():
+            change["d"] = delay_ms
         self.run(self.processor.apply(changes, self._caller(worker, 0)))
         self.check()
         self._drop(worker, *attempts)

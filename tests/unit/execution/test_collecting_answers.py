@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Claim, Success
+from tasker.contracts.execution import Claim, Success, Verdict
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable, LockTimeout
@@ -134,7 +134,7 @@ async def rig() -> AsyncIterator[Rig]:
 
 async def put_off(rig: Rig, *steps: str, then: Sequence[str] = ()) -> None:
     """Results of tasks that others hold, which are to be brought again; `then` these end before that happens."""
-    rig.answers[steps] = [AdvanceResult(again=[rig.result(step) for step in steps])]
+    rig.answers[steps] = [AdvanceResult(verdicts=dict.fromkeys(steps, Verdict.BUSY))]
     rig.then = list(then)
     rig.end(*steps)
 

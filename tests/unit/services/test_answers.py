@@ -59,7 +59,7 @@ def test_several_writes_together_keep_every_claim_end_and_hint_and_the_soonest_r
 
 
 def test_nothing_written_is_nothing() -> None:
-    assert AdvanceResult.merged([]) == AdvanceResult(claims=[], again=[], complete=[])
+    assert AdvanceResult.merged([]) == AdvanceResult(claims=[])
 
 
 def test_a_submission_of_duplicates_alone_creates_nothing() -> None:
