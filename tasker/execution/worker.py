@@ -23,13 +23,13 @@ from tasker.execution.claims_in_hand import ClaimsInHand, GivenBack, Running
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
-from tasker.execution.inputs import InputCache, TaskData, own_copy
+from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.publishing.making import EventMaker
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.claims import ClaimRow, Inputs
+from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs, inputs_of
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
 
@@ -163,7 +163,7 @@ class Worker:
         wanted = [row.step for row in rows if not self._inputs_known(row, plans[row.template])]
         while wanted:
             kept = self.inputs.kept_since
-            self.inputs.learn(Inputs.parse(await self._engine.read("inputs", {"steps": wanted})))
+            self.inputs.learn(inputs_of(await self._engine.read("inputs", {"steps": wanted})))
             wanted = [] if self.inputs.kept_since == kept else [row.step for row in rows]
 
     def _inputs_known(self, row: ClaimRow, plan: Plan) -> bool:
@@ -171,16 +171,16 @@ class Worker:
 
     def _start(self, row: ClaimRow, plan: Plan) -> None:
         step = plan.steps[row.ordinal]
-        data = self.inputs.require(row.task)
-        claim = self._claim(row, plan, step, data)
+        task = self.inputs.require(row.task)
+        claim = self._claim(row, plan, step, task)
         running = Running(claim, row.key, step.handler.callable)
-        results = self.inputs.dependency_results(data, plan, step)
+        results = self.inputs.dependency_results(task, plan, step)
         writes = FencedWrites(self._engine, self.settings, self.identity, claim, step)
         attempt = Attempt(
             claim,
             plan,
             step,
-            own_copy(data.context),
+            own_copy(task.context),
             results,
             running.cancel,
             writes.save,
@@ -191,7 +191,7 @@ class Worker:
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
 
-    def _claim(self, row: ClaimRow, plan: Plan, step: StepPlan, data: TaskData) -> Claim:
+    def _claim(self, row: ClaimRow, plan: Plan, step: StepPlan, task: TaskInputs) -> Claim:
         return Claim(
             step_uuid=row.step,
             task_uuid=row.task,
@@ -202,13 +202,13 @@ class Worker:
             token=row.token,
             attempt=row.attempt,
             max_attempts=max(1, step.retry.max_attempts),
-            correlation_id=data.correlation_id,
+            correlation_id=task.correlation_id,
             inputs=row.inputs,
             checkpoint=row.checkpoint,
-            priority=data.priority,
+            priority=task.priority,
             worker=self.identity,
             apart=row.apart,
-            trace=data.trace,
+            trace=task.trace,
             trace_of=self._trace_of,
         )
 

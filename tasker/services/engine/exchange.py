@@ -10,7 +10,7 @@ from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOU
 from tasker.contracts.execution import Claim, Failure, Success, Verdict
 from tasker.contracts.plan import Plan
 from tasker.services.engine.changes import Change, completed, soonest, soonest_retry
-from tasker.services.engine.claims import Answer, ClaimRow, Inputs
+from tasker.services.engine.claims import Answer, ClaimRow, Inputs, inputs_of
 from tasker.services.engine.result_events import Events
 
 
@@ -88,7 +88,7 @@ class AdvanceResult:
             answer.get("finished") or {},
             answer.get("sent") or {},
             verdicts,
-            Inputs.parse(answer) if "tasks" in answer else None,
+            inputs_of(answer) if "tasks" in answer else None,
             completed(changes, verdicts),
             soonest_retry(changes),
             **cls.more(answer),

@@ -24,7 +24,7 @@ from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.engine.claims import ClaimRow, Inputs, TaskRow
+from tasker.services.engine.claims import ClaimRow, TaskInputs
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tests.unit.execution.bench import PATIENCE
 
@@ -189,7 +189,7 @@ async def test_the_soonest_retry_of_both_writes_is_told(rig: Rig, first: int | N
 
 
 async def test_inputs_of_tasks_that_have_ended_are_forgotten(rig: Rig) -> None:
-    rig.worker.inputs.learn(Inputs(dict.fromkeys((TASK, "open"), TaskRow({}, "c", 0)), {}))
+    rig.worker.inputs.learn({task: TaskInputs({}, "c", 0) for task in (TASK, "open")})
     rig.answers["last",] = [AdvanceResult(finished={TASK: "complete"})]
     rig.end("last")
     await rig.done()
@@ -202,7 +202,7 @@ async def test_inputs_of_tasks_that_have_ended_are_forgotten(rig: Rig) -> None:
 async def test_after_a_lost_answer_results_are_asked_for_anew_since_another_server_may_have_forgotten_them(
     rig: Rig,
 ) -> None:
-    rig.worker.inputs.learn(Inputs({TASK: TaskRow({}, "c", 0)}, {TASK: {"above": (0, "what the old server had")}}))
+    rig.worker.inputs.learn({TASK: TaskInputs({}, "c", 0, results={"above": (0, "what the old server had")})})
     rig.answers["step",] = [DatabaseUnavailable("gone")]
     rig.end("step")
     await rig.done()

@@ -34,7 +34,7 @@ def test_what_handlers_read_comes_with_a_claim() -> None:
     answer = ClaimAnswer.parse({"claims": [ROW], "tasks": {"t": task}, "results": {"t": {"first": [0, {"x": 1}]}}})
 
     assert answer.inputs is not None
-    assert (answer.inputs.tasks["t"].correlation_id, answer.inputs.results["t"]["first"]) == ("c", [0, {"x": 1}])
+    assert (answer.inputs["t"].correlation_id, answer.inputs["t"].results["first"]) == ("c", [0, {"x": 1}])
 
 
 def test_only_what_will_never_be_accepted_is_refused() -> None:
