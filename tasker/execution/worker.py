@@ -72,6 +72,7 @@ class Worker:
         """Claims that were released since the start."""
         self._completed, self._engine, self._plans = completed, engine, plans
         self._runner, self._events, self._teller, self._trace_of = runner, events, teller, trace_of
+        self._writes = FencedWrites(engine, settings)
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
@@ -175,7 +176,6 @@ class Worker:
         claim = self._claim(row, plan, step, task)
         running = Running(claim, row.key, step.handler.callable)
         results = self.inputs.dependency_results(task, plan, step)
-        writes = FencedWrites(self._engine, self.settings, self.identity, claim, step)
         attempt = Attempt(
             claim,
             plan,
@@ -183,8 +183,7 @@ class Worker:
             own_copy(task.context),
             results,
             running.cancel,
-            writes.save,
-            writes.begin,
+            self._writes,
             self.settings.result_limit_bytes,
             self.reports.of(claim),
         )
