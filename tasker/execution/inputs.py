@@ -51,8 +51,7 @@ class InputCache:
         """Keep a result that was produced here and that its step has completed with."""
         claim = result.claim
         if result.success and (task := self._tasks.get(claim.task_uuid)):
-            ordinal = result.plan.by_name[claim.template_step].ordinal
-            task.results[claim.name] = (ordinal, result.success.value)
+            task.results[claim.name] = (claim.ordinal, result.success.value)
 
     def forget(self, task_uuids: Iterable[str]) -> None:
         """Drop tasks that have ended."""

@@ -150,11 +150,10 @@ class Worker:
 
     def _leave_to_newer(self, row: ClaimRow, error: PlanUnreadable) -> None:
         _log.warning("step_left_to_newer step=%s task=%s reason=%s", row.name, row.task, error.message)
-        name, token, attempt = row.name, row.token, row.attempt
-        claim = Claim(row.step, row.task, name, name, "", "", token, attempt, attempt, "", worker=self.identity)
-        running = Running(claim, row.key, name, ended=True)
-        self.claims.take(running)
-        self.unserved.add(running.key)
+        where, attempt = (row.step, row.task, row.name, row.template, row.ordinal), row.attempt
+        claim = Claim(*where, "", row.token, attempt, attempt, "", worker=self.identity)
+        self.claims.take(Running(claim, row.name, ended=True))
+        self.unserved.add(claim.key)
         self._completed.give_back(GivenBack(claim, {"reason": error.message}))
 
     async def _prepare(self, inputs: Inputs | None, rows: Sequence[ClaimRow], plans: Mapping[int, Plan]) -> None:
@@ -174,7 +173,7 @@ class Worker:
         step = plan.steps[row.ordinal]
         task = self.inputs.require(row.task)
         claim = self._claim(row, plan, step, task)
-        running = Running(claim, row.key, step.handler.callable)
+        running = Running(claim, step.handler.callable)
         results = self.inputs.dependency_results(task, plan, step)
         attempt = Attempt(
             claim,
@@ -195,8 +194,8 @@ class Worker:
             step_uuid=row.step,
             task_uuid=row.task,
             name=row.name,
-            template_step=step.name,
-            template_hash=plan.hash,
+            template=row.template,
+            ordinal=row.ordinal,
             namespace=plan.namespace,
             token=row.token,
             attempt=row.attempt,
@@ -204,7 +203,6 @@ class Worker:
             correlation_id=task.correlation_id,
             inputs=row.inputs,
             checkpoint=row.checkpoint,
-            priority=task.priority,
             worker=self.identity,
             apart=row.apart,
             trace=task.trace,
@@ -246,7 +244,7 @@ class Worker:
         if isinstance(end, Unplaced):
             self._leave_to_others()
         if not running.cancel.is_set():
-            self.unserved.add(running.key)
+            self.unserved.add(running.claim.key)
             note["unserved"] = attempt.step.handler.callable
         self._completed.give_back(GivenBack(running.claim, note))
 

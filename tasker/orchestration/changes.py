@@ -32,7 +32,7 @@ def change_of(result: Result, random: float) -> Change:
     if result.events is not None:
         change["ev"] = result.events.stored
     if isinstance(result.outcome, Failure):
-        step = result.plan.by_name[claim.template_step]
+        step = result.plan.steps[claim.ordinal]
         return _failed(change, step, claim.attempt, result.outcome, random)
     change["r"] = result.outcome.encoded
     if result.outcome.metadata:

@@ -42,11 +42,6 @@ class ClaimRow(NamedTuple):
             bool(row.get("apart")),
         )
 
-    @property
-    def key(self) -> str:
-        """The step of the template, as callers name those that they do not serve."""
-        return f"{self.template}:{self.ordinal}"
-
 
 @dataclass(slots=True)
 class TaskInputs:
@@ -55,7 +50,6 @@ class TaskInputs:
 
     context: Mapping[str, Any]
     correlation_id: str
-    priority: int
     trace: TraceContext | None = None
     results: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
@@ -64,7 +58,7 @@ class TaskInputs:
         """From the parts of an answer that speak of it."""
         trace = row.get("trace")
         trace = TraceContext(**trace) if trace else None
-        return cls(row["context"], row["correlation"], row["priority"], trace, results)
+        return cls(row["context"], row["correlation"], trace, results)
 
 
 Inputs: TypeAlias = Mapping[str, TaskInputs]

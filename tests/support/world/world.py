@@ -121,7 +121,8 @@ class World:
         self.check()
         self._hold(worker, [row._asdict() for row in answer.claims], answer_lost)
         if (inputs := answer.inputs) is not None:
-            check_inputs(self.model, self.names, answer.claims, set(inputs.tasks), inputs.results)
+            results = {task: each.results for task, each in inputs.items() if each.results}
+            check_inputs(self.model, self.names, answer.claims, set(inputs), results)
         if answer.release:
             self.release_held(worker, answer.release)
 

@@ -231,7 +231,7 @@ async def test_after_an_error_processes_come_back_at_different_times_and_somebod
 ) -> None:
     bench, pauses = Bench(joined=True, chance=chance), list[float]()
     bench.database.answers = [DatabaseUnavailable("gone")]
-    bench.worker.inputs.learn({"task": TaskInputs({}, "c", 0)})
+    bench.worker.inputs.learn({"task": TaskInputs({}, "c")})
     sleep = asyncio.sleep
 
     async def note(seconds: float) -> None:

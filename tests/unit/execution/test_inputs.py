@@ -12,11 +12,11 @@ from tests.support.random_plans import BATCHABLE, DEFERRED, WORKER, Spec, build_
 
 
 def row(**context: Any) -> TaskInputs:
-    return TaskInputs(context, "c", 0)
+    return TaskInputs(context, "c")
 
 
 def with_results(**results: tuple[int, Any]) -> dict[str, TaskInputs]:
-    return {"t": TaskInputs({}, "c", 0, results=results)}
+    return {"t": TaskInputs({}, "c", results=results)}
 
 
 def test_a_handler_that_changes_what_it_got_changes_it_for_nobody_else() -> None:
@@ -70,7 +70,7 @@ def test_below_batch_workers_results_are_always_asked_for_since_only_the_run_tel
     cache = InputCache()
     cache.learn(with_results(cut=(0, {}), work=(1, {}), work_001=(1, {"sum": 1})))
     result: Any = SimpleNamespace(
-        claim=SimpleNamespace(task_uuid="t", template_step="work", name="work_002"),
+        claim=SimpleNamespace(task_uuid="t", ordinal=1, name="work_002"),
         success=SimpleNamespace(value={"sum": 2}),
         plan=plan,
     )

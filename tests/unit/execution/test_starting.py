@@ -125,7 +125,7 @@ async def test_a_claim_that_a_restored_database_answers_again_runs_once(token: i
     """Its handler runs on, and what it comes to is the result; another token is another attempt."""
     handlers = Handlers()
     busy = worker(build_plan(Spec("a")), [], handlers)
-    known = {"task 0": TaskInputs({}, "c", 0)}
+    known = {"task 0": TaskInputs({}, "c")}
 
     for given in (1, token):
 

@@ -54,7 +54,7 @@ def engine_on(database: Database, rules: Rules | None = None) -> Engine:
 
 
 def result_of(plan: Plan, step: str) -> Result:
-    claim = Claim(str(uuid4()), str(uuid4()), step, step, plan.hash, "space", 1, 1, 3, "correlation")
+    claim = Claim(str(uuid4()), str(uuid4()), step, 1, plan.by_name[step].ordinal, "space", 1, 1, 3, "correlation")
     return Result(claim, plan, 1, Success({}, JsonText("{}")))
 
 
