@@ -19,7 +19,7 @@ _log = logging.getLogger("tasker.decisions")
 
 def expands(result: Result) -> bool:
     """True when storing this result creates steps (or must decide that it creates none)."""
-    return result.success is not None and result.plan.steps[result.claim.ordinal].type.expands
+    return result.plan.steps[result.claim.ordinal].type.expands and result.success is not None
 
 
 async def plan_expansion(engine: Engine, result: Result) -> Change:

@@ -41,10 +41,13 @@ class Processor:
         `DatabaseUnavailable`; the whole batch may then be brought again.
         """
         batch = BatchWrite(self, self._engine, self._random, caller, wait)
-        await halved([result for result in results if not expands(result)], batch.write, batch.refuse)
+        plain: list[Result] = []
+        expanding: list[Result] = []
         for result in results:
-            if expands(result):
-                await batch.expand(result)
+            (expanding if expands(result) else plain).append(result)
+        await halved(plain, batch.write, batch.refuse)
+        for result in expanding:
+            await batch.expand(result)
         return AdvanceResult.merged(batch.written)
 
     async def apply(
