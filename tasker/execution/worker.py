@@ -18,7 +18,7 @@ from tasker.contracts.tracing import TraceOf
 from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.told import AttemptTeller
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Released, Unplaced
+from tasker.execution.attempt.values import Attempt, Deferred, Released, Unplaced, Unreported
 from tasker.execution.claims_in_hand import ClaimsInHand, GivenBack, Running
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
@@ -223,20 +223,19 @@ class Worker:
         self.slots.finish()
         if self._left_to_others is not None and not self._runner.crowded:
             self._lift_no_place()
-        self._report(running, end, attempt)
+        if not isinstance(end, Result):
+            return self._let_go(running, end, attempt)
+        if end.failure is not None:
+            log_failure(attempt, end.failure)
+        self._completed.add(end)
 
-    def _report(self, running: Running, end: AttemptEnd, attempt: Attempt) -> None:
-        claim = attempt.claim
-        if isinstance(end, Result):
-            if end.failure is not None:
-                log_failure(attempt, end.failure)
-            self._completed.add(end)
-        elif isinstance(end, Released):
+    def _let_go(self, running: Running, end: Unreported, attempt: Attempt) -> None:
+        if isinstance(end, Released):
             self._give_back(running, end, attempt)
         elif isinstance(end, Deferred):
-            self._completed.give_back(GivenBack(claim, {"reason": end.reason}, end.delay_ms))
+            self._completed.give_back(GivenBack(end.claim, {"reason": end.reason}, end.delay_ms))
         else:
-            self.claims.let_go([claim])
+            self.claims.let_go([end.claim])
 
     def _give_back(self, running: Running, end: Released, attempt: Attempt) -> None:
         """A step that nobody stopped is given back because its handler is not to be had here: never take it again."""
