@@ -64,8 +64,7 @@ class Worker:
         trace_of: TraceOf | None = None,
     ) -> None:
         self.identity, self.slots, self.settings = identity, slots, settings
-        self.inputs, self.claims = InputCache(), ClaimsInHand()
-        self.reports = reports
+        self.inputs, self.claims, self.reports = InputCache(), ClaimsInHand(), reports
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.given_back = 0
