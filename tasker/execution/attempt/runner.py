@@ -149,13 +149,6 @@ class AttemptRunner:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have it (design rule 16)
             return Released(attempt.claim, str(error))
-        if _runs_apart(attempt, handler):
-            log.warning(
-                "step_runs_apart",
-                step=attempt.claim.name,
-                step_uuid=attempt.claim.step_uuid,
-                attempt=attempt.claim.attempt,
-            )
         ending = await self._until_settled(attempt, handler)
         # Whatever a handler returns after it was told to stop may be half of its work.
         return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
@@ -179,7 +172,11 @@ class AttemptRunner:
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> Mode:
         """What calls the handler: on the loop, in a thread, or in a child process."""
-        return self._apart if _runs_apart(attempt, handler) else self._chosen_mode(attempt, handler)
+        if not _runs_apart(attempt, handler):
+            return self._chosen_mode(attempt, handler)
+        claim = attempt.claim
+        log.warning("step_runs_apart", step=claim.name, step_uuid=claim.step_uuid, attempt=claim.attempt)
+        return self._apart
 
     def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> Mode:
         match attempt.step.execution or handler.kind:
