@@ -13,13 +13,16 @@ from tasker.contracts.tracing import TraceContext, TraceOf
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right of one worker to run one attempt of a step. `token` and worker fence everything written about it."""
+    """The right of one worker to run one attempt of a step. `token` and worker fence everything written about it.
+
+    `template` is its plan's identifier, `ordinal` its place in the plan.
+    """
 
     step_uuid: str
     task_uuid: str
     name: str
-    template_step: str
-    template_hash: str
+    template: int
+    ordinal: int
     namespace: str
     token: int
     attempt: int
@@ -28,7 +31,6 @@ class Claim:
     correlation_id: str
     inputs: Mapping[str, Any] | None = None
     checkpoint: Mapping[str, Any] | None = None
-    priority: int = 0
     worker: str = ""
     """The incarnation that has the claim; what it could not store before it was fenced, its successor brings."""
     apart: bool = False
@@ -37,6 +39,11 @@ class Claim:
     """The place in a trace that its task was submitted at."""
     trace_of: TraceOf | None = field(default=None, compare=False, repr=False)
     """What says where its handler is, where a plugin does; asked only when somebody wants to know."""
+
+    @property
+    def key(self) -> str:
+        """The step of the template, as callers name those that they do not serve."""
+        return f"{self.template}:{self.ordinal}"
 
     @property
     def carried(self) -> TraceContext | None:

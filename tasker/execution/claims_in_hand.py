@@ -16,8 +16,6 @@ class Running:
     """A claim in this worker's hands: while its handler runs, and until its result is stored."""
 
     claim: Claim
-    key: str
-    """The template's identifier and the step's ordinal in it."""
     handler: str
     cancel: CancelFlag = field(default_factory=CancelFlag)
     task: asyncio.Task[None] | None = None

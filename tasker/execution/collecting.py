@@ -11,12 +11,12 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from tasker.contracts.backoff import Backoff
-from tasker.contracts.execution import Failure, Verdict
+from tasker.contracts.execution import Claim, Failure, Verdict
 from tasker.contracts.frozen import maker_of
 from tasker.contracts.hook_arguments import StoredAttempt
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.claims_in_hand import GivenBack
-from tasker.execution.completion_buffer import Batch, CompletionBuffer
+from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.publishing.bus import Bus
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
@@ -28,8 +28,8 @@ Release = Callable[[list[GivenBack]], Awaitable[None]]
 FAILED = Backoff(0.05, 2.0)
 """Seconds to wait after writes that failed, while the breaker does not say how long."""
 BREAKER = "completion_breaker"
-_make_stored = maker_of(StoredAttempt)
 """Reason for which nothing more is claimed."""
+_make_stored = maker_of(StoredAttempt)
 
 
 class Collector:
@@ -94,46 +94,45 @@ class Collector:
         if not self._buffer.has_results:
             return
         with (
-            self._buffer.write(self._worker.settings.batch) as batch,
-            self._worker.slots.bringing(waits=bool(batch.again)) as reservation,
+            self._buffer.write(self._worker.settings.batch) as (new, again),
+            self._worker.slots.bringing(waits=bool(again)) as reservation,
         ):
-            advanced = await self._watched(batch, reservation.slots)
+            advanced = await self._bring(new, again, reservation.slots)
             reservation.used = len(advanced.claims)
-        self._finish(batch.all, advanced)
+        self._finish(new + again, advanced)
         if advanced.claims:
             await self._worker.accept(advanced)
 
-    async def _watched(self, batch: Batch, slots: int) -> AdvanceResult:
-        """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time."""
-        guard, began = self._breaker.guard, self._breaker.now()
+    async def _bring(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
+        """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time.
+
+        New results skip tasks that others hold; those that had to wait once now wait in the queue for the lock.
+        """
+        guard, began, answers = self._breaker.guard, self._breaker.now(), list[AdvanceResult]()
         permit = guard.should_allow()
         try:
-            advanced = await self._process(batch, slots)
+            for results, wait in ((again, True), (new, False)):
+                if results:
+                    answers.append(await self._sink.process(results, self._worker.caller(slots), wait=wait))
+                    slots -= len(answers[-1].claims)
         except BaseException as error:
             if permit is not None:
                 guard.record_failure(permit, error) if isinstance(error, DatabaseError) else guard.abandoned(permit)
             raise
         if permit is not None:
-            self._breaker.record_success(permit, (self._breaker.now() - began) / len(batch.all))
-        return advanced
-
-    async def _process(self, batch: Batch, slots: int) -> AdvanceResult:
-        """New results skip tasks that others hold; those that had to wait once now wait in the queue for the lock."""
-        worker = self._worker
-        if not batch.again:
-            return await self._sink.process(batch.new, worker.caller(slots), wait=False)
-        first = await self._sink.process(batch.again, worker.caller(slots))
-        if not batch.new:
-            return first
-        more = await self._sink.process(batch.new, worker.caller(slots - len(first.claims)), wait=False)
-        return AdvanceResult.merged([first, more])
+            self._breaker.record_success(permit, (self._breaker.now() - began) / (len(new) + len(again)))
+        return AdvanceResult.merged(answers)
 
     def _finish(self, results: list[Result], advanced: AdvanceResult) -> None:
-        worker, waiting = self._worker, {result.claim.step_uuid for result in advanced.again}
-        self._buffer.add_again(advanced.again)
-        worker.claims.let_go([r.claim for r in results if r.claim.step_uuid not in waiting])
-        for result in advanced.complete:  # only now: a result that was refused is nobody's input
-            worker.inputs.add_result(result)
+        worker, over = self._worker, list[Claim]()
+        for result in results:
+            if advanced.comes_again(result.claim.step_uuid):
+                self._buffer.add_again(result)
+                continue
+            over.append(result.claim)
+            if advanced.has_completed(result.claim):  # only now: a result that was refused is nobody's input
+                worker.inputs.add_result(result)
+        worker.claims.let_go(over)
         worker.inputs.forget(advanced.finished)
         if any(result.events for result in results):
             self._bus.accepted(_accepted(results, advanced))

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from tasker.contracts.execution import Success
 from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.slots import Slots
 from tasker.lifecycle.pressure import BufferLimits, Fill
@@ -23,19 +23,6 @@ BUFFER = "completion_buffer"
 """Reason for which nothing more is claimed."""
 
 _log = logging.getLogger("tasker.execution")
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The results of one write: those that are new, and those that waited for tasks which others held."""
-
-    new: list[Result]
-    again: list[Result]
-
-    @property
-    def all(self) -> list[Result]:
-        """Both."""
-        return self.new + self.again
 
 
 class CompletionBuffer:
@@ -78,9 +65,9 @@ class CompletionBuffer:
         self._empty.clear()
         self._filled.set()
 
-    def add_again(self, results: Sequence[Result]) -> None:
-        """Results that were brought and could not be stored yet, because others held their tasks."""
-        self._again += results
+    def add_again(self, result: Result) -> None:
+        """A result that was brought and could not be stored yet, because others held its task."""
+        self._again.append(result)
 
     def give_back(self, given_back: GivenBack) -> None:
         """A claim that must be released."""
@@ -107,13 +94,14 @@ class CompletionBuffer:
         (self._filled if self.has_results or self._given_back else self._empty).set()
 
     @contextmanager
-    def write(self, most: int) -> Iterator[Batch]:
-        """Up to `most` results of each kind, for one write; they wait again when it fails."""
+    def write(self, most: int) -> Iterator[tuple[list[Result], list[Result]]]:
+        """The results of one write, which wait again when it fails: up to `most` that are new, and up to `most` that
+        waited for tasks which others held."""
         new, self._results = _cut(self._results, most)
         again, self._again = _cut(self._again, most)
         self._writing = len(new) + len(again)
         try:
-            yield Batch(new, again)
+            yield new, again
         except BaseException:
             self._results, self._again = new + self._results, again + self._again
             raise
@@ -148,7 +136,7 @@ def _cut(results: list[Result], most: int) -> tuple[list[Result], list[Result]]:
     """Those that go in one write, at least one if there is any, and the rest."""
     size = 0
     for number, result in enumerate(results[:most]):
-        size += len(result.success.encoded.text) if result.success else 0
+        size += len(result.outcome.encoded.text) if isinstance(result.outcome, Success) else 0
         if number and size > BATCH_BYTES:
             return results[:number], results[number:]
     return results[:most], results[most:]

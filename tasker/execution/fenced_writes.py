@@ -1,46 +1,41 @@
-"""What a worker writes about a claim while it has it: fenced by worker and token, each moves the step's deadline."""
+"""What a worker writes about claims that it has: fenced by worker and token, each write moves the step's deadline."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.contracts.execution import Claim
-from tasker.contracts.plan import StepPlan
-from tasker.execution.attempt.values import Checkpoint
+from tasker.execution.attempt.values import Attempt, Checkpoint
 from tasker.execution.settings import WorkerSettings
 from tasker.services.engine.calls import Engine
 
 
 class FencedWrites:
-    """The writes of one claim. All raise `DatabaseUnavailable`."""
+    """As `ClaimWrites`; all raise `DatabaseUnavailable`."""
 
-    __slots__ = ("_claim", "_engine", "_settings", "_step", "_worker")
-
-    def __init__(self, engine: Engine, settings: WorkerSettings, worker: str, claim: Claim, step: StepPlan) -> None:
+    def __init__(self, engine: Engine, settings: WorkerSettings) -> None:
         self._engine, self._settings = engine, settings
-        self._worker, self._claim, self._step = worker, claim, step
 
-    async def begin(self) -> bool:
-        """The handler is called only now (see `tasker.begin_v1`); False when the claim is no longer ours."""
-        return not (await self._engine.read("begin", self._fence())).get("lost")
+    async def begin(self, attempt: Attempt) -> bool:
+        """The handler is called only now (see `tasker.begin_v1`)."""
+        return not (await self._engine.read("begin", self._fence(attempt))).get("lost")
 
-    async def save(self, position: Checkpoint) -> Mapping[str, Any] | None:
-        """Save a position; the stored checkpoint, or None when the claim is no longer ours (C-100)."""
+    async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
+        """Save a position (see `tasker.checkpoint_v1`)."""
         saved = {
             "cursor": position.cursor,
             "items_processed": position.items_processed,
             "accumulated_results": position.accumulated_results,
         }
-        answer = await self._engine.read("checkpoint", {**self._fence(), **saved})
+        answer = await self._engine.read("checkpoint", {**self._fence(attempt), **saved})
         return answer.get("checkpoint")
 
-    def _fence(self) -> dict[str, Any]:
-        seconds = self._step.timeout_seconds
+    def _fence(self, attempt: Attempt) -> dict[str, Any]:
+        claim, seconds = attempt.claim, attempt.step.timeout_seconds
         return {
-            "worker": self._worker,
-            "step": self._claim.step_uuid,
-            "token": self._claim.token,
+            "worker": claim.worker,
+            "step": claim.step_uuid,
+            "token": claim.token,
             "timeout_ms": self._settings.timeout_ms if seconds is None else int(seconds * 1000),
             "grace_ms": self._settings.grace_ms,
         }

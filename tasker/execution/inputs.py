@@ -10,27 +10,14 @@ for anew: the server that answers next may have forgotten it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
 from tasker.contracts.plan import Plan, StepPlan
-from tasker.contracts.tracing import TraceContext
-from tasker.services.engine.claims import Inputs
+from tasker.services.engine.claims import Inputs, TaskInputs
 from tasker.services.engine.exchange import Result
 
 CACHED_TASKS = 4096
-
-
-@dataclass(slots=True)
-class TaskData:
-    """One task as its handlers see it. `results` holds (ordinal of the template step, result) by step name."""
-
-    context: Mapping[str, Any]
-    correlation_id: str
-    priority: int
-    trace: TraceContext | None = None
-    results: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
 
 def own_copy(value: Any) -> Any:
@@ -43,32 +30,28 @@ def own_copy(value: Any) -> Any:
 
 
 class InputCache:
-    """Task data by task identifier; the least recently used make room."""
+    """What the engine says of tasks, by task identifier; the least recently used make room."""
 
     def __init__(self, limit: int = CACHED_TASKS) -> None:
         self._limit = limit
-        self._tasks: OrderedDict[str, TaskData] = OrderedDict()
+        self._tasks: OrderedDict[str, TaskInputs] = OrderedDict()
         self.kept_since = 0
         """Grows when everything is dropped."""
 
     def learn(self, inputs: Inputs) -> None:
         """Take in what an answer of the engine says about tasks and results."""
-        for task_uuid, row in inputs.tasks.items():
-            if task_uuid not in self._tasks:
-                self._tasks[task_uuid] = TaskData(row.context, row.correlation_id, row.priority, row.trace)
+        for task_uuid, task in inputs.items():
+            if (known := self._tasks.setdefault(task_uuid, task)) is not task:
+                known.results.update(task.results)
             self._tasks.move_to_end(task_uuid)
-        for task_uuid, found in inputs.results.items():
-            if data := self._tasks.get(task_uuid):
-                data.results.update(found)
-        while len(self._tasks) > max(self._limit, len(inputs.tasks)):
+        while len(self._tasks) > max(self._limit, len(inputs)):
             self._tasks.popitem(last=False)
 
     def add_result(self, result: Result) -> None:
         """Keep a result that was produced here and that its step has completed with."""
         claim = result.claim
-        if result.success and (data := self._tasks.get(claim.task_uuid)):
-            ordinal = result.plan.by_name[claim.template_step].ordinal
-            data.results[claim.name] = (ordinal, result.success.value)
+        if result.success and (task := self._tasks.get(claim.task_uuid)):
+            task.results[claim.name] = (claim.ordinal, result.success.value)
 
     def forget(self, task_uuids: Iterable[str]) -> None:
         """Drop tasks that have ended."""
@@ -80,8 +63,8 @@ class InputCache:
         self._tasks.clear()
         self.kept_since += 1
 
-    def require(self, task_uuid: str) -> TaskData:
-        """The task's data, which must have been learned just now."""
+    def require(self, task_uuid: str) -> TaskInputs:
+        """The task, which must have been learned just now."""
         return self._tasks[task_uuid]
 
     def knows(self, task_uuid: str, plan: Plan, step: StepPlan) -> bool:
@@ -89,14 +72,14 @@ class InputCache:
 
         Below a decision or batchable step it depends on the run which ancestors exist, so those are always fetched.
         """
-        data = self._tasks.get(task_uuid)
-        if data is None or step.name in plan.below_dynamic:
+        task = self._tasks.get(task_uuid)
+        if task is None or step.name in plan.below_dynamic:
             return False
-        return all(name in data.results for name in plan.above.of(step.name))
+        return all(name in task.results for name in plan.above.of(step.name))
 
-    def dependency_results(self, data: TaskData, plan: Plan, step: StepPlan) -> dict[str, Any]:
+    def dependency_results(self, task: TaskInputs, plan: Plan, step: StepPlan) -> dict[str, Any]:
         """The results of all ancestors that have one, by step name (C-44)."""
-        results, ancestors = data.results, plan.above.of(step.name)
+        results, ancestors = task.results, plan.above.of(step.name)
         if step.name not in plan.below_dynamic:
             return {name: own_copy(results[name][1]) for name in ancestors if name in results}
         ordinals = {plan.by_name[name].ordinal for name in ancestors}

@@ -21,13 +21,13 @@ class RootStarter:
     def __init__(self, worker: Worker, wake: Callable[[], None], *, on_lost: Callable[[], None]) -> None:
         self._worker, self._wake, self._on_lost = worker, wake, on_lost
 
-    async def start(self, submit: Submission, roots: int) -> SubmitAnswer:
+    async def start(self, submit: Submission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
         """As `Starter.start`. The tasks exist once there is an answer, whatever becomes of their first steps."""
         answers: list[SubmitAnswer] = []
 
         async def ask(slots: int) -> SubmitAnswer:
             caller = self._worker.caller(slots).args()
-            answers.append(await submit(caller))
+            answers.append(await submit({**caller, **args}))
             return self._still_ours(answers[0], caller)
 
         try:

@@ -18,18 +18,18 @@ from tasker.contracts.tracing import TraceOf
 from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.told import AttemptTeller
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Released, Unplaced
+from tasker.execution.attempt.values import Attempt, Deferred, Released, Unplaced, Unreported
 from tasker.execution.claims_in_hand import ClaimsInHand, GivenBack, Running
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
-from tasker.execution.inputs import InputCache, TaskData, own_copy
+from tasker.execution.inputs import InputCache, own_copy
 from tasker.execution.publishing.making import EventMaker
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.claims import ClaimRow, Inputs
+from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs, inputs_of
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
 
@@ -64,14 +64,14 @@ class Worker:
         trace_of: TraceOf | None = None,
     ) -> None:
         self.identity, self.slots, self.settings = identity, slots, settings
-        self.inputs, self.claims = InputCache(), ClaimsInHand()
-        self.reports = reports
+        self.inputs, self.claims, self.reports = InputCache(), ClaimsInHand(), reports
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
         self._completed, self._engine, self._plans = completed, engine, plans
         self._runner, self._events, self._teller, self._trace_of = runner, events, teller, trace_of
+        self._writes = FencedWrites(engine, settings)
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
@@ -149,11 +149,10 @@ class Worker:
 
     def _leave_to_newer(self, row: ClaimRow, error: PlanUnreadable) -> None:
         _log.warning("step_left_to_newer step=%s task=%s reason=%s", row.name, row.task, error.message)
-        name, token, attempt = row.name, row.token, row.attempt
-        claim = Claim(row.step, row.task, name, name, "", "", token, attempt, attempt, "", worker=self.identity)
-        running = Running(claim, row.key, name, ended=True)
-        self.claims.take(running)
-        self.unserved.add(running.key)
+        where, attempt = (row.step, row.task, row.name, row.template, row.ordinal), row.attempt
+        claim = Claim(*where, "", row.token, attempt, attempt, "", worker=self.identity)
+        self.claims.take(Running(claim, row.name, ended=True))
+        self.unserved.add(claim.key)
         self._completed.give_back(GivenBack(claim, {"reason": error.message}))
 
     async def _prepare(self, inputs: Inputs | None, rows: Sequence[ClaimRow], plans: Mapping[int, Plan]) -> None:
@@ -163,7 +162,7 @@ class Worker:
         wanted = [row.step for row in rows if not self._inputs_known(row, plans[row.template])]
         while wanted:
             kept = self.inputs.kept_since
-            self.inputs.learn(Inputs.parse(await self._engine.read("inputs", {"steps": wanted})))
+            self.inputs.learn(inputs_of(await self._engine.read("inputs", {"steps": wanted})))
             wanted = [] if self.inputs.kept_since == kept else [row.step for row in rows]
 
     def _inputs_known(self, row: ClaimRow, plan: Plan) -> bool:
@@ -171,44 +170,41 @@ class Worker:
 
     def _start(self, row: ClaimRow, plan: Plan) -> None:
         step = plan.steps[row.ordinal]
-        data = self.inputs.require(row.task)
-        claim = self._claim(row, plan, step, data)
-        running = Running(claim, row.key, step.handler.callable)
-        results = self.inputs.dependency_results(data, plan, step)
-        writes = FencedWrites(self._engine, self.settings, self.identity, claim, step)
+        task = self.inputs.require(row.task)
+        claim = self._claim(row, plan, step, task)
+        running = Running(claim, step.handler.callable)
+        results = self.inputs.dependency_results(task, plan, step)
         attempt = Attempt(
             claim,
             plan,
             step,
-            own_copy(data.context),
+            own_copy(task.context),
             results,
             running.cancel,
-            writes.save,
-            writes.begin,
+            self._writes,
             self.settings.result_limit_bytes,
             self.reports.of(claim),
         )
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
 
-    def _claim(self, row: ClaimRow, plan: Plan, step: StepPlan, data: TaskData) -> Claim:
+    def _claim(self, row: ClaimRow, plan: Plan, step: StepPlan, task: TaskInputs) -> Claim:
         return Claim(
             step_uuid=row.step,
             task_uuid=row.task,
             name=row.name,
-            template_step=step.name,
-            template_hash=plan.hash,
+            template=row.template,
+            ordinal=row.ordinal,
             namespace=plan.namespace,
             token=row.token,
             attempt=row.attempt,
             max_attempts=max(1, step.retry.max_attempts),
-            correlation_id=data.correlation_id,
+            correlation_id=task.correlation_id,
             inputs=row.inputs,
             checkpoint=row.checkpoint,
-            priority=data.priority,
             worker=self.identity,
             apart=row.apart,
-            trace=data.trace,
+            trace=task.trace,
             trace_of=self._trace_of,
         )
 
@@ -226,20 +222,19 @@ class Worker:
         self.slots.finish()
         if self._left_to_others is not None and not self._runner.crowded:
             self._lift_no_place()
-        self._report(running, end, attempt)
+        if not isinstance(end, Result):
+            return self._let_go(running, end, attempt)
+        if end.failure is not None:
+            log_failure(attempt, end.failure)
+        self._completed.add(end)
 
-    def _report(self, running: Running, end: AttemptEnd, attempt: Attempt) -> None:
-        claim = attempt.claim
-        if isinstance(end, Result):
-            if end.failure is not None:
-                log_failure(attempt, end.failure)
-            self._completed.add(end)
-        elif isinstance(end, Released):
+    def _let_go(self, running: Running, end: Unreported, attempt: Attempt) -> None:
+        if isinstance(end, Released):
             self._give_back(running, end, attempt)
         elif isinstance(end, Deferred):
-            self._completed.give_back(GivenBack(claim, {"reason": end.reason}, end.delay_ms))
+            self._completed.give_back(GivenBack(end.claim, {"reason": end.reason}, end.delay_ms))
         else:
-            self.claims.let_go([claim])
+            self.claims.let_go([end.claim])
 
     def _give_back(self, running: Running, end: Released, attempt: Attempt) -> None:
         """A step that nobody stopped is given back because its handler is not to be had here: never take it again."""
@@ -247,7 +242,7 @@ class Worker:
         if isinstance(end, Unplaced):
             self._leave_to_others()
         if not running.cancel.is_set():
-            self.unserved.add(running.key)
+            self.unserved.add(running.claim.key)
             note["unserved"] = attempt.step.handler.callable
         self._completed.give_back(GivenBack(running.claim, note))
 

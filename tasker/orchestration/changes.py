@@ -1,10 +1,9 @@
-"""What becomes of steps, as the engine takes it: one item of `tasker.advance_v1` each."""
+"""What becomes of steps: from results, from what a sweep has found, from what is given back, to the engine's form."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from tasker.contracts.execution import Claim, Failure
@@ -13,6 +12,7 @@ from tasker.contracts.plan import StepPlan
 from tasker.lifecycle.fingerprint import fingerprint
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.lifecycle.storable import NotStorable, encode
+from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.found import FoundStep, Orphan, ParkedRow
 from tasker.services.engine.graph import Growth
@@ -21,33 +21,23 @@ DETAIL_LIMIT = 100_000
 """Characters that are kept of a failure that cannot be stored as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What becomes of one step. `item` says it to the engine, `delay_ms` is that of a retry."""
-
-    step_uuid: str
-    kind: str
-    item: Mapping[str, Any]
-    delay_ms: int | None = None
-
-
 def change_of(result: Result, random: float) -> Change:
     """The change for a result: `ok`, or `retry` with its delay, or `fail` (part D section 5).
 
     `random` in [0, 1) places a retry's delay inside its jitter.
     """
     claim = result.claim
-    item = _of(claim.step_uuid, claim.task_uuid, "ok", claim.token, claim.worker)
-    item["ms"] = result.duration_ms
+    change = simple_change("ok", claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
+    change["ms"] = result.duration_ms
     if result.events is not None:
-        item["ev"] = result.events.stored
+        change["ev"] = result.events.stored
     if isinstance(result.outcome, Failure):
-        step = result.plan.by_name[claim.template_step]
-        return _failed(item, step, claim.attempt, result.outcome, random)
-    item["r"] = result.outcome.encoded
+        step = result.plan.steps[claim.ordinal]
+        return _failed(change, step, claim.attempt, result.outcome, random)
+    change["r"] = result.outcome.encoded
     if result.outcome.metadata:
-        item["m"] = dict(result.outcome.metadata)
-    return Change(claim.step_uuid, "ok", item)
+        change["m"] = result.outcome.metadata
+    return change
 
 
 def lost_change(found: Orphan, step: StepPlan, random: float) -> Change:
@@ -61,46 +51,48 @@ def lost_change(found: Orphan, step: StepPlan, random: float) -> Change:
         handler=step.handler.callable,
     )
     note = {"lost": True, "reason": "worker_lost", "worker": worker}
-    item = _of(found.step, found.task, "fail", found.token, worker)
-    return _failed(item | {"n": note}, step, found.attempt, failure, random)
+    change = simple_change("fail", found.step, found.task, found.token, worker)
+    change["n"] = note
+    return _failed(change, step, found.attempt, failure, random)
 
 
-def simple_change(kind: str, step: str, task: str, token: int | None = None, **fields: Any) -> Change:
-    """A change without an outcome (release, promote, unhold, fail); `fields` are further keys of the item."""
-    return Change(step, kind, _of(step, task, kind, token) | fields)
+def simple_change(kind: str, step: str, task: str, token: int | None = None, worker: str | None = None) -> Change:
+    """A change without an outcome (release, promote, unhold), with whose token it is as far as that is known."""
+    change: Change = {"s": step, "t": task, "kind": kind}
+    if token is not None:
+        change["k"] = token
+    if worker:
+        change["w"] = worker
+    return change
 
 
-def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], **fields: Any) -> Change:
+def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], worker: str | None = None) -> Change:
     """A step that fails for good without an attempt's outcome."""
-    known = {**error, "fingerprint": fingerprint(error)}
-    return simple_change("fail", row.step, row.task, row.token, e=known, **fields)
+    change = simple_change("fail", row.step, row.task, row.token, worker)
+    change["e"] = {**error, "fingerprint": fingerprint(error)}
+    return change
 
 
 def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> Change:
     """The change for a claim that is given back without an attempt: to the queue, or to wait for `delay_ms` (H-85)."""
-    kind, when = ("release", {}) if delay_ms is None else ("defer", {"d": delay_ms})
-    item = _of(claim.step_uuid, claim.task_uuid, kind, claim.token, claim.worker)
-    return Change(claim.step_uuid, kind, {**item, "n": dict(note), **when})
+    kind = "release" if delay_ms is None else "defer"
+    change = simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
+    change["n"] = note
+    if delay_ms is not None:
+        change["d"] = delay_ms
+    return change
 
 
 def with_growth(change: Change, growth: Growth) -> Change:
     """The change together with the steps that it creates, valid for that version of the task's graph (rule 8)."""
-    created = {"x": growth.steps} if growth.steps else {}
-    return replace(change, item={**change.item, "gv": growth.version, **created})
+    change["gv"] = growth.version
+    if growth.steps:
+        change["x"] = growth.steps
+    return change
 
 
-def _of(step: str, task: str, kind: str, token: int | None, worker: str | None = None) -> dict[str, Any]:
-    """The item of a change, with whose token it is as far as that is known."""
-    item: dict[str, Any] = {"s": step, "t": task, "kind": kind}
-    if token is not None:
-        item["k"] = token
-    if worker:
-        item["w"] = worker
-    return item
-
-
-def _failed(item: Mapping[str, Any], step: StepPlan, attempt: int, failure: Failure, random: float) -> Change:
-    """The change for a failure: `item` with what follows from it, and why."""
+def _failed(change: Change, step: StepPlan, attempt: int, failure: Failure, random: float) -> Change:
+    """The change together with what follows from a failure, and why."""
     decision = decide_failure(step.retry, attempt, failure, random)
     error = {
         "message": failure.message,
@@ -114,9 +106,12 @@ def _failed(item: Mapping[str, Any], step: StepPlan, attempt: int, failure: Fail
     }
     if isinstance(decision, Fail):
         error |= {"final": decision.message, "fingerprint": _fingerprint(error)}
-        return Change(item["s"], "fail", {**item, "kind": "fail", "e": _storable(error)})
-    error["retry_in_ms"] = delay = decision.delay_ms
-    return Change(item["s"], "retry", {**item, "kind": "retry", "d": delay, "e": _storable(error)}, delay)
+        change["kind"] = "fail"
+    else:
+        error["retry_in_ms"] = change["d"] = decision.delay_ms
+        change["kind"] = "retry"
+    change["e"] = _storable(error)
+    return change
 
 
 def _fingerprint(error: Mapping[str, Any]) -> str:

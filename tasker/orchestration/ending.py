@@ -11,11 +11,12 @@ from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.lifecycle.outcomes import OutcomeError
-from tasker.orchestration.changes import Change, failed_change, simple_change, with_growth
+from tasker.orchestration.changes import failed_change, simple_change, with_growth
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.found import ParkedAnswer, ParkedRow
 from tasker.services.engine.graph import plan_growth
@@ -44,7 +45,7 @@ class Ended:
     def take(self, changes: Sequence[Change], answer: AdvanceResult) -> None:
         """Take in the engine's answer to these changes."""
         self.advanced.append(answer)
-        steps = {change.step_uuid for change in changes}
+        steps = {change["s"] for change in changes}
         self.done |= steps - answer.verdicts.keys()
         self.later |= {step for step in steps if answer.comes_again(step)}
 
@@ -145,12 +146,14 @@ def _expands(row: ParkedRow, plan: Plan) -> bool:
 
 
 def _parked_change(row: ParkedRow, plan: Plan) -> Change:
-    more: dict[str, object] = {"d": row.delay_ms} if row.kind == "retry" else {}
+    change = simple_change(row.kind, row.step, row.task, row.token, row.worker)
+    if row.kind == "retry":
+        change["d"] = row.delay_ms
     if plan.steps[row.ordinal].publishes_events:
-        more["ev"] = None  # the database has what the worker made of them
-    return simple_change(row.kind, row.step, row.task, row.token, w=row.worker, **more)
+        change["ev"] = None  # the database has what the worker made of them
+    return change
 
 
 def _failed(row: ParkedRow, message: str, error_type: str) -> Change:
     failure = {"message": message, "error_type": error_type, "retryable": False}
-    return failed_change(row, failure, w=row.worker)
+    return failed_change(row, failure, row.worker)

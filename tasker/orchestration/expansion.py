@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from tasker.contracts.execution import Failure
 from tasker.lifecycle.outcomes import OutcomeError
-from tasker.orchestration.changes import Change, change_of, with_growth
+from tasker.orchestration.changes import change_of, with_growth
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.graph import plan_growth
 
@@ -18,7 +19,7 @@ _log = logging.getLogger("tasker.decisions")
 
 def expands(result: Result) -> bool:
     """True when storing this result creates steps (or must decide that it creates none)."""
-    return result.success is not None and result.plan.by_name[result.claim.template_step].type.expands
+    return result.plan.steps[result.claim.ordinal].type.expands and result.success is not None
 
 
 async def plan_expansion(engine: Engine, result: Result) -> Change:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,8 @@ from tasker.orchestration.results import Processor, not_storable
 from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ParkAnswer
 from tasker.services.engine.calls import UNKNOWN_STEP, Engine, log_unknown
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result, soonest
+from tasker.services.engine.changes import soonest_retry
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
 
 LATER_SECONDS = 2.0
@@ -49,9 +51,8 @@ class Parking:
     async def _park(self, results: Sequence[Result], caller: Caller, parked: list[AdvanceResult]) -> None:
         async def park(part: Sequence[Result]) -> None:
             changes = [change_of(result, self._random.random()) for result in part]
-            args = {"worker": caller.worker, "items": [change.item for change in changes]}
-            answer = await self._engine.move("park", args, ParkAnswer)
-            parked.append(answer.with_results(retry_in_ms=soonest(change.delay_ms for change in changes)))
+            answer = await self._engine.move("park", {"worker": caller.worker, "items": changes}, ParkAnswer)
+            parked.append(replace(answer, retry_in_ms=soonest_retry(changes)))
             await self._announce(answer.parked)
 
         await halved(results, park, lambda result, error: self._refuse(result, caller, parked, error))

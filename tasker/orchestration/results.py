@@ -6,7 +6,7 @@ Called by the worker's process itself (result path `inline`) or by an orchestrat
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +14,12 @@ from tasker.contracts.clock import Random
 from tasker.contracts.execution import Failure, Verdict
 from tasker.db.connection import DataRefused
 from tasker.errors import LockTimeout
-from tasker.orchestration.changes import Change, change_of
+from tasker.orchestration.changes import change_of
 from tasker.orchestration.expansion import expands, plan_expansion
 from tasker.orchestration.halving import halved
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result, soonest
+from tasker.services.engine.changes import Change
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -36,14 +37,17 @@ class Processor:
     async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
         """Store the results, hand up to `caller.slots` ready steps back.
 
-        With `wait` False, results of tasks that somebody else is changing come back in `again`. Raises
+        With `wait` False, results of tasks that somebody else is changing are to be brought again. Raises
         `DatabaseUnavailable`; the whole batch may then be brought again.
         """
         batch = BatchWrite(self, self._engine, self._random, caller, wait)
-        await halved([result for result in results if not expands(result)], batch.write, batch.refuse)
+        plain: list[Result] = []
+        expanding: list[Result] = []
         for result in results:
-            if expands(result):
-                await batch.expand(result)
+            (expanding if expands(result) else plain).append(result)
+        await halved(plain, batch.write, batch.refuse)
+        for result in expanding:
+            await batch.expand(result)
         return AdvanceResult.merged(batch.written)
 
     async def apply(
@@ -57,10 +61,10 @@ class Processor:
     ) -> AdvanceResult:
         """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as."""
         more: dict[str, Any] = {"repairs": repairs} if repairs else {}
-        if any("ev" in change.item for change in changes):
+        if any("ev" in change for change in changes):
             more["events"] = True
-        args = {**caller.args(slots), "wait": wait, "items": [change.item for change in changes], **more}
-        return await self._engine.move("advance", args, AdvanceResult)
+        args = {**caller.args(slots), "wait": wait, "items": changes, **more}
+        return AdvanceResult.parse(await self._engine.call("advance", args), changes)
 
     async def bring(
         self,
@@ -94,7 +98,7 @@ class BatchWrite:
         """Store results that create no steps, in one write. Raises `DataRefused`."""
         changes = [change_of(result, self._random.random()) for result in results]
         answer = await self._processor.bring(changes, self._caller, self._free_slots(), self._wait)
-        self._take(answer, changes, results)
+        self._take(answer, results)
 
     async def expand(self, result: Result) -> None:
         """Store one that does, alone, planned again when the graph has changed (rule 8)."""
@@ -102,12 +106,12 @@ class BatchWrite:
             for _ in range(MAX_REPLANS):
                 change = await plan_expansion(self._engine, result)
                 answer = await self._processor.bring([change], self._caller, self._free_slots(), self._wait)
-                if answer.verdicts.get(change.step_uuid) is not Verdict.REPLAN:
+                if answer.verdicts.get(change["s"]) is not Verdict.REPLAN:
                     break
         except DataRefused as error:
             await self.refuse(result, error)
         else:
-            self._take(answer, [change], [result])
+            self._take(answer, [result])
 
     def _free_slots(self) -> int:
         return self._caller.slots - sum(len(each.claims) for each in self.written)
@@ -120,37 +124,26 @@ class BatchWrite:
             patient.written = self.written
             await halved([failure], patient.write, patient.refuse)
 
-    def _take(self, answer: AdvanceResult, changes: Sequence[Change], results: Sequence[Result]) -> None:
-        """Take in the answer to these changes, which are those of the results."""
-        complete = _completing(changes, results, answer.verdicts)
-        again = [result for result in results if answer.comes_again(result.claim.step_uuid)]
-        self.written.append(answer.with_results(again, complete, soonest([change.delay_ms for change in changes])))
+    def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
+        """Take in the answer to these results."""
+        self.written.append(answer)
         if _log.isEnabledFor(logging.INFO):
-            _log_completed(complete)
+            for result in results:
+                if answer.has_completed(result.claim):
+                    _log_completed(result)
 
 
-def _log_completed(results: Iterable[Result]) -> None:
-    for result in results:
-        claim = result.claim
-        fields = {
-            "step": claim.name,
-            "task": claim.task_uuid,
-            "step_uuid": claim.step_uuid,
-            "attempt": claim.attempt,
-            "took_ms": result.duration_ms,
-        }
-        said = " ".join(f"{name}={value}" for name, value in fields.items())
-        _log.info("step_completed %s", said, extra={"fields": fields})
-
-
-def _completing(changes: Sequence[Change], results: Sequence[Result], verdicts: Mapping[str, str]) -> list[Result]:
-    """The results that this write accepted as those of complete steps. Of two claims of one step the newer counts."""
-    newest: dict[str, tuple[Change, Result]] = {}
-    for change, result in zip(changes, results, strict=True):
-        known = newest.get(change.step_uuid)
-        if known is None or known[1].claim.token < result.claim.token:
-            newest[change.step_uuid] = (change, result)
-    return [result for step, (change, result) in newest.items() if change.kind == "ok" and step not in verdicts]
+def _log_completed(result: Result) -> None:
+    claim = result.claim
+    fields = {
+        "step": claim.name,
+        "task": claim.task_uuid,
+        "step_uuid": claim.step_uuid,
+        "attempt": claim.attempt,
+        "took_ms": result.duration_ms,
+    }
+    said = " ".join(f"{name}={value}" for name, value in fields.items())
+    _log.info("step_completed %s", said, extra={"fields": fields})
 
 
 def not_storable(result: Result, error: DataRefused) -> Result | None:

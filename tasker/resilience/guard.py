@@ -53,20 +53,23 @@ class Guard:
 
     def should_allow(self) -> Permit | None:
         """The permit of a call that may be made now, None for one that may not. It must be recorded, or abandoned."""
-        permit = self._breaker.allow(self._clock.monotonic())
-        self._tell()
+        now = self._clock.monotonic()
+        permit = self._breaker.allow(now)
+        self._tell(now)
         return permit
 
     def record_success(self, permit: Permit) -> None:
         """The call of this permit has succeeded."""
-        self._breaker.succeeded(permit, self._clock.monotonic())
-        self._tell()
+        now = self._clock.monotonic()
+        self._breaker.succeeded(permit, now)
+        self._tell(now)
 
     def record_failure(self, permit: Permit, error: object = "") -> None:
         """The call of this permit has failed; `error` is told to whoever asks for the reason."""
         self._error, self.sees_outage = str(error).partition("\n")[0], is_outage(error)
-        self._breaker.failed(permit, self._clock.monotonic())
-        self._tell()
+        now = self._clock.monotonic()
+        self._breaker.failed(permit, now)
+        self._tell(now)
 
     def abandoned(self, permit: Permit) -> None:
         """The call of this permit says nothing about what is guarded."""
@@ -82,13 +85,14 @@ class Guard:
 
     def force_open(self) -> None:
         """Open it for its timeout from now."""
-        self._breaker.force_open(self._clock.monotonic())
-        self._tell()
+        now = self._clock.monotonic()
+        self._breaker.force_open(now)
+        self._tell(now)
 
     def force_closed(self) -> None:
         """Close it, with nothing counted."""
         self._breaker.force_closed()
-        self._tell()
+        self._tell(self._clock.monotonic())
 
     def metrics(self) -> BreakerCounts:
         """Counts since the start."""
@@ -122,8 +126,8 @@ class Guard:
         self.record_success(permit)
         return answer
 
-    def _tell(self) -> None:
-        if (state := self.state) is self._told:
+    def _tell(self, now: float) -> None:
+        if (state := self._breaker.state(now)) is self._told:
             return
         level = logging.WARNING if state is BreakerState.OPEN else logging.INFO
         level = logging.DEBUG if self.sees_outage else level

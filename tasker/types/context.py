@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -88,7 +89,7 @@ class StepContext(Model):
                 "max_retries": claim.max_attempts,
             },
         )
-        setting(self, "__pydantic_fields_set__", set(cls.model_fields))
+        setting(self, "__pydantic_fields_set__", _field_names(cls).copy())
         setting(self, "__pydantic_extra__", None)
         setting(
             self,
@@ -280,6 +281,12 @@ class StepContext(Model):
     def task(self) -> TaskWrapper:
         """The task, with `.context` (D-110)."""
         return self.task_sequence_step.task
+
+
+@cache
+def _field_names(context: type[StepContext]) -> set[str]:
+    """The fields of a context, all of which are set. To be copied."""
+    return set(context.model_fields)
 
 
 def _task_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint
+from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, ClaimWrites
 
 
 class Observer(Protocol):
@@ -41,10 +41,17 @@ class ObservedRunner(AttemptRunner):
         return end
 
     def _watched(self, attempt: Attempt) -> Attempt:
-        async def save(position: Checkpoint) -> Mapping[str, Any] | None:
-            saved = await attempt.save_checkpoint(position)
-            if saved is not None:
-                self._observer.saved(attempt, position)
-            return saved
+        return replace(attempt, writes=_Watched(attempt.writes, self._observer))
 
-        return replace(attempt, save_checkpoint=save)
+
+class _Watched:
+    """The writes of an attempt, whose checkpoints the observer hears of."""
+
+    def __init__(self, writes: ClaimWrites, observer: Observer) -> None:
+        self._observer, self._writes, self.begin = observer, writes, writes.begin
+
+    async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
+        saved = await self._writes.save(attempt, position)
+        if saved is not None:
+            self._observer.saved(attempt, position)
+        return saved

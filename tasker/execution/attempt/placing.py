@@ -112,7 +112,7 @@ async def _begins(attempt: Attempt) -> bool:
     """Count the step's time from now on; False when it must not start."""
     try:
         async with asyncio.timeout(WRITE_SECONDS):
-            ours = await attempt.begin()
+            ours = await attempt.writes.begin(attempt)
     except Exception as error:
         attempt.cancel.set(Released, f"the start of its handler could not be told: {str(error) or 'no answer'}")
         return False

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from tasker.contracts.clock import Clock
 from tasker.contracts.defaults import STEP_TIMEOUT_MS
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from tasker.execution.attempt.modes.in_process import ProcessMode
     from tasker.handler import HandlerRegistry
     from tasker.resilience.registry import Breakers
+
+Mode: TypeAlias = Callable[[Attempt, ResolvedHandler, float], Awaitable[Ending]]
+"""Calls a handler once, for at most so many seconds."""
 
 
 class AttemptRunner:
@@ -146,22 +149,16 @@ class AttemptRunner:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have it (design rule 16)
             return Released(attempt.claim, str(error))
-        if _runs_apart(attempt, handler):
-            log.warning(
-                "step_runs_apart",
-                step=attempt.claim.name,
-                step_uuid=attempt.claim.step_uuid,
-                attempt=attempt.claim.attempt,
-            )
         ending = await self._until_settled(attempt, handler)
         # Whatever a handler returns after it was told to stop may be half of its work.
         return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
 
     async def _until_settled(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | None:
         """Call the handler, and again from each checkpoint; None when the step is no longer ours."""
-        progress = Progress()
+        call, progress, own = self._mode(attempt, handler), Progress(), attempt.step.timeout_seconds
+        limit = self._default_timeout if own is None else own
         while True:
-            ending = await self._call(attempt, handler)
+            ending = await call(attempt, handler, limit)
             if not isinstance(ending, Checkpoint) or not attempt.cancel.may_save():
                 return ending
             if failure := progress.failure(ending, handler.name):
@@ -173,22 +170,29 @@ class AttemptRunner:
                 return ending
             attempt = saved
 
-    async def _call(self, attempt: Attempt, handler: ResolvedHandler) -> Ending:
-        own = attempt.step.timeout_seconds
-        limit = self._default_timeout if own is None else own
-        if _runs_apart(attempt, handler):
-            ending = await self._in_process(attempt, handler, limit)
-            if not has_not_run(ending):
-                return put_aside(ending)
+    def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> Mode:
+        """What calls the handler: on the loop, in a thread, or in a child process."""
+        if not _runs_apart(attempt, handler):
+            return self._chosen_mode(attempt, handler)
+        claim = attempt.claim
+        log.warning("step_runs_apart", step=claim.name, step_uuid=claim.step_uuid, attempt=claim.attempt)
+        return self._apart
+
+    def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> Mode:
         match attempt.step.execution or handler.kind:
-            case "async" if handler.kind == "async":
-                return await run_async(attempt, handler, limit)
             case "async":
-                return mode_mismatch(handler.name)
+                return run_async if handler.kind == "async" else _not_async
             case "process":
-                return await self._in_process(attempt, handler, limit)
+                return self._in_process
             case _:
-                return await self._threads.run(attempt, handler, limit)
+                return self._threads.run
+
+    async def _apart(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+        """In a child process; where no child can get at the handler's code, as ever."""
+        ending = await self._in_process(attempt, handler, limit)
+        if has_not_run(ending):
+            return await self._chosen_mode(attempt, handler)(attempt, handler, limit)
+        return put_aside(ending)
 
     async def _in_process(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         if self._processes is None:
@@ -213,6 +217,10 @@ class AttemptRunner:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(limit):
                     await self._idle.wait()
+
+
+async def _not_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+    return mode_mismatch(handler.name)
 
 
 def _runs_apart(attempt: Attempt, handler: ResolvedHandler) -> bool:

@@ -28,7 +28,7 @@ async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: st
     )
     try:
         async with asyncio.timeout(limit):
-            saved = await attempt.save_checkpoint(position)
+            saved = await attempt.writes.save(attempt, position)
     except Exception as error:
         return _failed(error, limit, handler)
     if saved is None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.execution import Claim, Failure, Success
@@ -25,11 +25,17 @@ class Checkpoint:
     accumulated_results: Any = None
 
 
-SaveCheckpoint: TypeAlias = Callable[[Checkpoint], Awaitable[Mapping[str, Any] | None]]
-"""Saves a position and returns the stored checkpoint, with its history; None when the claim is no longer ours."""
+class ClaimWrites(Protocol):
+    """What is written about an attempt while it has its claim."""
 
-Begin: TypeAlias = Callable[[], Awaitable[bool]]
-"""Counts the step's time from now on, since its handler is called only now; False when the claim is no longer ours."""
+    async def begin(self, attempt: Attempt) -> bool:
+        """Count the step's time from now on, since its handler is called only now; False when the claim is no longer
+        ours."""
+        ...
+
+    async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
+        """Save a position; the stored checkpoint with its history, or None when the claim is no longer ours (C-100)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +48,7 @@ class Attempt:
     task_context: Mapping[str, Any]
     dependency_results: Mapping[str, Any]
     cancel: CancelFlag
-    save_checkpoint: SaveCheckpoint
-    begin: Begin
+    writes: ClaimWrites
     result_limit_bytes: int = VALUE_LIMIT_BYTES
     reporter: Reporter | None = None
 

@@ -17,7 +17,7 @@ from tasker.contracts.clock import Random
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import LockTimeout, MessagingError, PlanUnreadable, StatementTimeout
-from tasker.orchestration.changes import Change, failed_change, lost_change, simple_change
+from tasker.orchestration.changes import failed_change, lost_change, simple_change
 from tasker.orchestration.dead_letters.replaying import ReplaySweep
 from tasker.orchestration.dead_letters.staleness import StalenessSearch, StalenessSettings
 from tasker.orchestration.halving import halved
@@ -29,6 +29,7 @@ from tasker.orchestration.sweeping.storms import StormSettings, StormWatch
 from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import MendAnswer, SettleAnswer
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.found import Found, FoundStep, Orphan, UnservedStep
 from tasker.services.engine.plans import PlanStore
@@ -229,7 +230,7 @@ class Sweeper:
                 _log.warning("sweep_passed_over steps=%s reason=%s", len(part), error)
                 return
             advanced.append(answer)
-            done.update({change.step_uuid for change in part} - answer.verdicts.keys())
+            done.update({change["s"] for change in part} - answer.verdicts.keys())
 
         await halved(changes, write, _refused)
         return done
@@ -261,7 +262,7 @@ class Sweeper:
 
 async def _refused(item: Change | str, error: DataRefused) -> None:
     """It stays as it is, is said at every pass, and holds up no other."""
-    what = f"step={item.step_uuid} task={item.item['t']}" if isinstance(item, Change) else f"task={item}"
+    what = f"task={item}" if isinstance(item, str) else f"step={item['s']} task={item['t']}"
     _log.error("sweep_refused %s reason=%s", what, error)
 
 

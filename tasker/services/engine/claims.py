@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
 from tasker.contracts.tracing import TraceContext
 
@@ -42,40 +42,30 @@ class ClaimRow(NamedTuple):
             bool(row.get("apart")),
         )
 
-    @property
-    def key(self) -> str:
-        """The step of the template, as callers name those that they do not serve."""
-        return f"{self.template}:{self.ordinal}"
 
-
-@dataclass(frozen=True, slots=True)
-class TaskRow:
-    """A task as the handlers of its steps see it."""
+@dataclass(slots=True)
+class TaskInputs:
+    """A task as the handlers of its steps see it. `results` holds (ordinal of the template step, result) by step name,
+    and grows where it is kept."""
 
     context: Mapping[str, Any]
     correlation_id: str
-    priority: int
     trace: TraceContext | None = None
+    results: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, row: Mapping[str, Any]) -> TaskRow:
-        """From its part of an answer."""
+    def parse(cls, row: Answer, results: dict[str, tuple[int, Any]]) -> TaskInputs:
+        """From the parts of an answer that speak of it."""
         trace = row.get("trace")
-        return cls(row["context"], row["correlation"], row["priority"], TraceContext(**trace) if trace else None)
+        trace = TraceContext(**trace) if trace else None
+        return cls(row["context"], row["correlation"], trace, results)
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What handlers read, by task: its row, and the results (ordinal of the template step, result) by step name."""
+Inputs: TypeAlias = Mapping[str, TaskInputs]
+"""What handlers read, by task."""
 
-    tasks: Mapping[str, TaskRow]
-    results: Mapping[str, Mapping[str, tuple[int, Any]]]
 
-    @classmethod
-    def parse(cls, answer: Answer) -> Inputs:
-        """From the answer of `tasker.inputs_v1`, or of a claim, which holds the same."""
-        tasks = answer.get("tasks") or {}
-        return cls(
-            {task: TaskRow.parse(row) for task, row in tasks.items()},
-            answer.get("results") or {},
-        )
+def inputs_of(answer: Answer) -> Inputs:
+    """From the answer of `tasker.inputs_v1`, or of a claim, which holds the same."""
+    results = answer.get("results") or {}
+    return {task: TaskInputs.parse(row, results.get(task) or {}) for task, row in (answer.get("tasks") or {}).items()}

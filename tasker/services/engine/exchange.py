@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
 from tasker.contracts.execution import Claim, Failure, Success, Verdict
 from tasker.contracts.plan import Plan
-from tasker.services.engine.claims import Answer, ClaimRow, Inputs
+from tasker.services.engine.changes import Change, completed, soonest, soonest_retry
+from tasker.services.engine.claims import Answer, ClaimRow, Inputs, inputs_of
 from tasker.services.engine.result_events import Events
 
 
@@ -73,22 +74,23 @@ class AdvanceResult:
     """By step; one that is not here was accepted."""
     inputs: Inputs | None = None
     """What the handlers of the claims read, where the answer holds it."""
-    again: Sequence[Result] = ()
-    """Results to bring again."""
-    complete: Sequence[Result] = ()
-    """Results that this write made those of their steps for good: a complete step never changes again (rule 2)."""
+    completed: Mapping[str, int] = field(default_factory=dict)
+    """The steps that this write completed, with the token of the result that they have for good."""
     retry_in_ms: int | None = None
     """The shortest delay of a retry that this write arranged."""
 
     @classmethod
-    def parse(cls, answer: Answer) -> Self:
-        """What a function of the engine answered."""
+    def parse(cls, answer: Answer, changes: Sequence[Change] = ()) -> Self:
+        """What a function of the engine answered to these changes."""
+        verdicts = {step: Verdict(verdict) for step, verdict in (answer.get("verdicts") or {}).items()}
         return cls(
             [ClaimRow.parse(row) for row in answer.get("claims") or ()],
             answer.get("finished") or {},
             answer.get("sent") or {},
-            {step: Verdict(verdict) for step, verdict in (answer.get("verdicts") or {}).items()},
-            Inputs.parse(answer) if "tasks" in answer else None,
+            verdicts,
+            inputs_of(answer) if "tasks" in answer else None,
+            completed(changes, verdicts),
+            soonest_retry(changes),
             **cls.more(answer),
         )
 
@@ -102,17 +104,14 @@ class AdvanceResult:
         """The steps whose changes will never be accepted."""
         return {step: verdict for step, verdict in self.verdicts.items() if verdict.refuses}
 
-    def with_results(
-        self, again: Sequence[Result] = (), complete: Sequence[Result] = (), retry_in_ms: int | None = None
-    ) -> AdvanceResult:
-        """The same, with what became of the results that were brought."""
-        known = (self.claims, self.finished, self.sent, self.verdicts, self.inputs)
-        return AdvanceResult(*known, again, complete, retry_in_ms)
-
     def comes_again(self, step_uuid: str) -> bool:
-        """The step's change may be accepted another time."""
+        """The step's change may be accepted another time: it is to be brought again."""
         verdict = self.verdicts.get(step_uuid)
         return verdict is not None and verdict.comes_again
+
+    def has_completed(self, claim: Claim) -> bool:
+        """The result of this claim is its step's for good: a complete step never changes again (rule 2)."""
+        return self.completed.get(claim.step_uuid) == claim.token
 
     @staticmethod
     def merged(results: Sequence[AdvanceResult]) -> AdvanceResult:
@@ -127,15 +126,9 @@ class AdvanceResult:
             finished={task: state for each in results for task, state in each.finished.items()},
             sent=sent,
             verdicts={step: verdict for each in results for step, verdict in each.verdicts.items()},
-            again=[result for each in results for result in each.again],
-            complete=[result for each in results for result in each.complete],
+            completed={step: token for each in results for step, token in each.completed.items()},
             retry_in_ms=soonest(each.retry_in_ms for each in results),
         )
-
-
-def soonest(delays: Iterable[int | None]) -> int | None:
-    """The shortest of the delays that there are."""
-    return min((delay for delay in delays if delay is not None), default=None)
 
 
 class ResultSink(Protocol):

@@ -241,16 +241,13 @@ class Submitter:
         registered = await self._plans.register(plan, force=force)
         args = self.drafts.args(registered.template_id, drafts, waiter=waiter)
         identities = {draft.task_uuid: draft.identity for draft in drafts}
-        first = None if starter is None else partial(self._started, starter, len(drafts) * len(plan.roots))
+        first = None if starter is None else partial(starter.start, self._engine.submit, len(drafts) * len(plan.roots))
         answer = await submit_surely(self._engine, args, identities, first)
         self._engine.listeners.submitted(plan, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()
         existing = {identity: task for identity, *task in rows}
         return [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
-
-    async def _started(self, starter: Starter, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
-        return await starter.start(lambda caller: self._engine.submit({**caller, **args}), roots)
 
 
 def or_existing(answer: Submitted | E, on_duplicate: OnDuplicate) -> Submitted | E:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasker.services.engine.claims import ClaimRow
+from tasker.services.engine.claims import ClaimRow, Inputs
 from tests.support.model.model import Model
 from tests.support.model.parts import RUNS, Key, Step
 
@@ -85,9 +85,7 @@ def _difference(key: Key, row: Mapping[str, Any], expected: Mapping[str, Any]) -
     return f"{key[1]} of {key[0]} ({row['state']}): {'; '.join(fields)}"
 
 
-def check_inputs(
-    model: Model, names: Mapping[str, Key], claims: Sequence[ClaimRow], tasks: set[str], found: Mapping[str, Any]
-) -> None:
+def check_inputs(model: Model, names: Mapping[str, Key], claims: Sequence[ClaimRow], inputs: Inputs) -> None:
     """Handlers get the results of every ancestor that has one, by name, and the context of their task (C-44)."""
     wanted: dict[str, dict[str, Any]] = {}
     for row in claims:
@@ -96,5 +94,4 @@ def check_inputs(
         for other in step.task.steps.values():
             if other.plan.name in step.task.plan.above.of(step.plan.name) and other.result is not None:
                 results[other.name] = [other.plan.ordinal, other.result]
-    assert tasks == set(wanted)
-    assert found == {task: results for task, results in wanted.items() if results}
+    assert {task: each.results for task, each in inputs.items()} == wanted

@@ -140,8 +140,8 @@ class Handed:
         drafts = [submitter.drafts.draft(plan, request) for request in requests]
         return await submitter.submit_drafts(plan, drafts, force=True, starter=self if self.worker else None)
 
-    async def start(self, submit: Submission, roots: int) -> SubmitAnswer:
-        answer = await submit(self._caller)
+    async def start(self, submit: Submission, roots: int, args: Args) -> SubmitAnswer:
+        answer = await submit({**self._caller, **args})
         self.claims = answer.claims
         return answer
 
@@ -155,8 +155,8 @@ def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
         row["step"],
         row["task"],
         row["name"],
-        step.plan.name,
-        plan.hash,
+        row["template"],
+        step.plan.ordinal,
         plan.namespace,
         row["token"],
         row["attempt"],

@@ -23,7 +23,7 @@ from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.calls import Answer
-from tasker.services.engine.claims import ClaimRow
+from tasker.services.engine.claims import ClaimRow, inputs_of
 from tasker.services.engine.exchange import Caller, Result
 from tasker.services.engine.plans import PlanStore
 from tasker.services.operators.steps import Steps
@@ -121,7 +121,7 @@ class World:
         self.check()
         self._hold(worker, [row._asdict() for row in answer.claims], answer_lost)
         if (inputs := answer.inputs) is not None:
-            check_inputs(self.model, self.names, answer.claims, set(inputs.tasks), inputs.results)
+            check_inputs(self.model, self.names, answer.claims, inputs)
         if answer.release:
             self.release_held(worker, answer.release)
 
@@ -139,7 +139,7 @@ class World:
             return
         caller = self._bringing(worker, attempts)
         advanced = self.run(self.processor.process(self._results(attempts, caller), caller, wait=wait))
-        assert not advanced.again
+        assert not any(map(advanced.comes_again, advanced.verdicts))
         self.check()
         if not answer_lost:
             self._drop(worker, *attempts)
@@ -162,7 +162,7 @@ class World:
 
     async def give_back(self, step: Step) -> None:
         """Whoever runs the step releases it at this moment."""
-        change = simple_change("release", self._ids()[step.key], step.task.id, step.token, w=step.worker)
+        change = simple_change("release", self._ids()[step.key], step.task.id, step.token, step.worker)
         await self.processor.apply([change], self._caller(self.workers[0], 0))
 
     def _ids(self) -> dict[Key, str]:
@@ -228,7 +228,7 @@ class World:
     def release(self, worker: Worker, attempts: Sequence[Attempt], delay_ms: int | None = None) -> None:
         """The worker gives claims back: to the queue, or to wait for a moment."""
         kind, when = ("release", {}) if delay_ms is None else ("defer", {"d": delay_ms})
-        changes = [simple_change(kind, a.row["step"], a.key[0], a.row["token"], **when) for a in attempts]
+        changes = [{**simple_change(kind, a.row["step"], a.key[0], a.row["token"]), **when} for a in attempts]
         self.run(self.processor.apply(changes, self._caller(worker, 0)))
         self.check()
         self._drop(worker, *attempts)
@@ -355,7 +355,7 @@ class World:
             self.spent = [s for s in self.spent if (s[1].key, s[1].row["token"], s[1].identity) not in new_ones]
             found = self.run(self.engine.read("inputs", {"steps": [row["step"] for row in rows]}))
             claims = [ClaimRow.parse(row) for row in rows]
-            check_inputs(self.model, self.names, claims, set(found["tasks"]), found["results"])
+            check_inputs(self.model, self.names, claims, inputs_of(found))
 
     def _drop(self, worker: Worker, *attempts: Attempt) -> None:
         self.spent += [(worker, attempt) for attempt in attempts if attempt in worker.running]

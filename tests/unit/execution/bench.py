@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -35,12 +35,20 @@ class FakeClock:
 
 @dataclass
 class Saver:
-    """Stores checkpoints as the engine would; `refuse` says that the claim is gone."""
+    """Stores checkpoints as the engine would; `refuse` says that the claim is gone, `instead` is asked
+    in its place. `begun` is asked when the handler of a step that waited is called."""
 
     saved: list[Checkpoint] = field(default_factory=list)
     refuse: bool = False
+    begun: Callable[[], Awaitable[bool]] | None = None
+    instead: Callable[[Checkpoint], Awaitable[Mapping[str, Any] | None]] | None = None
 
-    async def __call__(self, position: Checkpoint) -> Mapping[str, Any] | None:
+    async def begin(self, attempt: Attempt) -> bool:
+        return self.begun is None or await self.begun()
+
+    async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
+        if self.instead is not None:
+            return await self.instead(position)
         if self.refuse:
             return None
         self.saved.append(position)
@@ -66,8 +74,8 @@ class Bench:
         self,
         handler: Any = None,
         *,
-        save: Callable[[Checkpoint], Any] | None = None,
-        begin: Callable[[], Any] | None = None,
+        save: Saver | None = None,
+        begin: Callable[[], Awaitable[bool]] | None = None,
         callable: str = "under_test",
         inputs: Mapping[str, Any] | None = None,
         apart: bool = False,
@@ -82,8 +90,8 @@ class Bench:
             step_uuid="01900000-0000-7000-8000-000000000001",
             task_uuid="01900000-0000-7000-8000-000000000002",
             name="charge",
-            template_step="charge",
-            template_hash=plan.hash,
+            template=1,
+            ordinal=0,
             namespace="shop",
             token=7,
             attempt=1,
@@ -93,7 +101,7 @@ class Bench:
             apart=apart,
         )
         flag, above = CancelFlag(), {"above": {"n": 1}}
-        return Attempt(claim, plan, planned, {"amount": 5}, above, flag, save or Saver(), begin or _begun)
+        return Attempt(claim, plan, planned, {"amount": 5}, above, flag, save or Saver(begun=begin))
 
     async def run(self, handler: Any, **options: Any) -> AttemptEnd:
         """Run an attempt of a step with that handler to its end."""
@@ -107,11 +115,6 @@ class Bench:
         """Run that attempt to its end."""
         async with asyncio.timeout(PATIENCE):
             return await self.runner.run(attempt)
-
-
-async def _begun() -> bool:
-    """The claim is ours still."""
-    return True
 
 
 def failure_of(end: AttemptEnd) -> Failure:

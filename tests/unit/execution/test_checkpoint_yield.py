@@ -85,7 +85,7 @@ async def test_a_checkpoint_that_cannot_be_saved_fails_the_attempt_for_now(bench
     async def save(_: Checkpoint) -> Mapping[str, Any] | None:
         raise ConnectionError("the database is gone")
 
-    failure = await bench.failure(Counts, save=save)
+    failure = await bench.failure(Counts, save=Saver(instead=save))
 
     assert (failure.error_type, failure.retryable) == ("checkpoint_save_failed", True)
     assert "the database is gone" in failure.message
@@ -97,7 +97,7 @@ async def test_saving_a_checkpoint_has_a_time_limit(bench: Bench) -> None:
         return {}
 
     bench.runner._checkpoint_timeout = 0.001
-    failure = await bench.failure(Counts, save=save)
+    failure = await bench.failure(Counts, save=Saver(instead=save))
 
     assert (failure.error_type, failure.retryable) == ("checkpoint_save_failed", True)
     assert "no answer within 0.001 seconds" in failure.message
@@ -147,7 +147,7 @@ async def test_a_cancel_while_the_checkpoint_is_saved_lets_the_save_finish_and_r
         finished.append(position)
         return {"cursor": position.cursor}
 
-    attempt = bench.attempt(Counts, save=save)
+    attempt = bench.attempt(Counts, save=Saver(instead=save))
 
     assert isinstance(await bench.end(attempt), Cancelled)
     assert [position.cursor for position in finished] == [4]

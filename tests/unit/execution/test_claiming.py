@@ -21,7 +21,7 @@ from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.claims import Inputs, TaskRow
+from tasker.services.engine.claims import TaskInputs
 from tasker.services.engine.exchange import AdvanceResult
 from tasker.services.engine.polling import Poll, Poller
 from tasker_memory.backend import MemoryBackend
@@ -231,7 +231,7 @@ async def test_after_an_error_processes_come_back_at_different_times_and_somebod
 ) -> None:
     bench, pauses = Bench(joined=True, chance=chance), list[float]()
     bench.database.answers = [DatabaseUnavailable("gone")]
-    bench.worker.inputs.learn(Inputs({"task": TaskRow({}, "c", 0)}, {}))
+    bench.worker.inputs.learn({"task": TaskInputs({}, "c")})
     sleep = asyncio.sleep
 
     async def note(seconds: float) -> None:

@@ -91,7 +91,7 @@ class Rig:
     def end(self, *steps: str) -> None:
         """These steps have ended; their slots are free."""
         for step in steps:
-            claim: Any = SimpleNamespace(step_uuid=step)
+            claim: Any = SimpleNamespace(step_uuid=step, token=1)
             self.buffer.add(Result(claim, claim, 0, Success(None, JsonText("null"))))
 
     @property
@@ -219,7 +219,7 @@ async def test_results_of_many_megabytes_go_in_several_writes(
     rig = rigs()
     monkeypatch.setattr(completion_buffer, "BATCH_BYTES", 100)
     for number, size in enumerate((60, 40, 1, 500, 30)):
-        claim: Any = SimpleNamespace(step_uuid=str(number))
+        claim: Any = SimpleNamespace(step_uuid=str(number), token=1)
         rig.buffer.add(Result(claim, claim, 0, Success(None, JsonText("x" * size))))
     await asyncio.wait_for(rig.buffer.flushed(), PATIENCE)
     assert rig.store.stored == ["0", "1", "2", "3", "4"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Claim, Success
+from tasker.contracts.execution import Claim, Success, Verdict
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable, LockTimeout
@@ -24,7 +24,7 @@ from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.engine.claims import ClaimRow, Inputs, TaskRow
+from tasker.services.engine.claims import ClaimRow, TaskInputs
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tests.unit.execution.bench import PATIENCE
 
@@ -33,7 +33,7 @@ TASK = "task"
 
 
 def claim(step: str, token: int = 1) -> Claim:
-    return Claim(step, TASK, step, step, "hash", "space", token, 1, 3, "correlation")
+    return Claim(step, TASK, step, 1, 0, "space", token, 1, 3, "correlation")
 
 
 class Rig:
@@ -108,7 +108,7 @@ class Rig:
         return Result(claim(step), NOTHING, 0, Success(None, JsonText("null")))
 
     def hold(self, step: str) -> None:
-        self.worker.claims.take(Running(claim(step), "1:0", "handler"))
+        self.worker.claims.take(Running(claim(step), "handler"))
 
     def end(self, *steps: str) -> None:
         for step in steps:
@@ -134,7 +134,7 @@ async def rig() -> AsyncIterator[Rig]:
 
 async def put_off(rig: Rig, *steps: str, then: Sequence[str] = ()) -> None:
     """Results of tasks that others hold, which are to be brought again; `then` these end before that happens."""
-    rig.answers[steps] = [AdvanceResult(again=[rig.result(step) for step in steps])]
+    rig.answers[steps] = [AdvanceResult(verdicts=dict.fromkeys(steps, Verdict.BUSY))]
     rig.then = list(then)
     rig.end(*steps)
 
@@ -189,7 +189,7 @@ async def test_the_soonest_retry_of_both_writes_is_told(rig: Rig, first: int | N
 
 
 async def test_inputs_of_tasks_that_have_ended_are_forgotten(rig: Rig) -> None:
-    rig.worker.inputs.learn(Inputs(dict.fromkeys((TASK, "open"), TaskRow({}, "c", 0)), {}))
+    rig.worker.inputs.learn({task: TaskInputs({}, "c") for task in (TASK, "open")})
     rig.answers["last",] = [AdvanceResult(finished={TASK: "complete"})]
     rig.end("last")
     await rig.done()
@@ -202,7 +202,7 @@ async def test_inputs_of_tasks_that_have_ended_are_forgotten(rig: Rig) -> None:
 async def test_after_a_lost_answer_results_are_asked_for_anew_since_another_server_may_have_forgotten_them(
     rig: Rig,
 ) -> None:
-    rig.worker.inputs.learn(Inputs({TASK: TaskRow({}, "c", 0)}, {TASK: {"above": (0, "what the old server had")}}))
+    rig.worker.inputs.learn({TASK: TaskInputs({}, "c", results={"above": (0, "what the old server had")})})
     rig.answers["step",] = [DatabaseUnavailable("gone")]
     rig.end("step")
     await rig.done()

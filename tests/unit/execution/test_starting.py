@@ -18,7 +18,7 @@ from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.lifecycle.pressure import BufferLimits
-from tasker.services.engine.claims import ClaimRow, Inputs, TaskRow
+from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs
 from tasker.services.engine.exchange import AdvanceResult
 from tests.support.random_plans import Spec, build_plan
 
@@ -86,7 +86,7 @@ def worker(
 
 def claims(count: int) -> AdvanceResult:
     rows = [ClaimRow(f"step {n}", f"task {n}", "s", template=7, ordinal=3, token=1, attempt=1) for n in range(count)]
-    return AdvanceResult(rows, inputs=Inputs({}, {}))
+    return AdvanceResult(rows, inputs={})
 
 
 async def test_slots_of_claims_that_could_not_be_started_are_free_again() -> None:
@@ -125,7 +125,7 @@ async def test_a_claim_that_a_restored_database_answers_again_runs_once(token: i
     """Its handler runs on, and what it comes to is the result; another token is another attempt."""
     handlers = Handlers()
     busy = worker(build_plan(Spec("a")), [], handlers)
-    known = Inputs({"task 0": TaskRow({}, "c", 0)}, {})
+    known = {"task 0": TaskInputs({}, "c")}
 
     for given in (1, token):
 

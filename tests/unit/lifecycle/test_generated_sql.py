@@ -22,7 +22,7 @@ STATES = {str(state) for state in (*StepState, *TaskState)}
 LIST = re.compile(r"\bin\s*\(\s*('\w+'(?:\s*,\s*'\w+')+)\s*\)")
 ONE = re.compile(r"\b(?:(?:v_task|v_step|[stjpicofmz])\.state|(?:to|from)_state)\s*(?:=|<>)\s*'(\w+)'")
 PLACE = re.compile(r"\bplace\s*(?:=|<>)\s*'(\w+)'|\bplace\s+in\s*\(([^)]*)\)")
-ASKED = re.compile(r"""["']kind\\?["']: ?\\?["']([a-z]+)""")
+ASKED = re.compile(r"""["']kind\\?["'](?:\] =|:) ?\\?["']([a-z]+)""")
 KIND = re.compile(r"\bkind\s*(?:=|<>)\s*'(\w+)'")
 
 

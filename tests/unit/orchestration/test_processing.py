@@ -17,10 +17,10 @@ from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseUnavailable
 from tasker.messaging.service import MessagingService
 from tasker.orchestration import results as processing
-from tasker.orchestration.changes import Change
 from tasker.orchestration.finalizing import Finalizations
 from tasker.orchestration.results import Processor
 from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import Caller, Result
 from tasker_memory.backend import MemoryBackend
 from tests.support.random_plans import DECISION, Spec, build_plan
@@ -54,7 +54,7 @@ def engine_on(database: Database, rules: Rules | None = None) -> Engine:
 
 
 def result_of(plan: Plan, step: str) -> Result:
-    claim = Claim(str(uuid4()), str(uuid4()), step, step, plan.hash, "space", 1, 1, 3, "correlation")
+    claim = Claim(str(uuid4()), str(uuid4()), step, 1, plan.by_name[step].ordinal, "space", 1, 1, 3, "correlation")
     return Result(claim, plan, 1, Success({}, JsonText("{}")))
 
 
@@ -84,13 +84,13 @@ async def test_an_expansion_whose_graph_changes_again_and_again_is_brought_again
     step, task = result.claim.step_uuid, result.claim.task_uuid
 
     async def planned(*_: Any) -> Change:
-        return Change(step, "ok", {"s": step, "t": task, "kind": "ok", "k": 1, "r": {}})
+        return {"s": step, "t": task, "kind": "ok", "k": 1, "r": {}}
 
     monkeypatch.setattr(processing, "plan_expansion", planned)
     database = Database(lambda args: {"verdicts": {step: "replan"}})
     advanced = await Processor(engine_on(database), random.Random(1)).process([result], CALLER)
 
-    assert advanced.again == [result]
+    assert advanced.comes_again(step)
     assert not advanced.refused
 
 

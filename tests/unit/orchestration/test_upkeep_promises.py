@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tasker.contracts.hook_arguments import Repaired
-from tasker.orchestration.changes import Change
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.answers import DueAnswer
+from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tests.unit.execution.bench import FakeClock
 
@@ -97,7 +97,7 @@ async def test_a_claim_that_is_unknown_twice_in_a_row_is_released() -> None:
     assert process.released == [], "its answer may be on its way"
     await process.round()
 
-    assert [(change.step_uuid, change.kind) for change in process.released] == [(LOST["s"], "release")]
+    assert [(change["s"], change["kind"]) for change in process.released] == [(LOST["s"], "release")]
 
 
 async def test_a_claim_whose_answer_came_meanwhile_is_kept() -> None:

@@ -22,11 +22,10 @@ def test_an_answer_without_anything_is_empty(answer: dict[str, Any]) -> None:
     assert found.inputs is None
 
 
-def test_a_claim_names_its_step_of_the_template_as_callers_do() -> None:
+def test_a_claim_is_a_row_of_its_answer() -> None:
     (row,) = ClaimAnswer.parse({"claims": [{**ROW, "apart": None}], "popped": 1}).claims
 
     assert row == ClaimRow("s", "t", "pay", 7, 2, 3, 1)
-    assert row.key == "7:2"
 
 
 def test_what_handlers_read_comes_with_a_claim() -> None:
@@ -34,7 +33,7 @@ def test_what_handlers_read_comes_with_a_claim() -> None:
     answer = ClaimAnswer.parse({"claims": [ROW], "tasks": {"t": task}, "results": {"t": {"first": [0, {"x": 1}]}}})
 
     assert answer.inputs is not None
-    assert (answer.inputs.tasks["t"].correlation_id, answer.inputs.results["t"]["first"]) == ("c", [0, {"x": 1}])
+    assert (answer.inputs["t"].correlation_id, answer.inputs["t"].results["first"]) == ("c", [0, {"x": 1}])
 
 
 def test_only_what_will_never_be_accepted_is_refused() -> None:
@@ -59,7 +58,7 @@ def test_several_writes_together_keep_every_claim_end_and_hint_and_the_soonest_r
 
 
 def test_nothing_written_is_nothing() -> None:
-    assert AdvanceResult.merged([]) == AdvanceResult(claims=[], again=[], complete=[])
+    assert AdvanceResult.merged([]) == AdvanceResult(claims=[])
 
 
 def test_a_submission_of_duplicates_alone_creates_nothing() -> None:

@@ -94,8 +94,7 @@ def attempt_from(message: Mapping[str, Any], flag: CancelFlag, reporter: Reporte
         task_context=message["task_context"],
         dependency_results=message["dependency_results"],
         cancel=flag,
-        save_checkpoint=_not_here,
-        begin=_begun,
+        writes=InTheParent(),
         result_limit_bytes=message["result_limit_bytes"],
         reporter=reporter,
     )
@@ -143,10 +142,13 @@ def report_from(message: Mapping[str, Any]) -> LogLine | ProgressReport | None:
         raise NotAFrame(message) from error
 
 
-async def _not_here(_: Checkpoint) -> None:
-    raise NotImplementedError("a child process hands its checkpoints to its parent")
+class InTheParent:
+    """The writes of an attempt as its child process sees them: its parent makes them."""
 
+    async def begin(self, attempt: Attempt) -> bool:
+        """It has begun."""
+        return True
 
-async def _begun() -> bool:
-    """Its parent has called it."""
-    return True
+    async def save(self, attempt: Attempt, position: Checkpoint) -> None:
+        """Raises `NotImplementedError`: a child process hands its checkpoints to its parent."""
+        raise NotImplementedError("a child process hands its checkpoints to its parent")

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tasker.contracts.execution import Failure, Success
 from tasker.contracts.json_text import JsonText
 from tasker.orchestration.parking import Parking
+from tasker.services.engine.exchange import AdvanceResult, Result
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import change, operator
 from tests.support.random_plans import Spec, StepType, create_steps
+
+
+def kept(results: Iterable[Result], advanced: AdvanceResult) -> list[Result]:
+    """Those that a worker which brought them may keep."""
+    return [result for result in results if advanced.has_completed(result.claim)]
 
 
 async def test_an_accepted_result_is_kept_and_a_failure_and_a_refused_result_are_not(orchestra: Orchestra) -> None:
@@ -24,7 +31,7 @@ async def test_an_accepted_result_is_kept_and_a_failure_and_a_refused_result_are
 
     advanced = await orchestra.process(*results.values())
 
-    assert advanced.complete == [results["good"], results["choice"]]
+    assert kept(results.values(), advanced) == [results["good"], results["choice"]]
 
 
 async def test_a_result_that_was_brought_twice_is_kept_at_most_once(orchestra: Orchestra) -> None:
@@ -34,8 +41,8 @@ async def test_a_result_that_was_brought_twice_is_kept_at_most_once(orchestra: O
     _, claims = lab.running(plan)
     result = result_of(plan, claims["s0"])
 
-    assert (await orchestra.process(result)).complete == [result]
-    assert (await orchestra.process(result)).complete == []
+    assert kept([result], await orchestra.process(result)) == [result]
+    assert kept([result], await orchestra.process(result)) == []
 
 
 async def test_of_two_results_of_one_step_the_one_under_the_older_token_is_not_kept(orchestra: Orchestra) -> None:
@@ -47,7 +54,7 @@ async def test_of_two_results_of_one_step_the_one_under_the_older_token_is_not_k
     (claim,) = lab.one.claim()
     current = result_of(plan, claim)
 
-    assert (await orchestra.process(current, late)).complete == [current]
+    assert kept([current, late], await orchestra.process(current, late)) == [current]
 
 
 async def test_a_decision_that_failed_for_what_it_decided_is_not_kept(orchestra: Orchestra) -> None:
@@ -57,7 +64,7 @@ async def test_a_decision_that_failed_for_what_it_decided_is_not_kept(orchestra:
 
     advanced = await orchestra.process(result_of(plan, claims["choice"], create_steps("nobody")))
 
-    assert not advanced.complete
+    assert not advanced.completed
 
 
 async def test_what_the_database_did_not_store_is_not_kept_and_the_rest_of_its_batch_is(orchestra: Orchestra) -> None:
@@ -69,7 +76,7 @@ async def test_what_the_database_did_not_store_is_not_kept_and_the_rest_of_its_b
         replace(result_of(plan, claims["b"]), outcome=Success(None, JsonText('"\\u0000"'))),
     )
 
-    assert (await orchestra.process(bad, good)).complete == [good]
+    assert kept([bad, good], await orchestra.process(bad, good)) == [good]
 
 
 async def test_a_parked_result_is_not_kept(orchestra: Orchestra) -> None:
@@ -82,4 +89,4 @@ async def test_a_parked_result_is_not_kept(orchestra: Orchestra) -> None:
     advanced = await parking.process([result_of(plan, claims["s0"])], orchestra.caller())
 
     assert lab.states(task)["s0"] == "enqueued_for_orchestration"
-    assert not advanced.complete
+    assert not advanced.completed

@@ -63,7 +63,7 @@ def planned(*events: dict[str, Any], **more: Any) -> tuple[Plan, StepPlan]:
 async def made(*events: dict[str, Any], outcome: Any = None, attempt: int = 1, limit: float = 5, **more: Any) -> Result:
     """The result of a step that publishes these events."""
     plan, step = planned(*events, **more)
-    claim = Claim("s", "t", "charge", "charge", "h", "shop", 1, attempt, 2, "c", worker="w")
+    claim = Claim("s", "t", "charge", 1, 0, "shop", 1, attempt, 2, "c", worker="w")
     value = {"order": 7, "card": "4111"}
     result = Result(claim, plan, 5, outcome or Success(value, JsonText('{"order":7,"card":"4111"}')))
     return await EventMaker(CustomPublishers(limit), lambda: "id").with_events(result, step)

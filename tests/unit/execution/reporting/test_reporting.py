@@ -24,7 +24,7 @@ from tasker.types.progress import LONGEST, progress_report
 from tests.unit.execution.bench import PATIENCE, make_bench
 from tests.unit.execution.modes import child_handlers
 
-CLAIM = Claim("step", "task", "charge", "charge", "", "shop", 7, 1, 3, "correlation")
+CLAIM = Claim("step", "task", "charge", 1, 0, "shop", 7, 1, 3, "correlation")
 
 
 class Store:

@@ -116,6 +116,17 @@ async def test_the_shortest_delay_of_parked_retries_is_answered_also_after_halvi
     assert advanced.retry_in_ms is not None  # type: ignore[attr-defined]
 
 
+async def test_who_ends_a_parked_retry_knows_when_it_is_due(queued: Queued) -> None:
+    """Its process promotes retries, too: it need not look for them."""
+    plan = queued.lab.chain(1)
+    _, claims = queued.lab.running(plan)
+    await queued.park(result_of(plan, claims["s0"], failure=Failure("try later", "X", True, retry_after=2)))
+
+    _, advanced = await queued.results.receive(queued.caller(), 100)
+
+    assert advanced.retry_in_ms == 2000
+
+
 async def test_a_parked_result_that_cannot_be_ended_fails_alone(
     queued: Queued, caplog: pytest.LogCaptureFixture
 ) -> None:
