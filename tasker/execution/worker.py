@@ -154,7 +154,7 @@ class Worker:
         running = Running(claim, row.key, name, ended=True)
         self.claims.take(running)
         self.unserved.add(running.key)
-        self._completed.give_back(GivenBack(claim, {"reason": error.message}))
+        self._completed.give_back(GivenBack(claim, {"reason": error.message, "unreadable": row.key}))
 
     async def _prepare(self, inputs: Inputs | None, rows: Sequence[ClaimRow], plans: Mapping[int, Plan]) -> None:
         """Have everything in the cache that the handlers of these claims read: `inputs`, or what is asked for."""
