@@ -12,7 +12,7 @@ import pytest
 import tasker
 from tasker.services.submitting.submission import Request, Submitted
 from tests.support.fleets.fleet import ROOT, Fleet
-from tests.support.fleets.freezing import busiest, freeze_with_results
+from tests.support.fleets.freezing import freeze_with_results, kill_busiest
 from tests.support.fleets.oracle import Oracle
 from tests.support.waiting import until
 
@@ -45,7 +45,7 @@ def test_a_killed_worker_loses_nothing_and_its_steps_run_again(
         fleet.worker(name, str(SLOW), "--result-path", path, "--concurrency", "10")
     tasks = submit(database_url, 40, 0.3)
     until(lambda: oracle.finished() > 0, "work is under way")
-    fleet.kill(busiest(fleet, oracle))
+    kill_busiest(fleet, oracle, database_url)
 
     oracle.wait_for_the_end(tasks)
     oracle.check(dict.fromkeys(tasks, "complete"))
