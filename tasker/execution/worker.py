@@ -153,7 +153,7 @@ class Worker:
         claim = Claim(*where, "", row.token, attempt, attempt, "", worker=self.identity)
         self.claims.take(Running(claim, row.name, ended=True))
         self.unserved.add(claim.key)
-        self._completed.give_back(GivenBack(claim, {"reason": error.message}))
+        self._completed.give_back(GivenBack(claim, {"reason": error.message, "unreadable": claim.key}))
 
     async def _prepare(self, inputs: Inputs | None, rows: Sequence[ClaimRow], plans: Mapping[int, Plan]) -> None:
         """Have everything in the cache that the handlers of these claims read: `inputs`, or what is asked for."""

@@ -84,7 +84,8 @@ def test_late_results_of_a_frozen_worker_are_refused(setting: Make, backend: str
     mayhem = ground.mayhem(0.4, seconds=0.5)
     mayhem.start(path, workers=2, kinds=WITHOUT_CHILDREN)
     until(lambda: oracle.finished() > 0, "work is under way")
-    mayhem.frozen = freeze_with_results(fleet, oracle, ground.postgres.url, ["worker0", "worker1"])
+    workers = ["worker0", "worker1"]
+    mayhem.frozen = freeze_with_results(fleet, oracle, ground.postgres.url, workers, mayhem.more)
     judge(ground, mayhem, frozen_client=FROZEN)
 
 

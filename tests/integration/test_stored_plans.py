@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from tasker import App
 from tasker.app.configured import UNCONFIGURED
 from tasker.db.connection import Connection
 from tasker.errors import PlanUnreadable
+from tasker.execution.settings import WorkerSettings
 from tasker.handler import HandlerRegistry
 from tasker.services.engine.plans import PlanStore
 from tasker.template import compile_text
@@ -21,6 +24,7 @@ version: "2.0.0"
 steps:
   - {name: only, handler: stored.only}
 """
+NARROW = replace(UNCONFIGURED, worker=WorkerSettings(window=1))
 
 
 async def test_a_plan_with_what_this_version_does_not_know_is_named_with_what_to_do(database_url: str) -> None:
@@ -49,11 +53,30 @@ async def test_a_worker_leaves_such_steps_to_newer_ones_and_runs_all_others(data
                 assert (await program.wait(each.task_uuid, timeout=60)).status == "complete"
             assert old.runtime is not None
             assert old.runtime.supervisor.crashes == {}
-            assert await state(program, waiting) == ("enqueued", 0)
+            await reached(program, waiting, "pending", "it takes no room in the queue")
         await make_unreadable(database_url, "later", back=True)
         async with App(database_url, registry=handlers(), configuration=UNCONFIGURED) as new:
             await served(new)
             assert (await program.wait(waiting, timeout=60)).status == "complete"
+
+
+async def test_steps_for_newer_workers_hold_up_no_other_in_a_queue_for_one(database_url: str) -> None:
+    async with App(database_url, work=False, configuration=NARROW) as program:
+        later, now = (compile_text(TEMPLATE.replace("later", name)).plans[0] for name in ("later", "now"))
+        waiting = [(await program.submit(later, idempotency_key=f"later {n}")).task_uuid for n in range(3)]
+        done = [(await program.submit(now, idempotency_key=f"now {n}")).task_uuid for n in range(3)]
+        await make_unreadable(database_url, "later")
+        async with App(database_url, registry=handlers(), configuration=NARROW) as old:
+            await served(old)
+            for each in done:
+                assert (await program.wait(each, timeout=30)).status == "complete"
+            for each in waiting:
+                await reached(program, each, "pending", "it waits beside the queue")
+        await make_unreadable(database_url, "later", back=True)
+        async with App(database_url, registry=handlers(), configuration=NARROW) as new:
+            await served(new)
+            for each in waiting:
+                assert (await program.wait(each, timeout=30)).status == "complete"
 
 
 async def make_unreadable(url: str, name: str, *, back: bool = False) -> None:
@@ -78,6 +101,9 @@ async def served(app: App) -> None:
     await app.runtime.serve("stored")
 
 
-async def state(app: App, task: str) -> tuple[str, int]:
-    (step,) = (await app.tasks.report(task)).steps.values()
-    return step.state, step.attempts
+async def reached(app: App, task: str, state: str, why: str) -> None:
+    """Return once the task's only step is in that state, which it never was run for."""
+    async with asyncio.timeout(30):
+        while (step := next(iter((await app.tasks.report(task)).steps.values()))).state != state:
+            await asyncio.sleep(0.02)
+    assert step.attempts == 0, why

@@ -38,7 +38,7 @@ def test_a_patch_is_killed_survives_or_is_stale(copy: Path, old: str, new: str, 
     patch = copy / "M1.patch"
     patch.write_text(PATCH.format(title="doubling", old=old, new=new))
 
-    assert mutants.verdict(mutants.Mutant.read(patch), copy).startswith(expected)
+    assert mutants.verdict(mutants.Mutant.read(patch), copy, mutants.Programs()).startswith(expected)
     assert (copy / "code_.py").read_text() == CODE
 
 
@@ -47,7 +47,7 @@ def test_red_tests_kill_nothing(copy: Path) -> None:
     patch = copy / "M1.patch"
     patch.write_text(PATCH.format(title="doubling", old="2", new="3"))
 
-    assert mutants.verdict(mutants.Mutant.read(patch), copy) == "its tests are red without it"
+    assert mutants.verdict(mutants.Mutant.read(patch), copy, mutants.Programs()) == "its tests are red without it"
 
 
 def test_every_patch_says_what_it_breaks_and_which_tests_notice() -> None:

@@ -90,6 +90,12 @@ REASONS: Final[Mapping[str, Reason]] = {
         "start a worker that has it; who has which handlers: tasker worker list --callables{db}",
         needs_somebody=True,
     ),
+    "unreadable": Reason(
+        "left to workers of a newer release, which has stored its template: {refused_by} cannot read it"
+        "[, last since {refused_since}]",
+        "bring workers of {namespace} up to that release; who has which: tasker worker list{db}",
+        needs_somebody=True,
+    ),
     "not_queued": Reason(
         "ready since {since}, and not in the queue yet", "a sweep puts it there within seconds", by_any_process=True
     ),

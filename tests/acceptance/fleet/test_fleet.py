@@ -12,17 +12,13 @@ import pytest
 import tasker
 from tasker.services.submitting.submission import Request, Submitted
 from tests.support.fleets.fleet import ROOT, Fleet
-from tests.support.fleets.freezing import busiest, freeze_with_results
+from tests.support.fleets.freezing import freeze_with_results, kill_busiest
 from tests.support.fleets.oracle import Oracle
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
 SLOW = ROOT / "tests" / "chaos" / "workflow"
-ENDED_FROM_THE_QUEUE = """select (select count(*) from tasker.step_transition_log
-    where path like 'enqueued%for_orchestration>%')
-  - coalesce((select repaired from tasker.repairs where kind = 'result_message_lost'), 0)"""
-"""Parked results that an orchestrator ended, because their message came, and no sweep."""
 ATTEMPTS = [("first", 1), ("flaky", 2), ("last", 1), ("left", 1), ("right", 1)]
 """Without faults: `flaky` fails at its first attempt."""
 
@@ -49,7 +45,7 @@ def test_a_killed_worker_loses_nothing_and_its_steps_run_again(
         fleet.worker(name, str(SLOW), "--result-path", path, "--concurrency", "10")
     tasks = submit(database_url, 40, 0.3)
     until(lambda: oracle.finished() > 0, "work is under way")
-    fleet.kill(busiest(fleet, oracle))
+    kill_busiest(fleet, oracle, database_url)
 
     oracle.wait_for_the_end(tasks)
     oracle.check(dict.fromkeys(tasks, "complete"))
@@ -61,14 +57,14 @@ def test_a_killed_orchestrator_is_replaced_by_the_next(database_url: str, fleet:
     fleet.orchestrator("first")
     fleet.worker("worker", str(SLOW), "--result-path", "queued", "--concurrency", "5")
     tasks = submit(database_url, 40, 0.05)
-    until(lambda: oracle.value(ENDED_FROM_THE_QUEUE) > 0, "work is under way")
+    until(lambda: oracle.ended_from_the_queue() > 0, "work is under way")
     fleet.kill("first")
-    before = oracle.value(ENDED_FROM_THE_QUEUE)
+    before = oracle.ended_from_the_queue()
     fleet.orchestrator("second")
 
     oracle.wait_for_the_end(tasks)
     oracle.check(dict.fromkeys(tasks, "complete"))
-    assert oracle.value(ENDED_FROM_THE_QUEUE) > before, "the worker's sweeps alone have ended the results"
+    assert oracle.ended_from_the_queue() > before, "the worker's sweeps alone have ended the results"
 
 
 def test_a_frozen_workers_late_results_are_refused(database_url: str, fleet: Fleet, oracle: Oracle) -> None:

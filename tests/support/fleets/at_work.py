@@ -10,11 +10,12 @@ from tests.support.engine_fixture import Lab, Session, change
 class AtWork:
     """`session` as a registered worker that has no handler for the steps named in `lacks`.
 
+    `old`: it refuses them because it cannot read their templates.
     `done` are the names of the steps that it has finished, in their order; `calls` counts its round trips.
     """
 
-    def __init__(self, lab: Lab, session: Session, *lacks: str, slots: int = 1) -> None:
-        self.lab, self.session, self.lacks, self.slots = lab, session, lacks, slots
+    def __init__(self, lab: Lab, session: Session, *lacks: str, slots: int = 1, old: bool = False) -> None:
+        self.lab, self.session, self.lacks, self.slots, self.old = lab, session, lacks, slots, old
         self.unserved: set[str] = set()
         self.done: list[str] = []
         self.tasks: list[str] = []
@@ -47,7 +48,8 @@ class AtWork:
     def _run(self, claim: Any) -> None:
         if claim["name"] in self.lacks:
             self.unserved.add(f"{claim['template']}:{claim['ordinal']}")
-            self.session.advance(change("release", claim, n={"unserved": claim["name"]}))
+            note = {"unreadable" if self.old else "unserved": claim["name"]}
+            self.session.advance(change("release", claim, n=note))
         else:
             self.session.finish(claim)
             self.done.append(claim["name"])

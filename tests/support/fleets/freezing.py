@@ -1,4 +1,4 @@
-"""Workers that are frozen past their lease and thawed."""
+"""Workers that are frozen past their lease and thawed, or killed, with results in their hands."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def busiest(fleet: Fleet, oracle: Oracle) -> str:
 
     until(is_found, "a worker runs steps")
     return fleet.name_of(found[0])
+
+
+def kill_busiest(fleet: Fleet, oracle: Oracle, url: str) -> None:
+    """Kill the worker that runs the most steps. No result can be stored at that moment: it has them in hand still."""
+    with held(url, RESULTS):
+        fleet.kill(busiest(fleet, oracle))
+        drop_writes(oracle, waiting(oracle, RESULTS))
 
 
 def freeze_with_results(

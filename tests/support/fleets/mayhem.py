@@ -11,7 +11,7 @@ from random import Random
 
 from tests.acceptance.examples.workflow_cases import FOLDERS
 from tests.support.fleets.fleet import Fleet, children_of, is_gone
-from tests.support.fleets.mixture import SLOW, Mixed, mixture, serving
+from tests.support.fleets.mixture import SLOW, Mixed, mixture, serving, slow_tasks
 from tests.support.fleets.oracle import Oracle
 from tests.support.waiting import until
 
@@ -69,6 +69,15 @@ class Mayhem:
             self.fleet.dev("dev", *map(str, [*FOLDERS, SLOW]), "--concurrency", str(SLOTS["dev"]))
         command = [self.database_url, self.backend, str(self.count), str(self.seconds), str(self.seed)]
         self.fleet.program("submitter", "-m", "tests.support.fleets.submitting", *command)
+
+    def more(self) -> None:
+        """Submit slow tasks, half as many as there are: other ones than before."""
+        seed, before = self.seed + self.count, self.oracle.created()
+        further = slow_tasks(self.count // 2, seconds=self.seconds, seed=seed)
+        command = [self.database_url, self.backend, str(len(further)), str(self.seconds), str(seed), "--slow"]
+        self.fleet.program(f"submitter {seed}", "-m", "tests.support.fleets.submitting", *command)
+        until(lambda: self.oracle.created() > before, "there is more to do")
+        self.tasks, self.count = [*self.tasks, *further], self.count + len(further)
 
     def kill(self, kills: int, disturb: Callable[[int], None] | None = None) -> None:
         """Kill that many processes, each kind in turn, and start them again; `disturb` does more harm each time."""

@@ -93,6 +93,15 @@ class Oracle:
         """What sweeps have repaired, by kind."""
         return Counter(dict(self.rows("select kind, repaired from tasker.repairs")))
 
+    def parked(self) -> int:
+        """How many parked results were ended: of an attempt that is to be tried again, too."""
+        query = "select count(*) from tasker.step_transition_log where path like 'enqueued%for_orchestration>%'"
+        return int(self.value(query))
+
+    def ended_from_the_queue(self) -> int:
+        """Parked results that an orchestrator ended, because their message came, and no sweep."""
+        return self.parked() - self.repairs()["result_message_lost"]
+
     def failures(self, error_type: str) -> int:
         """How many attempts failed with that type."""
         return int(self.value("select count(*) from tasker.step_failures where error->>'error_type' = %s", error_type))

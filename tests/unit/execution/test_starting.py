@@ -109,6 +109,7 @@ async def test_steps_of_a_newer_version_are_given_back_and_not_taken_again() -> 
 
     await old.offer(answer)
     assert [each.note["reason"] for each in given_back] == ["made by a newer version"] * 2
+    assert all("unreadable" in each.note for each in given_back), "so that they are set aside, and never fail for that"
     assert old.caller(4).unserved == ["7:3"]
     assert old.slots.free == 4
 

@@ -171,6 +171,21 @@ def test_a_handler_that_every_worker_refused_is_named_with_them(told: Told) -> N
     assert told.sentence(task, "s0") == "no live worker serves noop: refused by w1, w2, last since 12:00:00"
 
 
+def test_a_step_that_only_a_newer_release_can_read_names_the_workers_that_are_too_old(told: Told) -> None:
+    lab = told.lab
+    for session, name in ((lab.one, "w1"), (lab.two, "w2")):
+        at_work(session, name)
+    task, claims = lab.running(lab.chain(1))
+    lab.one.advance(change("release", claims["s0"], n={"unreadable": "too old"}))
+
+    assert "not claimed yet: 10 free slots on w2" in told.sentence(task, "s0"), "the other one may read it"
+
+    lab.two.advance(change("release", lab.two.claim()[0], n={"unreadable": "too old"}))
+    assert told.sentence(task, "s0") == (
+        "left to workers of a newer release, which has stored its template: w1, w2 cannot read it, last since 12:00:00"
+    )
+
+
 def test_a_step_that_nobody_enqueued_waits_for_a_sweep(told: Told) -> None:
     lab = told.lab
     at_work(lab.one, "w1")

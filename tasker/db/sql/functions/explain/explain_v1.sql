@@ -100,7 +100,8 @@ as $$
       when o.state = 'waiting_for_retry' then case when o.due_at is null or o.due_at <= tasker.now() then 'overdue'
         when o.deferred is not null then 'deferred' else 'retry' end
       when o.pause is not null then 'paused'
-      when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody' else 'unserved' end
+      when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody'
+        when o.takers->'refused' = o.takers->'unreadable' then 'unreadable' else 'unserved' end
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over' else 'held' end
       when (o.takers->>'free')::int = 0 then 'no_slots' when (o.takers->>'awake')::int = 0 then 'asleep' else 'queued' end as reason
     from open o
@@ -113,7 +114,7 @@ as $$
       when j.reason = 'deferred' then jsonb_build_object('why', j.deferred)
       when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
       when j.reason = 'ended' then jsonb_build_object('state', j.state)
-      when j.reason = 'unserved' or j.refused then jsonb_build_object('ordinal', j.ordinal) else '{}' end as extra
+      when j.reason in ('unserved', 'unreadable') or j.refused then jsonb_build_object('ordinal', j.ordinal) else '{}' end as extra
     from judged j
   ), grouped as (
     select j.reason, count(*) as count, min(j.updated_at) as since, (array_agg(j.extra))[1] as extra,
@@ -149,7 +150,7 @@ as $$
   ), every as (
     select g.reason, g.count, g.since, g.steps, g.ordinals, g.extra - '{key,ordinal}'::text[] || case
       when g.reason = 'result_paused' then jsonb_build_object('pause', f.results_pause)
-      when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'held') then
+      when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'unreadable', 'held') then
         coalesce((select takers.of_ordinal from takers)->(g.ordinals[1])::text, f.takers)
         || jsonb_build_object('enqueued', f.enqueued, 'namespace', t.namespace, 'handlers', case when g.reason in ('nobody', 'unserved') then (
           select jsonb_agg(distinct ts.handler) from unnest(g.ordinals) as o (ordinal)
@@ -163,7 +164,7 @@ as $$
     select 'unevaluated', 0, t.updated_at, '{}', '{}', '{}', null from task t
     where not t.complete and t.step is null and not exists (select from open)
   ), numbered as (
-    select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun', 'unserved', 'nobody',
+    select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun', 'unserved', 'unreadable', 'nobody',
         'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'overdue'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
     from every e
   )

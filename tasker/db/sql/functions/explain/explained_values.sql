@@ -11,7 +11,7 @@ language sql stable as $$
     when p_reason = 'held' then jsonb_build_object('ahead', (select count(*) from (
       select from tasker.ready_backlog a where a.namespace_id = s.namespace_id and not a.paused and a.unserved is null
         and a.rank < b.rank limit 10000) a))
-    when p_reason in ('unserved', 'nobody') then jsonb_build_object('refused_since', (
+    when p_reason in ('unserved', 'unreadable', 'nobody') then jsonb_build_object('refused_since', (
       select u.since from tasker.unserved_steps u where u.workflow_step_uuid = s.workflow_step_uuid and u.claim_token = s.claim_token))
     when p_reason in ('queued', 'no_slots', 'asleep') then jsonb_build_object('hinted_at', s.hinted_at, 'hints', s.hint_count)
     else '{}' end)

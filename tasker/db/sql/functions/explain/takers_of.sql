@@ -1,10 +1,10 @@
 -- Who alive would take a step of a template: {takers, draining: how many; refused_by: [labels of those who took it and have
--- no such handler, at most five], refused: their number; slots, busy, free: of the takers, as of their last beats; awake:
+-- no such handler, at most five], refused: their number, unreadable: of these, whose release cannot read it; slots, busy, free: of the takers, as of their last beats; awake:
 -- how many takers with free slots wait for no notice; workers: [labels, at most five]}. Ordinal null: one that nobody refused.
 create or replace function tasker.takers_of(p_namespace text, p_template int, p_ordinal int) returns jsonb
 language sql stable as $$
   select jsonb_build_object('takers', count(*) filter (where takes), 'draining', count(*) filter (where w.draining_at is not null),
-    'refused', count(*) filter (where refused),
+    'refused', count(*) filter (where refused), 'unreadable', count(*) filter (where refused and p_template = any (w.unreadable)),
     'refused_by', to_jsonb(coalesce((array_agg(w.label order by w.started_at, w.label) filter (where refused))[1:5], '{}')),
     'slots', coalesce(sum(w.concurrency) filter (where takes), 0),
     'busy', coalesce(sum(least(w.in_hand, w.concurrency)) filter (where takes), 0),

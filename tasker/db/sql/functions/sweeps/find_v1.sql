@@ -52,9 +52,10 @@ as $$
       where tasker.step_is_to_run(i.state)
         and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid and b.paused)
         and tasker.now() - u.since > (select g.unserved from grace g)
-        and exists (       -- somebody is asked and has not got it: an outage of all workers fails no step
+        and exists (   -- somebody can read it, is asked and has not got it: neither an outage nor an older release fails a step
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
-            and (i.template_id || ':' || i.ordinal) = any (w.unserved) and w.lease_until > tasker.now())
+            and (i.template_id || ':' || i.ordinal) = any (w.unserved) and i.template_id <> all (w.unreadable)
+            and w.lease_until > tasker.now())
         and not exists (   -- somebody may have it, or had it until lately: also who is too busy to take it
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
             and (i.template_id || ':' || i.ordinal) <> all (w.unserved)

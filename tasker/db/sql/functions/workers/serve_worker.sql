@@ -1,4 +1,4 @@
--- Sets what a registered worker serves. What it could not resolve before it may resolve now, and what was set aside because
+-- Sets what a registered worker serves. What it could not resolve or read before it may now, and what was set aside because
 -- nobody else could, too. Locks its row, then waits until nobody sets steps of its namespaces aside without knowing of it
 -- (tasker.unserved_keys), in the order of their numbers.
 -- Answer: {namespaces: {name: id}}.
@@ -10,7 +10,7 @@ declare
   v_namespaces constant int[] := array(select n.value::int from jsonb_each_text(v_served) n order by 1);
   v_namespace int;
 begin
-  update tasker.workers set unserved = '{}',
+  update tasker.workers set unserved = '{}', unreadable = '{}',
     namespaces = array(select jsonb_array_elements_text(p_args->'namespaces'))
   where worker_uuid = p_worker;
   insert into tasker.worker_callables (worker_uuid, callables)

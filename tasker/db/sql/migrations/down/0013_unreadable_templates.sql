@@ -1,0 +1,1 @@
+alter table tasker.workers drop column unreadable;
