@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from tasker.contracts.defaults.sweeping import STORM_PAUSES, STORM_WINDOW_SECONDS
 from tasker.contracts.settings import Table, choice, number, table, whole
 
 _FAILURES = "Failures in a row that open the breaker."
@@ -107,9 +108,9 @@ class FailureStorm(Table):
     failures: int = whole(
         0, 0, 1_000_000, "More failed attempts of one step than this within the window are a storm. 0: never."
     )
-    window_seconds: int = whole(600, 1, 86_400, "The window.")
+    window_seconds: int = whole(STORM_WINDOW_SECONDS, 1, 86_400, "The window.")
     pauses: Literal["namespace", "template", "step"] = choice(
-        "namespace", "What is paused: the namespace, which is the queue; the template; or the step alone."
+        STORM_PAUSES, "What is paused: the namespace, which is the queue; the template; or the step alone."
     )
     resume_seconds: int = whole(
         0, 0, 604_800, "The pause ends by itself after this time. 0: a person ends it with `tasker resume`."

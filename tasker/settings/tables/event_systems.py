@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tasker.contracts.defaults.sweeping import SWEEP_INTERVAL_SECONDS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 
 Mode = Literal["Hybrid", "EventDrivenOnly", "PollingOnly"]
@@ -42,7 +43,7 @@ class WorkerTiming(Timing):
 class ReadinessTiming(Table):
     """Periods."""
 
-    fallback_polling_interval_seconds: int = whole(5, 1, 60, "Period of the search.")
+    fallback_polling_interval_seconds: int = whole(SWEEP_INTERVAL_SECONDS, 1, 60, "Period of the search.")
 
 
 class EventSystem(Table):
