@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasker.contracts.defaults.listening import LOST_POLL_MS
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.contracts.settings import Table, table, text, whole
 from tasker.settings.tables.formats import OrchestrationQueue
@@ -49,7 +50,7 @@ class Queues(Table):
         advice="Covers taking a message, not running its step: a step is protected by its worker's lease.",
     )
     poll_interval_ms: int = whole(
-        500, 10, 10_000, "Pause between two looks at a queue when nothing announces messages."
+        LOST_POLL_MS, 10, 10_000, "Pause between two looks at a queue when nothing announces messages."
     )
     orchestration_queues: OrchestrationQueues = table(OrchestrationQueues)
     queue_depth_thresholds: DepthThresholds = table(DepthThresholds)
