@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tasker.contracts.defaults.listening import LOST_POLL_MS
+from tasker.contracts.defaults.pressure import CRITICAL_DEPTH, OVERFLOW_DEPTH
 from tasker.contracts.settings import Table, table, whole
 
 
@@ -9,14 +11,14 @@ class DepthThresholds(Table):
     """When a namespace has too much ready work. Counts above `common.queues.queue_depth_thresholds`."""
 
     critical_threshold: int = whole(
-        5000,
+        CRITICAL_DEPTH,
         1,
         1_000_000_000,
         "Ready steps from which on new tasks without priority are refused (503).",
         overrules="common.queues.queue_depth_thresholds.critical_threshold",
     )
     overflow_threshold: int = whole(
-        10_000,
+        OVERFLOW_DEPTH,
         1,
         1_000_000_000,
         "Ready steps from which on tasks of positive priority are refused, too, and an error is logged.",
@@ -28,7 +30,7 @@ class PgmqTable(Table):
     """PGMQ, in the engine's own database."""
 
     poll_interval_ms: int = whole(
-        500,
+        LOST_POLL_MS,
         10,
         10_000,
         "Pause between two looks at a queue when nothing announces messages. Counts above "

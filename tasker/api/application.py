@@ -38,6 +38,8 @@ from tasker.api.routes import (
     templates,
 )
 from tasker.api.streams import Streams
+from tasker.contracts.defaults import HTTP_STREAMS
+from tasker.contracts.defaults.http import REQUEST_BURST
 from tasker.contracts.metrics import Metric
 from tasker.services.authentication.settings import KEY_HEADER
 from tasker.version import __version__
@@ -89,7 +91,7 @@ class Options:
     """Names that requests may be sent to, beside those of this machine; None: any."""
 
     limits: Limits = field(default_factory=Limits)
-    streams: int = 1000
+    streams: int = HTTP_STREAMS
     """So many clients may follow tasks at the same time."""
     root_path: str = ""
     cors_origins: Sequence[str] = ()
@@ -98,7 +100,7 @@ class Options:
     environment: str = "development"
     requests_per_second: int = 0
     """Of each client on average; 0: any number. `request_burst` at once."""
-    request_burst: int = 100
+    request_burst: int = REQUEST_BURST
     metrics: Sequence[Metric] = ()
     """Of plugins, told with those of the server."""
     routers: Sequence[Offered] = ()

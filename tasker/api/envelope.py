@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tasker.api.problems import answer, problem
 from tasker.contracts.defaults import HTTP_BODY_BYTES
+from tasker.contracts.defaults.http import REQUEST_TIMEOUT_MS
 from tasker.contracts.hook_arguments import RequestAnswered
 
 REQUEST_ID = "X-Request-ID"
@@ -40,7 +41,7 @@ class Limits:
     at the same time, beyond which one is refused."""
 
     body_bytes: int = HTTP_BODY_BYTES
-    seconds: float = 30.0
+    seconds: float = REQUEST_TIMEOUT_MS / 1000
     requests: int = 2000
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from tasker.contracts.defaults.breakers import BREAKER_FAILURES, BREAKER_SUCCESSES, BREAKER_TIMEOUT_SECONDS
 from tasker.contracts.kinship import Kinship
 from tasker.contracts.step_types import StepType
 
@@ -53,11 +54,11 @@ class RetryPolicy:
 class BreakerPolicy:
     """When a circuit breaker opens and closes (A-66, H-83)."""
 
-    failure_threshold: int = 5
+    failure_threshold: int = BREAKER_FAILURES
     """Failures in a row that open it."""
-    timeout_seconds: float = 30.0
+    timeout_seconds: float = float(BREAKER_TIMEOUT_SECONDS)  # 30 and 30.0 are not the same content
     """How long it refuses before it lets a trial pass; also how long a trial that never ends keeps others waiting."""
-    success_threshold: int = 2
+    success_threshold: int = BREAKER_SUCCESSES
     """Successes in a row, half-open, that close it."""
 
 

@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tasker.contracts.defaults.database import (
+    ACQUIRE_TIMEOUT_SECONDS,
+    CONNECT_WAIT_SECONDS,
+    IDLE_TIMEOUT_SECONDS,
+    MAX_CONNECTIONS,
+    MAX_LIFETIME_SECONDS,
+    MIN_CONNECTIONS,
+    SLOW_ACQUIRE_MS,
+    STATEMENT_TIMEOUT_MS,
+)
+
 NETWORK: Mapping[str, int] = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
@@ -15,7 +26,7 @@ NETWORK: Mapping[str, int] = {
 """A server that is gone without a word is noticed within a minute (seconds; the last one milliseconds)."""
 
 SESSION: Mapping[str, int] = {
-    "statement_timeout": 30_000,
+    "statement_timeout": STATEMENT_TIMEOUT_MS,
     "lock_timeout": 5_000,
     "idle_in_transaction_session_timeout": 60_000,
     "tcp_keepalives_idle": 30,
@@ -41,13 +52,13 @@ MIGRATION: Mapping[str, int] = {**SESSION, "statement_timeout": 0, "lock_timeout
 class PoolSettings:
     """The size of a pool and its patience (F-222). Times are seconds."""
 
-    max_connections: int = 25
-    min_connections: int = 5
+    max_connections: int = MAX_CONNECTIONS
+    min_connections: int = MIN_CONNECTIONS
     """So many are not closed for being idle."""
-    acquire_timeout: float = 10.0
-    idle_timeout: float = 300.0
-    max_lifetime: float = 1800.0
-    slow_acquire: float = 0.1
+    acquire_timeout: float = ACQUIRE_TIMEOUT_SECONDS
+    idle_timeout: float = IDLE_TIMEOUT_SECONDS
+    max_lifetime: float = MAX_LIFETIME_SECONDS
+    slow_acquire: float = SLOW_ACQUIRE_MS / 1000
     """A wait for a free connection that takes longer is logged and counted."""
 
 
@@ -55,7 +66,7 @@ class PoolSettings:
 class DatabaseSettings:
     """What a process does with its database."""
 
-    statement_timeout_ms: int = SESSION["statement_timeout"]
-    connect_wait_seconds: float = 30.0
+    statement_timeout_ms: int = STATEMENT_TIMEOUT_MS
+    connect_wait_seconds: float = CONNECT_WAIT_SECONDS
     """How long a process that serves waits at its start for a database that cannot be reached."""
     pool: PoolSettings = PoolSettings()

@@ -14,6 +14,14 @@ from tasker.contracts.defaults import (
     STEP_TIMEOUT_MS,
     VALUE_LIMIT_BYTES,
 )
+from tasker.contracts.defaults.workers import (
+    EVENT_BUFFER,
+    EVENT_DRAIN_MS,
+    LOOP_LAG_MS,
+    PUBLISHER_TIMEOUT_MS,
+    RESULT_PATH,
+    THREADS,
+)
 from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.services.engine.rules import DEFAULT_RULES, Rules
@@ -25,7 +33,7 @@ class WorkerSettings:
 
     concurrency: int = 100
     """Steps that run at the same time."""
-    threads: int = 16
+    threads: int = THREADS
     """Threads for handlers that are not asynchronous."""
     window: int = ENQUEUE_WINDOW
     """Enqueued steps per namespace before further ready ones are held back."""
@@ -39,7 +47,7 @@ class WorkerSettings:
     """Results that one write stores at most."""
     drowse_ms: int = 20
     """How long a worker that was woken stays marked asleep, so that short work costs no marks."""
-    result_path: str = "inline"
+    result_path: str = RESULT_PATH
     """`inline`: this process moves its tasks on itself; `queued`: it parks results for an orchestrator."""
     events: EventSettings = WORKER_EVENTS
     """How the process learns of work."""
@@ -49,14 +57,14 @@ class WorkerSettings:
     """Results that wait to be stored before nothing more is claimed."""
     starvation_ms: int = STARVATION_MS
     """How long a step waits for a thread before it is warned of."""
-    loop_lag_ms: int = 1_000
+    loop_lag_ms: int = LOOP_LAG_MS
     """How long the event loop may stand still before the handler that blocks it is named in the log; 0: never."""
-    publisher_timeout_ms: int = 5_000
+    publisher_timeout_ms: int = PUBLISHER_TIMEOUT_MS
     """How long a publisher of an event may take."""
-    event_buffer: int = 1_000
+    event_buffer: int = EVENT_BUFFER
     """Events that wait for the subscribers of this process; more are dropped."""
     log_dropped_events: bool = True
-    event_drain_ms: int = 5_000
+    event_drain_ms: int = EVENT_DRAIN_MS
     """How long the subscribers of this process may take for the last events."""
     kept_log_level: int | None = logging.INFO
     """From which level of `logging` on lines of handlers are kept with their steps; None: none are."""

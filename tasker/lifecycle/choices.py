@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasker.contracts.defaults import STEPS_PER_DECISION, WARN_STEPS_PER_DECISION
 from tasker.contracts.plan import StepPlan
 from tasker.contracts.rules.limits import MOST_BATCHES
 from tasker.contracts.step_types import Creates
@@ -19,8 +20,8 @@ class Limits:
 
     max_decision_depth: int = 3
     warn_decision_depth: int = 2
-    max_steps_per_decision: int = 100
-    warn_steps_per_decision: int = 50
+    max_steps_per_decision: int = STEPS_PER_DECISION
+    warn_steps_per_decision: int = WARN_STEPS_PER_DECISION
     decisions_enabled: bool = True
     batches_enabled: bool = True
     max_batches_per_step: int = MOST_BATCHES

@@ -9,6 +9,20 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from tasker.contracts.defaults.listening import (
+    CONNECTION_TIMEOUT_SECONDS,
+    ERROR_RATE_PER_MINUTE,
+    EVENT_TIMEOUT_SECONDS,
+    HEALTH_CHECK_INTERVAL_SECONDS,
+    LOST_POLL_MS,
+    MAX_CONSECUTIVE_ERRORS,
+    MAX_RETRY_ATTEMPTS,
+    ORCHESTRATOR_POLL_SECONDS,
+    ORCHESTRATOR_SYSTEM_ID,
+    RETRY_INTERVAL_SECONDS,
+    WORKER_POLL_MS,
+    WORKER_SYSTEM_ID,
+)
 from tasker.contracts.messaging import Capabilities
 
 MINUTE = 60.0
@@ -87,27 +101,27 @@ def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int)
 class EventSettings:
     """What can be set about how a process learns of work. The defaults are a worker's."""
 
-    system_id: str = "worker-event-system"
+    system_id: str = WORKER_SYSTEM_ID
     """A label in the log."""
     deployment_mode: DeploymentMode = DeploymentMode.HYBRID
-    poll_ms: int = 1000
+    poll_ms: int = WORKER_POLL_MS
     """Longest pause between two looks at a queue."""
-    lost_poll_ms: int = 500
+    lost_poll_ms: int = LOST_POLL_MS
     """The same while the listener is lost, unless `poll_ms` is shorter."""
-    connection_timeout_seconds: float = 30
+    connection_timeout_seconds: float = CONNECTION_TIMEOUT_SECONDS
     """Limit of connecting and of each proof that notifications arrive."""
-    event_timeout_seconds: float = 60
+    event_timeout_seconds: float = EVENT_TIMEOUT_SECONDS
     """How often the listening connection must prove that announcements arrive."""
-    retry_interval_seconds: float = 5
+    retry_interval_seconds: float = RETRY_INTERVAL_SECONDS
     """Pause before a lost listener connects again, with jitter."""
-    max_retry_attempts: int = 5
+    max_retry_attempts: int = MAX_RETRY_ATTEMPTS
     """Failures in a row after which the log says loudly that polling goes on."""
-    health_check_interval_seconds: float = 30
+    health_check_interval_seconds: float = HEALTH_CHECK_INTERVAL_SECONDS
     """How often the process looks at its own health."""
     health_enabled: bool = True
     """Whether errors count against its health."""
-    max_consecutive_errors: int = 10
-    error_rate_threshold_per_minute: int = 20
+    max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS
+    error_rate_threshold_per_minute: int = ERROR_RATE_PER_MINUTE
     performance_monitoring_enabled: bool = True
     """Whether latencies are measured."""
     listen_url: str | None = field(default=None, repr=False)
@@ -115,7 +129,7 @@ class EventSettings:
 
 
 WORKER_EVENTS = EventSettings()
-ORCHESTRATOR_EVENTS = EventSettings("orchestration-event-system", poll_ms=5000)
+ORCHESTRATOR_EVENTS = EventSettings(ORCHESTRATOR_SYSTEM_ID, poll_ms=ORCHESTRATOR_POLL_SECONDS * 1000)
 """The defaults of an orchestrator, which is told of nearly everything."""
 
 

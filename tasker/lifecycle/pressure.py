@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tasker.contracts.defaults.pressure import BUFFER_WARNING_SHARE, COMPLETION_BUFFER, CRITICAL_DEPTH, OVERFLOW_DEPTH
+
 SHORTEST_SECONDS, LONGEST_SECONDS, UNKNOWN_SECONDS = 1, 300, 30
 """Bounds of what a refusal asks for, and what it asks for while nothing is known of the rate."""
 
@@ -27,8 +29,8 @@ class DepthLimits:
     Watchers see a `warning` at half of `critical`, and `overflow` when the depth has grown on regardless.
     """
 
-    critical: int = 5000
-    overflow: int = 10_000
+    critical: int = CRITICAL_DEPTH
+    overflow: int = OVERFLOW_DEPTH
 
     def level(self, depth: int) -> Level:
         """The level at that depth."""
@@ -65,8 +67,8 @@ class Fill(StrEnum):
 class BufferLimits:
     """A buffer's size, and the share of it from which on it is warned of."""
 
-    size: int = 1000
-    warning_share: float = 0.8
+    size: int = COMPLETION_BUFFER
+    warning_share: float = BUFFER_WARNING_SHARE
 
     def fill(self, count: int, before: Fill) -> Fill:
         """How full it is. A warning is over at half of its mark, so that it is not said with every entry."""

@@ -5,6 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tasker.contracts.defaults import HTTP_BODY_BYTES, HTTP_STREAMS
+from tasker.contracts.defaults.http import (
+    HTTP_ACQUIRE_TIMEOUT_SECONDS,
+    HTTP_IDLE_TIMEOUT_SECONDS,
+    HTTP_MAX_CONNECTIONS,
+    HTTP_POOL_SIZE,
+    REQUEST_BURST,
+    REQUEST_TIMEOUT_MS,
+    TOTAL_CONNECTIONS_HINT,
+)
 from tasker.services.authentication.settings import AuthSettings
 
 DEFAULT_ADDRESS = "127.0.0.1:8080"
@@ -14,11 +23,11 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 class HttpPool:
     """The connections of a server; times are seconds."""
 
-    max_connections: int = 30
-    min_connections: int = 20
-    acquire_timeout: float = 30.0
-    idle_timeout: float = 600.0
-    total_hint: int = 50
+    max_connections: int = HTTP_MAX_CONNECTIONS
+    min_connections: int = HTTP_POOL_SIZE
+    acquire_timeout: float = HTTP_ACQUIRE_TIMEOUT_SECONDS
+    idle_timeout: float = HTTP_IDLE_TIMEOUT_SECONDS
+    total_hint: int = TOTAL_CONNECTIONS_HINT
     """How many connections of all processes a person expects; `tasker doctor` tells of more."""
 
 
@@ -28,7 +37,7 @@ class HttpSettings:
 
     enabled: bool = True
     bind_address: str | None = None
-    request_seconds: float = 30.0
+    request_seconds: float = REQUEST_TIMEOUT_MS / 1000
     config_endpoint: bool = False
     root_path: str = ""
     """The path below which a proxy offers the interface."""
@@ -39,7 +48,7 @@ class HttpSettings:
     body_bytes: int = HTTP_BODY_BYTES
     streams: int = HTTP_STREAMS
     requests_per_second: int = 0
-    request_burst: int = 100
+    request_burst: int = REQUEST_BURST
     tls_certificate_path: str = ""
     tls_key_path: str = ""
     pool: HttpPool = field(default_factory=HttpPool)
@@ -53,7 +62,7 @@ class PortSettings:
 
     enabled: bool = True
     bind_address: str | None = None
-    request_seconds: float = 30.0
+    request_seconds: float = REQUEST_TIMEOUT_MS / 1000
     config_endpoint: bool = False
     tls_certificate_path: str = ""
     tls_key_path: str = ""

@@ -7,10 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.defaults.breakers import (
+    BREAKER_SETTLE_SECONDS,
+    COMPLETION_TIMEOUT_SECONDS,
+    READINESS_FAILURES,
+    READINESS_SUCCESSES,
+)
 from tasker.contracts.hook_arguments import BreakerChanged
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.breaker import Breaker, Health, Reading, health
 from tasker.resilience.guard import Guard, SlowCalls
+
+_READINESS = BreakerPolicy(READINESS_FAILURES, success_threshold=READINESS_SUCCESSES)
+_COMPLETION = BreakerPolicy(timeout_seconds=COMPLETION_TIMEOUT_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +30,13 @@ class BreakerPolicies:
     """Sending and receiving, where messages are not part of the engine's transactions."""
     database: BreakerPolicy = field(default_factory=BreakerPolicy)
     """What callers ask of the database: submitting, reading, operating. Never the engine's own work."""
-    task_readiness: BreakerPolicy = field(default_factory=lambda: BreakerPolicy(10, 30.0, 3))
+    task_readiness: BreakerPolicy = _READINESS
     """Promoting and sweeping."""
-    completion: BreakerPolicy = field(default_factory=lambda: BreakerPolicy(5, 5.0, 2))
+    completion: BreakerPolicy = _COMPLETION
     """Storing results."""
     slow_completion_ms: int = 10_000
     """Storing a result that takes longer counts as a failure of `completion`."""
-    settle_seconds: float = 5.0
+    settle_seconds: float = BREAKER_SETTLE_SECONDS
     """A breaker closes so long after it opened at the earliest."""
 
 

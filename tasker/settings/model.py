@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tasker.contracts.defaults import KEPT_LOG_LINES, LEASE_MS, LONGEST_STOP_MS, STEP_GRACE_MS
+from tasker.contracts.defaults.workers import LOOP_LAG_MS, RESULT_PATH, THREADS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 from tasker.settings.tables.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.tables.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
@@ -65,9 +66,9 @@ class Lease(Table):
 class WorkerExecution(Table):
     """How a worker runs steps and brings their results."""
 
-    threads: int = whole(16, 1, 1000, "Threads for blocking handlers.")
+    threads: int = whole(THREADS, 1, 1000, "Threads for blocking handlers.")
     loop_lag_warning_ms: int = whole(
-        1000,
+        LOOP_LAG_MS,
         0,
         600_000,
         "When an async handler blocks the event loop for longer, it is named in the log with the stack; 0: never.",
@@ -77,7 +78,8 @@ class WorkerExecution(Table):
     )
     kept_log_lines: int = whole(KEPT_LOG_LINES, 1, 100_000, "How many lines of one attempt are kept.")
     result_path: Literal["inline", "queued"] = choice(
-        "inline", "`inline`: the worker moves its tasks on itself; `queued`: it leaves its results to an orchestrator."
+        RESULT_PATH,
+        "`inline`: the worker moves its tasks on itself; `queued`: it leaves its results to an orchestrator.",
     )
 
 

@@ -8,6 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasker.contracts.defaults.staleness import (
+    CHECKPOINT_STALL_MINUTES,
+    STALE_SLICE,
+    STALENESS_CHANNEL,
+    STALENESS_INTERVAL_SECONDS,
+    STEPS_IN_PROCESS_MINUTES,
+    TASK_MAX_LIFETIME_HOURS,
+    WAITING_FOR_DEPENDENCIES_MINUTES,
+    WAITING_FOR_RETRY_MINUTES,
+)
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.services.engine.answers import StaleAnswer
 from tasker.services.engine.calls import Engine
@@ -19,12 +29,12 @@ _log = logging.getLogger("tasker.orchestration")
 class StalenessLimits:
     """After how many minutes a task counts as stale; templates may say otherwise of theirs."""
 
-    waiting_for_dependencies_minutes: int = 60
-    waiting_for_retry_minutes: int = 30
-    steps_in_process_minutes: int = 30
-    task_max_lifetime_minutes: int = 1440
+    waiting_for_dependencies_minutes: int = WAITING_FOR_DEPENDENCIES_MINUTES
+    waiting_for_retry_minutes: int = WAITING_FOR_RETRY_MINUTES
+    steps_in_process_minutes: int = STEPS_IN_PROCESS_MINUTES
+    task_max_lifetime_minutes: int = TASK_MAX_LIFETIME_HOURS * 60
     """From its creation, active or not."""
-    checkpoint_stall_minutes: int = 15
+    checkpoint_stall_minutes: int = CHECKPOINT_STALL_MINUTES
     """Between two checkpoints of a running step that writes them."""
 
 
@@ -35,12 +45,12 @@ class StalenessSettings:
     enabled: bool = True
     dry_run: bool = False
     """Only say what would be done."""
-    slice: int = 100
+    slice: int = STALE_SLICE
     """Tasks per transaction."""
-    interval_ms: int = 300_000
+    interval_ms: int = STALENESS_INTERVAL_SECONDS * 1000
     to_error: bool = True
     to_dlq: bool = True
-    channel: str | None = "task_staleness_detected"
+    channel: str | None = STALENESS_CHANNEL
     """The channel on which each is announced; None: none is."""
     limits: StalenessLimits = field(default_factory=StalenessLimits)
 

@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 from dataclasses import dataclass
 
+from tasker.contracts.defaults.sweeping import STORM_PAUSES, STORM_WINDOW_SECONDS
 from tasker.services.engine.calls import Args, Engine
 
 _log = logging.getLogger("tasker.orchestration")
@@ -20,8 +21,8 @@ class StormSettings:
 
     failures: int = 0
     """More failed attempts of one step of a template than this, within the window. 0: never."""
-    window_seconds: int = 600
-    pauses: str = "namespace"
+    window_seconds: int = STORM_WINDOW_SECONDS
+    pauses: str = STORM_PAUSES
     """`namespace`, `template` or `step`: how much is paused."""
     resume_seconds: int = 0
     """After this time the pause ends by itself. 0: a person ends it."""

@@ -14,6 +14,15 @@ from itertools import groupby
 from typing import Any
 
 from tasker.contracts.clock import Random
+from tasker.contracts.defaults.sweeping import (
+    FORGET_WORKERS_SECONDS,
+    HINT_GRACE_MS,
+    IDLE_GRACE_MS,
+    PARK_GRACE_MS,
+    SWEEP_INTERVAL_SECONDS,
+    SWEEP_SLICE,
+    UNSERVED_TIMEOUT_SECONDS,
+)
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import LockTimeout, MessagingError, PlanUnreadable, StatementTimeout
@@ -42,15 +51,15 @@ _log = logging.getLogger("tasker.orchestration")
 class SweepSettings:
     """When something counts as forgotten. Times are milliseconds."""
 
-    slice: int = 500
+    slice: int = SWEEP_SLICE
     """Open tasks per query."""
-    hint_grace_ms: int = 5_000
+    hint_grace_ms: int = HINT_GRACE_MS
     """Age of an enqueued step before its hint is looked for; doubles with every repair, up to 64 times."""
-    park_grace_ms: int = 5_000
-    idle_grace_ms: int = 2_000
+    park_grace_ms: int = PARK_GRACE_MS
+    idle_grace_ms: int = IDLE_GRACE_MS
     mend_ms: int = 60_000
     """How often the marks and counters of a namespace are compared with its rows, by whichever process."""
-    interval_ms: int = 5_000
+    interval_ms: int = SWEEP_INTERVAL_SECONDS * 1000
     """Period of the sweep, with jitter between processes."""
     storms: StormSettings = field(default_factory=StormSettings)
     """When failures are too many."""
@@ -58,9 +67,9 @@ class SweepSettings:
     """When tasks that nothing moves are stale."""
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     """Which finished tasks are deleted."""
-    unserved_ms: int | None = 3_600_000
+    unserved_ms: int | None = UNSERVED_TIMEOUT_SECONDS * 1000
     """How long no worker may have had a step's handler before the step fails; None: it waits for ever."""
-    forget_ms: int = 86_400_000
+    forget_ms: int = FORGET_WORKERS_SECONDS * 1000
     """How long a process that is gone stays in the registry."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.defaults.pressure import VISIBILITY_TIMEOUT_SECONDS
 from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 
 
@@ -16,7 +17,7 @@ class Rules:
     """`give_up` or `wait`: what becomes of a task when failed steps block all that is left (rule 10)."""
     limits: Limits = DEFAULT_LIMITS
     """How far decisions and batches may go."""
-    hidden_seconds: float = 30.0
+    hidden_seconds: float = float(VISIBILITY_TIMEOUT_SECONDS)
     """How long a received message stays hidden while it is dealt with (backends with acknowledgements)."""
     dead_letters: bool = True
     """Tasks that fail are recorded for a person (D-31)."""

@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 from tasker.contracts.defaults import HTTP_BODY_BYTES, HTTP_STREAMS
+from tasker.contracts.defaults.http import (
+    HTTP_ACQUIRE_TIMEOUT_SECONDS,
+    HTTP_IDLE_TIMEOUT_SECONDS,
+    HTTP_MAX_CONNECTIONS,
+    HTTP_POOL_SIZE,
+    REQUEST_BURST,
+    REQUEST_TIMEOUT_MS,
+    TOTAL_CONNECTIONS_HINT,
+)
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 from tasker.settings.tables.formats import Address, GrantText, HeaderName, HostName, KeySecret, Origin, RootPath, WebUrl
 
@@ -81,11 +90,11 @@ _IDLE, _HINT = (
 class OrchestrationPools(Table):
     """Connections of their own for requests, so that they cannot starve the engine."""
 
-    web_api_pool_size: int = whole(20, 1, 200, _SIZE)
-    web_api_max_connections: int = whole(30, 1, 500, _MOST)
-    web_api_connection_timeout_seconds: int = whole(30, 1, 300, _WAIT)
-    web_api_idle_timeout_seconds: int = whole(600, 1, 3600, _IDLE)
-    max_total_connections_hint: int = whole(50, 1, 1000, _HINT)
+    web_api_pool_size: int = whole(HTTP_POOL_SIZE, 1, 200, _SIZE)
+    web_api_max_connections: int = whole(HTTP_MAX_CONNECTIONS, 1, 500, _MOST)
+    web_api_connection_timeout_seconds: int = whole(HTTP_ACQUIRE_TIMEOUT_SECONDS, 1, 300, _WAIT)
+    web_api_idle_timeout_seconds: int = whole(HTTP_IDLE_TIMEOUT_SECONDS, 1, 3600, _IDLE)
+    max_total_connections_hint: int = whole(TOTAL_CONNECTIONS_HINT, 1, 1000, _HINT)
 
 
 class WorkerPools(OrchestrationPools):
@@ -100,7 +109,7 @@ class Web(Table):
     """The HTTP server of a process."""
 
     enabled: bool = flag(True, "Off: `tasker server` refuses to start.")
-    request_timeout_ms: int = whole(30_000, 100, 300_000, "Limit of one request; then 408.")
+    request_timeout_ms: int = whole(REQUEST_TIMEOUT_MS, 100, 300_000, "Limit of one request; then 408.")
     config_endpoint_enabled: bool = flag(False, "Answer GET /config, with secrets left out.")
     tls_certificate_path: str = text(
         "",
@@ -134,7 +143,7 @@ class OrchestrationWeb(Web):
     requests_per_second: int = whole(
         0, 0, 100_000, "Requests of one client on average, in each process; beyond it 429. 0: any number."
     )
-    request_burst: int = whole(100, 1, 1_000_000, "Requests of one client at once, where they are limited.")
+    request_burst: int = whole(REQUEST_BURST, 1, 1_000_000, "Requests of one client at once, where they are limited.")
     max_streams: int = whole(HTTP_STREAMS, 0, 100_000, "Clients that follow tasks at the same time; beyond it 503.")
 
 

@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from tasker.contracts.defaults.breakers import (
+    BREAKER_FAILURES,
+    BREAKER_SETTLE_SECONDS,
+    BREAKER_SUCCESSES,
+    BREAKER_TIMEOUT_SECONDS,
+    COMPLETION_TIMEOUT_SECONDS,
+    READINESS_FAILURES,
+    READINESS_SUCCESSES,
+)
+from tasker.contracts.defaults.sweeping import STORM_PAUSES, STORM_WINDOW_SECONDS
 from tasker.contracts.settings import Table, choice, number, table, whole
 
 _FAILURES = "Failures in a row that open the breaker."
@@ -27,18 +37,18 @@ class Breaker(Table):
     """What counts for every breaker that says nothing else."""
 
     preset: Preset = choice("none", _PRESET)
-    failure_threshold: int = whole(5, 1, 100, _FAILURES, advice="2 in tests, 10 in production.")
-    success_threshold: int = whole(2, 1, 100, _SUCCESSES, advice="1 in tests, 5 in production.")
-    timeout_seconds: int = whole(30, 1, 300, _TIMEOUT, advice="5 in tests, 60 in production.")
+    failure_threshold: int = whole(BREAKER_FAILURES, 1, 100, _FAILURES, advice="2 in tests, 10 in production.")
+    success_threshold: int = whole(BREAKER_SUCCESSES, 1, 100, _SUCCESSES, advice="1 in tests, 5 in production.")
+    timeout_seconds: int = whole(BREAKER_TIMEOUT_SECONDS, 1, 300, _TIMEOUT, advice="5 in tests, 60 in production.")
 
 
 class Thresholds(Table):
     """A component's own thresholds and time. Unset, what is set in default_config counts."""
 
     preset: Preset = choice("none", _PRESET)
-    failure_threshold: int = whole(5, 1, 100, _FAILURES)
-    success_threshold: int = whole(2, 1, 100, _SUCCESSES)
-    timeout_seconds: int = whole(30, 1, 300, _TIMEOUT)
+    failure_threshold: int = whole(BREAKER_FAILURES, 1, 100, _FAILURES)
+    success_threshold: int = whole(BREAKER_SUCCESSES, 1, 100, _SUCCESSES)
+    timeout_seconds: int = whole(BREAKER_TIMEOUT_SECONDS, 1, 300, _TIMEOUT)
 
 
 class WebThresholds(Thresholds):
@@ -49,9 +59,9 @@ class ReadinessThresholds(Table):
     """Promoting retries that are due, and sweeping. Open: the round is skipped."""
 
     preset: Preset = choice("none", _PRESET)
-    failure_threshold: int = whole(10, 1, 100, _FAILURES)
-    success_threshold: int = whole(3, 1, 100, _SUCCESSES)
-    timeout_seconds: int = whole(30, 1, 300, _TIMEOUT)
+    failure_threshold: int = whole(READINESS_FAILURES, 1, 100, _FAILURES)
+    success_threshold: int = whole(READINESS_SUCCESSES, 1, 100, _SUCCESSES)
+    timeout_seconds: int = whole(BREAKER_TIMEOUT_SECONDS, 1, 300, _TIMEOUT)
 
 
 class Components(Table):
@@ -68,7 +78,7 @@ class AllBreakers(Table):
 
     metrics_collection_interval_seconds: int = whole(30, 1, 3600, "Period of the breakers' metrics.")
     min_state_transition_interval_seconds: float = number(
-        5.0, 0, 60, "A breaker closes so long after it opened at the earliest."
+        BREAKER_SETTLE_SECONDS, 0, 60, "A breaker closes so long after it opened at the earliest."
     )
 
 
@@ -83,9 +93,9 @@ class CircuitBreakers(Table):
 class CompletionSend(Table):
     """Storing results. Open: nothing more is claimed; results are kept, and stored as soon as that works again."""
 
-    failure_threshold: int = whole(5, 1, 100, _FAILURES)
-    success_threshold: int = whole(2, 1, 100, _SUCCESSES)
-    recovery_timeout_seconds: int = whole(5, 1, 300, _TIMEOUT)
+    failure_threshold: int = whole(BREAKER_FAILURES, 1, 100, _FAILURES)
+    success_threshold: int = whole(BREAKER_SUCCESSES, 1, 100, _SUCCESSES)
+    recovery_timeout_seconds: int = whole(COMPLETION_TIMEOUT_SECONDS, 1, 300, _TIMEOUT)
     slow_send_threshold_ms: int = whole(
         100,
         10,
@@ -107,9 +117,9 @@ class FailureStorm(Table):
     failures: int = whole(
         0, 0, 1_000_000, "More failed attempts of one step than this within the window are a storm. 0: never."
     )
-    window_seconds: int = whole(600, 1, 86_400, "The window.")
+    window_seconds: int = whole(STORM_WINDOW_SECONDS, 1, 86_400, "The window.")
     pauses: Literal["namespace", "template", "step"] = choice(
-        "namespace", "What is paused: the namespace, which is the queue; the template; or the step alone."
+        STORM_PAUSES, "What is paused: the namespace, which is the queue; the template; or the step alone."
     )
     resume_seconds: int = whole(
         0, 0, 604_800, "The pause ends by itself after this time. 0: a person ends it with `tasker resume`."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tasker.contracts.defaults import STARVATION_MS, STEP_TIMEOUT_MS
+from tasker.contracts.defaults.pressure import BUFFER_WARNING_SHARE, COMPLETION_BUFFER
+from tasker.contracts.defaults.workers import EVENT_BUFFER, EVENT_DRAIN_MS, PUBLISHER_TIMEOUT_MS
 from tasker.contracts.settings import Table, flag, number, table, whole
 
 
@@ -22,7 +24,7 @@ class OverflowPolicy(Table):
     """What is said when a buffer fills."""
 
     log_warning_threshold: float = number(
-        0.8, 0, 1, "Fill level, as a share of the size, from which on it is warned of."
+        BUFFER_WARNING_SHARE, 0, 1, "Fill level, as a share of the size, from which on it is warned of."
     )
     metrics: SaturationMetrics = table(SaturationMetrics)
 
@@ -38,10 +40,10 @@ class DomainEvents(Table):
     """Events for the subscribers of the same process. Full: the event is dropped there, the step is unaffected."""
 
     command_buffer_size: int = whole(
-        1000, 100, 50_000, "Events that wait at most.", advice="100 in tests, 5000 in production."
+        EVENT_BUFFER, 100, 50_000, "Events that wait at most.", advice="100 in tests, 5000 in production."
     )
     log_dropped_events: bool = flag(True, "Log every dropped event.")
-    shutdown_drain_timeout_ms: int = whole(5000, 100, 60_000, "How long the rest may take at the stop.")
+    shutdown_drain_timeout_ms: int = whole(EVENT_DRAIN_MS, 100, 60_000, "How long the rest may take at the stop.")
 
 
 class HandOff(Table):
@@ -51,7 +53,7 @@ class HandOff(Table):
         STARVATION_MS, 1000, 300_000, "Warn of a step that waits longer for a thread."
     )
     callback_timeout_ms: int = whole(
-        5000, 100, 60_000, "Limit of a publisher that makes the payload of a domain event."
+        PUBLISHER_TIMEOUT_MS, 100, 60_000, "Limit of a publisher that makes the payload of a domain event."
     )
 
 
@@ -73,7 +75,7 @@ class HandlerDispatch(Table):
         advice="An asynchronous handler is cancelled; a thread cannot be stopped and keeps its place until it ends.",
     )
     completion_buffer_size: int = whole(
-        1000,
+        COMPLETION_BUFFER,
         100,
         50_000,
         "Results that wait to be stored before nothing more is claimed. None is ever dropped.",

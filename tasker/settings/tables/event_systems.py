@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tasker.contracts.defaults.listening import (
+    CONNECTION_TIMEOUT_SECONDS,
+    ERROR_RATE_PER_MINUTE,
+    EVENT_TIMEOUT_SECONDS,
+    HEALTH_CHECK_INTERVAL_SECONDS,
+    MAX_CONSECUTIVE_ERRORS,
+    MAX_RETRY_ATTEMPTS,
+    ORCHESTRATOR_POLL_SECONDS,
+    ORCHESTRATOR_SYSTEM_ID,
+    RETRY_INTERVAL_SECONDS,
+    WORKER_POLL_MS,
+    WORKER_SYSTEM_ID,
+)
+from tasker.contracts.defaults.sweeping import SWEEP_INTERVAL_SECONDS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 
 Mode = Literal["Hybrid", "EventDrivenOnly", "PollingOnly"]
@@ -21,16 +35,18 @@ class Health(Table):
     """When the process counts as unhealthy in hearing of work."""
 
     enabled: bool = flag(True, "Keep count of errors.")
-    max_consecutive_errors: int = whole(10, 1, 1000, "Errors in a row; any success starts the count again.")
-    error_rate_threshold_per_minute: int = whole(20, 1, 10_000, "Errors per minute.")
+    max_consecutive_errors: int = whole(
+        MAX_CONSECUTIVE_ERRORS, 1, 1000, "Errors in a row; any success starts the count again."
+    )
+    error_rate_threshold_per_minute: int = whole(ERROR_RATE_PER_MINUTE, 1, 10_000, "Errors per minute.")
     performance_monitoring_enabled: bool = flag(True, "Measure latency.")
 
 
 class Timing(Table):
     """Periods."""
 
-    fallback_polling_interval_seconds: int = whole(5, 1, 60, _POLL)
-    health_check_interval_seconds: int = whole(30, 1, 3600, _HEALTH_CHECK)
+    fallback_polling_interval_seconds: int = whole(ORCHESTRATOR_POLL_SECONDS, 1, 60, _POLL)
+    health_check_interval_seconds: int = whole(HEALTH_CHECK_INTERVAL_SECONDS, 1, 3600, _HEALTH_CHECK)
 
 
 class WorkerTiming(Timing):
@@ -42,7 +58,7 @@ class WorkerTiming(Timing):
 class ReadinessTiming(Table):
     """Periods."""
 
-    fallback_polling_interval_seconds: int = whole(5, 1, 60, "Period of the search.")
+    fallback_polling_interval_seconds: int = whole(SWEEP_INTERVAL_SECONDS, 1, 60, "Period of the search.")
 
 
 class EventSystem(Table):
@@ -55,7 +71,7 @@ class EventSystem(Table):
 class Orchestrator(EventSystem):
     """How an orchestrator learns of requests, results and finalizations."""
 
-    system_id: str = text("orchestration-event-system", _SYSTEM_ID)
+    system_id: str = text(ORCHESTRATOR_SYSTEM_ID, _SYSTEM_ID)
     timing: Timing = table(Timing)
 
 
@@ -77,7 +93,7 @@ class FallbackPoller(Table):
 
     enabled: bool = flag(True, "Poll below the notifications. False: Hybrid is EventDrivenOnly.")
     polling_interval_ms: int = whole(
-        1000,
+        WORKER_POLL_MS,
         10,
         60_000,
         "Longest pause between two looks. Wins over timing.fallback_polling_interval_seconds where both are set.",
@@ -101,11 +117,15 @@ class Listener(Table):
     """The connection that listens for notifications."""
 
     connection_timeout_seconds: int = whole(
-        30, 1, 300, "Limit of the proof that notifications arrive; without it the worker polls."
+        CONNECTION_TIMEOUT_SECONDS, 1, 300, "Limit of the proof that notifications arrive; without it the worker polls."
     )
-    event_timeout_seconds: int = whole(60, 1, 3600, "How often it is proven again that notifications arrive.")
-    retry_interval_seconds: int = whole(5, 1, 300, "Pause before connecting again, with jitter.")
-    max_retry_attempts: int = whole(5, 0, 100, "Failures in a row after which the log says loudly that it polls.")
+    event_timeout_seconds: int = whole(
+        EVENT_TIMEOUT_SECONDS, 1, 3600, "How often it is proven again that notifications arrive."
+    )
+    retry_interval_seconds: int = whole(RETRY_INTERVAL_SECONDS, 1, 300, "Pause before connecting again, with jitter.")
+    max_retry_attempts: int = whole(
+        MAX_RETRY_ATTEMPTS, 0, 100, "Failures in a row after which the log says loudly that it polls."
+    )
 
 
 class WorkerMetadata(Table):
@@ -119,7 +139,7 @@ class WorkerMetadata(Table):
 class WorkerSystem(EventSystem):
     """How a worker learns of steps."""
 
-    system_id: str = text("worker-event-system", _SYSTEM_ID)
+    system_id: str = text(WORKER_SYSTEM_ID, _SYSTEM_ID)
     timing: WorkerTiming = table(WorkerTiming)
     metadata: WorkerMetadata = table(WorkerMetadata)
 

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from tasker.contracts.defaults import STEPS_PER_DECISION, WARN_STEPS_PER_DECISION
+from tasker.contracts.defaults.staleness import (
+    CHECKPOINT_STALL_MINUTES,
+    STALE_SLICE,
+    STALENESS_CHANNEL,
+    STALENESS_INTERVAL_SECONDS,
+    STEPS_IN_PROCESS_MINUTES,
+    TASK_MAX_LIFETIME_HOURS,
+    WAITING_FOR_DEPENDENCIES_MINUTES,
+    WAITING_FOR_RETRY_MINUTES,
+)
 from tasker.contracts.rules.limits import MOST_BATCHES
 from tasker.contracts.settings import Table, flag, table, text, whole
 from tasker.settings.tables.formats import Channel
@@ -13,7 +24,7 @@ class BatchProcessing(Table):
     enabled: bool = flag(True, "Off: a batchable step fails.")
     max_batches_per_step: int = whole(MOST_BATCHES, 1, 200_000, "Batches that one step may cut its work into.")
     checkpoint_stall_minutes: int = whole(
-        15,
+        CHECKPOINT_STALL_MINUTES,
         1,
         1440,
         "A running step that has written checkpoints, and none for so long, is recorded as a dead letter; it runs on.",
@@ -24,9 +35,9 @@ class DecisionPoints(Table):
     """Steps that choose what runs next (C-32)."""
 
     enabled: bool = flag(True, "Off: a decision counts as `no_branches`.")
-    max_steps_per_decision: int = whole(100, 1, 10_000, "Steps that one decision may name.")
+    max_steps_per_decision: int = whole(STEPS_PER_DECISION, 1, 10_000, "Steps that one decision may name.")
     max_decision_depth: int = whole(20, 1, 100, "Decisions above each other.", advice="3 is plenty for most workflows.")
-    warn_threshold_steps: int = whole(50, 1, 10_000, "Named steps from which on it is warned of.")
+    warn_threshold_steps: int = whole(WARN_STEPS_PER_DECISION, 1, 10_000, "Named steps from which on it is warned of.")
     warn_threshold_depth: int = whole(10, 1, 100, "Depth from which on it is warned of.")
     enable_metrics: bool = flag(True, "Count decisions and what they create.")
     enable_detailed_logging: bool = flag(False, "Log what every decision and batchable step creates.")
@@ -35,11 +46,13 @@ class DecisionPoints(Table):
 class Thresholds(Table):
     """How long a task may stay in a state while nothing moves it. A template's own `lifecycle` wins."""
 
-    waiting_for_dependencies_minutes: int = whole(60, 1, 1440, "Minutes in `waiting_for_dependencies`.")
-    waiting_for_retry_minutes: int = whole(30, 1, 1440, "Minutes in `waiting_for_retry`.")
-    steps_in_process_minutes: int = whole(30, 1, 1440, "Minutes in `steps_in_process`.")
+    waiting_for_dependencies_minutes: int = whole(
+        WAITING_FOR_DEPENDENCIES_MINUTES, 1, 1440, "Minutes in `waiting_for_dependencies`."
+    )
+    waiting_for_retry_minutes: int = whole(WAITING_FOR_RETRY_MINUTES, 1, 1440, "Minutes in `waiting_for_retry`.")
+    steps_in_process_minutes: int = whole(STEPS_IN_PROCESS_MINUTES, 1, 1440, "Minutes in `steps_in_process`.")
     task_max_lifetime_hours: int = whole(
-        24, 1, 168, "Hours from the creation to the end, active or not; paused tasks wait on."
+        TASK_MAX_LIFETIME_HOURS, 1, 168, "Hours from the creation to the end, active or not; paused tasks wait on."
     )
 
 
@@ -49,9 +62,7 @@ class Actions(Table):
     auto_transition_to_error: bool = flag(True, "End it in `error`.")
     auto_move_to_dlq: bool = flag(True, "Put it on the list for a person to look at.")
     emit_events: bool = flag(True, "Announce it.")
-    event_channel: Channel = text(
-        "task_staleness_detected", "The channel of the announcement (NOTIFY of the database)."
-    )
+    event_channel: Channel = text(STALENESS_CHANNEL, "The channel of the announcement (NOTIFY of the database).")
 
 
 class Staleness(Table):
@@ -59,8 +70,8 @@ class Staleness(Table):
 
     enabled: bool = flag(True, "Search.")
     dry_run: bool = flag(False, "Only log what would be done.")
-    batch_size: int = whole(100, 1, 10_000, "Stale tasks per transaction; a search makes as many as it needs.")
-    detection_interval_seconds: int = whole(300, 30, 3600, "Period of the search.")
+    batch_size: int = whole(STALE_SLICE, 1, 10_000, "Stale tasks per transaction; a search makes as many as it needs.")
+    detection_interval_seconds: int = whole(STALENESS_INTERVAL_SECONDS, 30, 3600, "Period of the search.")
     thresholds: Thresholds = table(Thresholds)
     actions: Actions = table(Actions)
 

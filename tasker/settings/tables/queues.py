@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tasker.contracts.defaults.listening import LOST_POLL_MS
+from tasker.contracts.defaults.pressure import CRITICAL_DEPTH, OVERFLOW_DEPTH, VISIBILITY_TIMEOUT_SECONDS
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.contracts.settings import Table, table, text, whole
 from tasker.settings.tables.formats import OrchestrationQueue
@@ -21,10 +23,10 @@ class DepthThresholds(Table):
     """When a namespace has too much ready work, with whichever backend: its steps in the queue, held back or paused."""
 
     critical_threshold: int = whole(
-        5000, 1, 1_000_000_000, "Ready steps from which on new tasks without priority are refused (503)."
+        CRITICAL_DEPTH, 1, 1_000_000_000, "Ready steps from which on new tasks without priority are refused (503)."
     )
     overflow_threshold: int = whole(
-        10_000,
+        OVERFLOW_DEPTH,
         1,
         1_000_000_000,
         "Ready steps from which on tasks of positive priority are refused, too, and an error is logged.",
@@ -42,14 +44,14 @@ class Queues(Table):
         "for throughput.",
     )
     default_visibility_timeout_seconds: int = whole(
-        30,
+        VISIBILITY_TIMEOUT_SECONDS,
         1,
         3600,
         "How long a received message stays hidden before it is delivered again.",
         advice="Covers taking a message, not running its step: a step is protected by its worker's lease.",
     )
     poll_interval_ms: int = whole(
-        500, 10, 10_000, "Pause between two looks at a queue when nothing announces messages."
+        LOST_POLL_MS, 10, 10_000, "Pause between two looks at a queue when nothing announces messages."
     )
     orchestration_queues: OrchestrationQueues = table(OrchestrationQueues)
     queue_depth_thresholds: DepthThresholds = table(DepthThresholds)

@@ -7,6 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
+from tasker.contracts.defaults.sweeping import (
+    FORGET_WORKERS_SECONDS,
+    HINT_GRACE_MS,
+    IDLE_GRACE_MS,
+    PARK_GRACE_MS,
+    SWEEP_SLICE,
+    UNSERVED_TIMEOUT_SECONDS,
+)
 from tasker.contracts.settings import Table, choice, flag, number, several, whole
 from tasker.settings.tables.formats import Pattern
 
@@ -62,19 +70,26 @@ class Log(Table):
 class Sweep(Table):
     """When something counts as forgotten, so that the sweep repairs it. A healthy system never needs it."""
 
-    slice: int = whole(500, 1, 10_000, "Open tasks that one query looks at.")
-    hint_grace_ms: int = whole(5000, 100, 3_600_000, "Age of an enqueued step before its message is looked for.")
-    park_grace_ms: int = whole(5000, 100, 3_600_000, "Age of a stored result before somebody else processes it.")
-    idle_grace_ms: int = whole(2000, 100, 3_600_000, "How long a task may stand in a passing state.")
+    slice: int = whole(SWEEP_SLICE, 1, 10_000, "Open tasks that one query looks at.")
+    hint_grace_ms: int = whole(
+        HINT_GRACE_MS, 100, 3_600_000, "Age of an enqueued step before its message is looked for."
+    )
+    park_grace_ms: int = whole(
+        PARK_GRACE_MS, 100, 3_600_000, "Age of a stored result before somebody else processes it."
+    )
+    idle_grace_ms: int = whole(IDLE_GRACE_MS, 100, 3_600_000, "How long a task may stand in a passing state.")
     unserved_timeout_seconds: int = whole(
-        3600,
+        UNSERVED_TIMEOUT_SECONDS,
         0,
         31_536_000,
         "A step fails when for so long no worker of its namespace has had its handler; 0: it waits for ever. A "
         "namespace without any worker does not count: its steps wait.",
     )
     forget_workers_after_seconds: int = whole(
-        86_400, 60, 31_536_000, "How long a process that is gone is still shown by `tasker worker list`."
+        FORGET_WORKERS_SECONDS,
+        60,
+        31_536_000,
+        "How long a process that is gone is still shown by `tasker worker list`.",
     )
 
 

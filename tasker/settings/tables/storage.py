@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tasker.contracts.defaults.database import (
+    ACQUIRE_TIMEOUT_SECONDS,
+    CONNECT_WAIT_SECONDS,
+    IDLE_TIMEOUT_SECONDS,
+    MAX_CONNECTIONS,
+    MAX_LIFETIME_SECONDS,
+    MIN_CONNECTIONS,
+    SLOW_ACQUIRE_MS,
+    STATEMENT_TIMEOUT_MS,
+)
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 from tasker.settings.tables.formats import DatabaseUrl, RedisUrl, RetentionLine
 
@@ -12,7 +22,7 @@ class Pool(Table):
     """Connections of a program that submits and reads (`App`, commands); workers and orchestrators have a fixed few."""
 
     max_connections: int = whole(
-        25,
+        MAX_CONNECTIONS,
         1,
         1000,
         "Connections at most.",
@@ -20,12 +30,17 @@ class Pool(Table):
         "below the server's max_connections.",
     )
     min_connections: int = whole(
-        5, 0, 100, "So many connections are not closed for being idle; none is opened before it is needed."
+        MIN_CONNECTIONS,
+        0,
+        100,
+        "So many connections are not closed for being idle; none is opened before it is needed.",
     )
-    acquire_timeout_seconds: int = whole(10, 1, 300, "Wait for a free connection at most so long, then an error.")
-    idle_timeout_seconds: int = whole(300, 1, 3600, "Close a connection that was idle for so long.")
-    max_lifetime_seconds: int = whole(1800, 60, 86_400, "Replace a connection after so long.")
-    slow_acquire_threshold_ms: int = whole(100, 10, 60_000, "Log a wait for a connection that took longer.")
+    acquire_timeout_seconds: int = whole(
+        ACQUIRE_TIMEOUT_SECONDS, 1, 300, "Wait for a free connection at most so long, then an error."
+    )
+    idle_timeout_seconds: int = whole(IDLE_TIMEOUT_SECONDS, 1, 3600, "Close a connection that was idle for so long.")
+    max_lifetime_seconds: int = whole(MAX_LIFETIME_SECONDS, 60, 86_400, "Replace a connection after so long.")
+    slow_acquire_threshold_ms: int = whole(SLOW_ACQUIRE_MS, 10, 60_000, "Log a wait for a connection that took longer.")
 
 
 class Database(Table):
@@ -46,10 +61,16 @@ class Database(Table):
         advice="A direct URL of the same database, when `url` leads through a pooler in transaction mode.",
     )
     statement_timeout_ms: int = whole(
-        30_000, 100, 3_600_000, "The server cancels a statement that takes longer; migrations may take longer."
+        STATEMENT_TIMEOUT_MS,
+        100,
+        3_600_000,
+        "The server cancels a statement that takes longer; migrations may take longer.",
     )
     connect_wait_seconds: int = whole(
-        30, 0, 3600, "How long worker and orchestrator processes wait at their start for an absent database or broker."
+        CONNECT_WAIT_SECONDS,
+        0,
+        3600,
+        "How long worker and orchestrator processes wait at their start for an absent database or broker.",
     )
     pool: Pool = table(Pool)
 

@@ -23,6 +23,12 @@ LONGEST_STOP_MS = 300_000
 LONGEST_OPTION_SECONDS = 3600
 """The most that the option --shutdown-timeout of a worker may be."""
 
+STEPS_PER_DECISION = 100
+"""How many steps one decision may name."""
+
+WARN_STEPS_PER_DECISION = 50
+"""From how many named steps on it is warned of."""
+
 KEPT_LOG_LINES = 1_000
 """How many lines of one attempt are kept with its step."""
 

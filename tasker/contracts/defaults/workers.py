@@ -1,0 +1,21 @@
+"""The defaults of how a worker runs handlers and tells of it."""
+
+from __future__ import annotations
+
+THREADS = 16
+"""Threads for blocking handlers."""
+
+LOOP_LAG_MS = 1_000
+"""How long the event loop may stand still before the handler that blocks it is named."""
+
+PUBLISHER_TIMEOUT_MS = 5_000
+"""How long a publisher of a domain event may take."""
+
+EVENT_BUFFER = 1_000
+"""Events that wait for the subscribers of the same process; more are dropped."""
+
+EVENT_DRAIN_MS = 5_000
+"""How long they may take for the last events."""
+
+RESULT_PATH = "inline"
+"""A worker moves its tasks on itself."""

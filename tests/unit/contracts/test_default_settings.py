@@ -1,0 +1,145 @@
+"""What a settings table and the object that processes use both have a default for stands in one place."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+
+import pytest
+
+from tasker.contracts.plan import BreakerPolicy
+from tasker.contracts.settings import Table, table
+from tasker.db.limits import DatabaseSettings, PoolSettings
+from tasker.execution.settings import WorkerSettings
+from tasker.lifecycle.choices import Limits
+from tasker.lifecycle.deployment import EventSettings
+from tasker.lifecycle.pressure import BufferLimits, DepthLimits
+from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
+from tasker.orchestration.sweeping.storms import StormSettings
+from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.process.http import HttpPool, HttpSettings, PortSettings
+from tasker.resilience.registry import BreakerPolicies
+from tasker.services.engine.rules import Rules
+from tasker.settings.model import Lease, WorkerExecution
+from tasker.settings.tables import api, breakers, channels, event_systems, growing, queues, running, storage
+from tasker_pgmq.table import DepthThresholds, PgmqTable
+
+UNIT = re.compile(r"_(ms|seconds|minutes|hours)$")
+CONSTANT = re.compile(r"[A-Z][A-Z_]+")
+
+TABLES: list[tuple[type, type]] = [
+    (SweepSettings, running.Sweep),
+    (StormSettings, breakers.FailureStorm),
+    (StalenessLimits, growing.Thresholds),
+    (StalenessLimits, growing.BatchProcessing),
+    (Limits, growing.DecisionPoints),
+    (BreakerPolicy, breakers.Breaker),
+    (BreakerPolicy, breakers.Thresholds),
+    (BreakerPolicy, breakers.CompletionSend),
+    (EventSettings, event_systems.Health),
+    (EventSettings, event_systems.Listener),
+    (EventSettings, event_systems.Timing),
+    (EventSettings, event_systems.WorkerSystem),
+    (DatabaseSettings, storage.Database),
+    (PoolSettings, storage.Pool),
+    (WorkerSettings, WorkerExecution),
+    (WorkerSettings, Lease),
+    (HttpSettings, api.OrchestrationWeb),
+]
+"""Objects and the tables that they are made from: fields of one name, but for the unit, are the same default."""
+
+FIELDS: list[tuple[type, str, type, str]] = [
+    (SweepSettings, "interval", event_systems.ReadinessTiming, "fallback_polling_interval"),
+    (SweepSettings, "unserved", running.Sweep, "unserved_timeout"),
+    (SweepSettings, "forget", running.Sweep, "forget_workers_after"),
+    (StalenessSettings, "slice", growing.Staleness, "batch_size"),
+    (StalenessSettings, "interval", growing.Staleness, "detection_interval"),
+    (StalenessSettings, "channel", growing.Actions, "event_channel"),
+    (Limits, "warn_steps_per_decision", growing.DecisionPoints, "warn_threshold_steps"),
+    (BreakerPolicies, "settle", breakers.AllBreakers, "min_state_transition_interval"),
+    (BreakerPolicy, "timeout", breakers.ReadinessThresholds, "timeout"),
+    (EventSettings, "poll", event_systems.FallbackPoller, "polling_interval"),
+    (EventSettings, "lost_poll", queues.Queues, "poll_interval"),
+    (PoolSettings, "slow_acquire", storage.Pool, "slow_acquire_threshold"),
+    (EventSettings, "lost_poll", PgmqTable, "poll_interval"),
+    (DepthLimits, "critical", queues.DepthThresholds, "critical_threshold"),
+    (DepthLimits, "overflow", queues.DepthThresholds, "overflow_threshold"),
+    (DepthLimits, "critical", DepthThresholds, "critical_threshold"),
+    (DepthLimits, "overflow", DepthThresholds, "overflow_threshold"),
+    (BufferLimits, "size", channels.HandlerDispatch, "completion_buffer_size"),
+    (BufferLimits, "warning_share", channels.OverflowPolicy, "log_warning_threshold"),
+    (Rules, "hidden", queues.Queues, "default_visibility_timeout"),
+    (WorkerSettings, "timeout", channels.HandlerDispatch, "handler_timeout"),
+    (WorkerSettings, "starvation", channels.HandOff, "starvation_warning_threshold"),
+    (WorkerSettings, "publisher_timeout", channels.HandOff, "callback_timeout"),
+    (WorkerSettings, "event_buffer", channels.DomainEvents, "command_buffer_size"),
+    (WorkerSettings, "event_drain", channels.DomainEvents, "shutdown_drain_timeout"),
+    (WorkerSettings, "loop_lag", WorkerExecution, "loop_lag_warning"),
+    (HttpSettings, "request", api.Web, "request_timeout"),
+    (PortSettings, "request", api.Web, "request_timeout"),
+    (HttpSettings, "body_bytes", api.OrchestrationWeb, "max_body_bytes"),
+    (HttpSettings, "streams", api.OrchestrationWeb, "max_streams"),
+    (HttpPool, "min_connections", api.OrchestrationPools, "web_api_pool_size"),
+    (HttpPool, "max_connections", api.OrchestrationPools, "web_api_max_connections"),
+    (HttpPool, "acquire_timeout", api.OrchestrationPools, "web_api_connection_timeout"),
+    (HttpPool, "idle_timeout", api.OrchestrationPools, "web_api_idle_timeout"),
+    (HttpPool, "total_hint", api.OrchestrationPools, "max_total_connections_hint"),
+]
+"""The same default under two names."""
+
+NOT_ONE: set[tuple[type, str]] = {(Limits, "max_decision_depth"), (HttpSettings, "bind_address")}
+"""Without settings decisions go less deep, and a server is at no address: these are two defaults on purpose."""
+
+
+def defaults(owner: type) -> dict[str, ast.expr]:
+    """The defaults in the source of a class, by field without its unit; of a table's what its kind is given first."""
+    (body,) = ast.parse(inspect.getsource(owner)).body
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for line in body.body:
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value is not None:
+            kind = line.value if isinstance(line.value, ast.Call) and issubclass(owner, Table) else None
+            if not is_nested(kind):
+                found[UNIT.sub("", line.target.id)] = kind.args[0] if kind else line.value
+    return found
+
+
+def is_nested(kind: ast.Call | None) -> bool:
+    return kind is not None and isinstance(kind.func, ast.Name) and kind.func.id == table.__name__
+
+
+def same_default() -> list[tuple[type, str, type, str]]:
+    shared = [
+        (owner, name, settings, name)
+        for owner, settings in TABLES
+        for name in defaults(owner).keys() & defaults(settings).keys()
+        if (owner, name) not in NOT_ONE
+    ]
+    return sorted([*shared, *FIELDS], key=str)
+
+
+def constants(value: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(value) if isinstance(node, ast.Name) and CONSTANT.fullmatch(node.id)}
+
+
+def needs_no_name(value: ast.expr) -> bool:
+    """On, off, 0 for off, and nothing."""
+    return ast.unparse(value) in ("True", "False", "0", "''", "()")
+
+
+@pytest.mark.parametrize(("owner", "name", "settings", "key"), same_default())
+def test_a_default_that_settings_and_code_share_is_one_constant(
+    owner: type, name: str, settings: type, key: str
+) -> None:
+    in_code, in_settings = defaults(owner)[name], defaults(settings)[key]
+
+    if needs_no_name(in_code) and needs_no_name(in_settings):
+        assert ast.unparse(in_code) == ast.unparse(in_settings)
+    else:
+        assert constants(in_code) == constants(in_settings) != set()
+
+
+@pytest.mark.parametrize(("owner", "settings"), TABLES)
+def test_an_object_shares_defaults_with_each_table_it_is_made_from(owner: type, settings: type) -> None:
+    assert defaults(owner).keys() & defaults(settings).keys()
