@@ -10,17 +10,18 @@ from collections.abc import Mapping
 
 _EVENTS = "a buffer and a time limit for each subscriber of domain events"
 _GRPC = "the gRPC API"
-_TELEMETRY = "telemetry"
+_CACHE = "a cache of analytics, which are read from the database each time"
+_PERIODS = "metrics that are collected at intervals, while they are counted as things happen"
 _WEB = "connections of a worker for requests, none of which asks the database"
 
 RESERVED: Mapping[str, str] = {
-    "common.cache": "caching of analytics",
-    "common.circuit_breakers.component_configs.cache": "caching of analytics",
-    "common.circuit_breakers.global_settings.metrics_collection_interval_seconds": _TELEMETRY,
+    "common.cache": _CACHE,
+    "common.circuit_breakers.component_configs.cache": _CACHE,
+    "common.circuit_breakers.global_settings.metrics_collection_interval_seconds": _PERIODS,
     "common.mpsc_channels.event_publisher": _EVENTS,
-    "common.mpsc_channels.overflow_policy.metrics": _TELEMETRY,
-    "orchestration.decision_points.enable_metrics": _TELEMETRY,
-    "orchestration.enable_performance_logging": _TELEMETRY,
+    "common.mpsc_channels.overflow_policy.metrics": _PERIODS,
+    "orchestration.decision_points.enable_metrics": "metrics that are turned off one by one",
+    "orchestration.enable_performance_logging": "lines of the log for each phase of a task",
     "orchestration.grpc": _GRPC,
     "worker.event_systems.worker.metadata.in_process_events": _EVENTS,
     "worker.grpc": _GRPC,
