@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
-from tasker.errors import ResolutionError, TemplateError, UsageError
+from tasker.errors import DeclarationMismatch, ResolutionError, TemplateError, UsageError
 from tasker.registry.invocation import resolve_for
 from tasker.registry.overlooked import overlooked
 from tasker.registry.workflow_handlers import HANDLERS_FILE
@@ -125,7 +125,7 @@ def combined(results: Sequence[CompileResult]) -> CompileResult:
 
 
 def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Path]) -> list[Diagnostic]:
-    """A diagnostic for every step that has no handler, or one that reads what the step cannot have.
+    """A diagnostic for every step that has no handler, or one that cannot be called or reads what the step cannot have.
 
     Handlers come from the `handlers.py` beside each template, from `sources`, and from installed packages. Raises
     `HandlerLoadError` when a source cannot be imported.
@@ -149,6 +149,8 @@ def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str 
 
         try:
             found = resolve_for(step, registry, plan.id)
+        except DeclarationMismatch as error:
+            yield problem("T035", f"the handler of step `{step.name}` cannot be called: {error.message}", error.hint)
         except ResolutionError as error:
             message = f"the handler of step `{step.name}` cannot be resolved: {error.message}"
             yield problem("T035", message, overlooked([step.handler.callable]) or error.hint)

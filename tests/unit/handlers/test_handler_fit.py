@@ -216,6 +216,16 @@ def test_run_and_validate_refuse_what_does_not_fit(shop: Path) -> None:
     assert (checked.exit_code, "T037" in checked.output) == (1, True)
 
 
+def test_run_and_validate_tell_a_declaration_that_misses_its_parameter(shop: Path) -> None:
+    charge = '@step_handler("charge")\n@inputs("crad")\ndef charge(card):\n    return {}\n'
+    (shop / "handlers.py").write_text(HEAD + CART + charge)
+    ran = invoke("run", str(shop), "--data-dir", str(shop / "none"))
+    assert (ran.exit_code, "did you mean 'card'? @inputs says 'crad'" in ran.output) == (2, True)
+    checked = invoke("template", "validate", str(shop), "--handlers", str(shop))
+    assert (checked.exit_code, "T035" in checked.output, "did you mean 'card'?" in checked.output) == (1, True, True)
+    assert "cannot be called" in checked.output
+
+
 def test_a_plan_is_checked_again_when_its_handlers_change(shop: Path) -> None:
     charge = '@step_handler("charge")\n@depends_on(c="cart")\ndef charge(c):\n    return {}\n'
     (shop / "handlers.py").write_text(HEAD + CART + charge)
