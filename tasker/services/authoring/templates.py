@@ -141,6 +141,7 @@ def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Pa
 def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str | Path]) -> Iterator[Diagnostic]:
     registry, plan = load_handlers(sources), workflow.plan
     add_handlers_beside(registry, [workflow])
+    bare = registry.bare_folders(plan.id)
     for step in plan.steps:
         origin = origins[step.name]
 
@@ -153,7 +154,7 @@ def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str 
             yield problem("T035", f"the handler of step `{step.name}` cannot be called: {error.message}", error.hint)
         except ResolutionError as error:
             message = f"the handler of step `{step.name}` cannot be resolved: {error.message}"
-            yield problem("T035", message, overlooked([step.handler.callable]) or error.hint)
+            yield problem("T035", message, overlooked([step.handler.callable], bare) or error.hint)
         else:
             yield from (problem("T037", misfit.message, misfit.hint) for misfit in misfits(plan, step, found))
         yield from _unknown_publishers(step.name, origin)
