@@ -193,6 +193,10 @@ class HandlerRegistry(SharedInstance):
         """The registered names, sorted."""
         return sorted(self._explicit.registered_callables())
 
+    def bare_folders(self, template: TemplateId) -> list[Path]:
+        """The folders of the template's workflow that have no `handlers.py`."""
+        return [neighbours.folder for neighbours in self._workflows.of(template) if neighbours.stamp is None]
+
     def served_handlers(self) -> list[str]:
         """The registered names and those beside every workflow, sorted."""
         return sorted({*self.list_handlers(), *self._workflows.names})

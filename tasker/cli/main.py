@@ -19,6 +19,7 @@ from tasker.__main__ import INTERRUPTED
 from tasker.cli.guessing import GuessingGroup, explained
 from tasker.cli.loading import nothing_is_garbage
 from tasker.errors import (
+    DeclarationMismatch,
     DuplicateTask,
     InputInvalid,
     ResolutionError,
@@ -69,7 +70,15 @@ ARGUMENTS = "tasker.cli.arguments"
 MAY_SWITCH_ON = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT", "TASKER_PLUGINS_ENABLED")
 """Without any of these variables no plugin is on but by itself, and no configuration has to be read to know that."""
 
-MISTAKES = (UsageError, InputInvalid, TemplateError, ResolutionError, DuplicateTask, StepNotFound)
+MISTAKES = (
+    UsageError,
+    InputInvalid,
+    TemplateError,
+    ResolutionError,
+    DeclarationMismatch,
+    DuplicateTask,
+    StepNotFound,
+)
 
 
 class TaskerGroup(GuessingGroup):

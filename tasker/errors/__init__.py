@@ -50,6 +50,7 @@ from tasker.errors.handler import (
     ValidationError,
 )
 from tasker.errors.resolution import (
+    DeclarationMismatch,
     HandlerLoadError,
     HandlerMismatch,
     HandlerNotFound,
@@ -83,6 +84,7 @@ __all__ = [
     "DatabaseError",
     "DatabaseUnavailable",
     "DeadLetterNotFound",
+    "DeclarationMismatch",
     "DuplicateTask",
     "ErrorClassifier",
     "FFIError",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tasker.errors.base import TaskerError
+from tasker.errors.handler import ConfigurationError
 
 
 class MissingCallable(NamedTuple):
@@ -50,6 +51,10 @@ class HandlerMismatch(ResolutionError):
     """Handlers read results or inputs that their steps cannot have; each would be `None` while a task runs."""
 
     error_type = "handler_mismatch"
+
+
+class DeclarationMismatch(ConfigurationError):
+    """The parameters of a handler's function are not those that its `@inputs` and `@depends_on` name."""
 
 
 class HandlerLoadError(ResolutionError):

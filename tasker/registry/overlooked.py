@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from tasker.step_handler.base import StepHandler
 from tasker.step_handler.binding import reads_arguments
 
 
-def overlooked(callables: Iterable[str]) -> str | None:
-    """One sentence per callable that has the name of something that is no handler, or stands in a file left out."""
+def overlooked(callables: Sequence[str], folders: Iterable[Path] = ()) -> str | None:
+    """One sentence per callable that has the name of something that is no handler, or stands in a file left out, and
+    one per file that defines some of them in `folders`: those of templates without a `handlers.py`.
+    """
     reasons = [reason for name in callables for reason in (*_unfinished(name), *_left_out(name))]
-    return "; ".join(dict.fromkeys(reasons)) or None
+    beside = [reason for folder in folders for reason in _beside(callables, folder)]
+    return "; ".join(dict.fromkeys([*reasons, *beside])) or None
 
 
 def _unfinished(name: str) -> Iterator[str]:
@@ -81,3 +85,21 @@ def _left_out(name: str) -> Iterator[str]:
     for file in LEFT_OUT:
         if file.is_file() and name in file.read_text(encoding="utf-8", errors="replace"):
             yield f"{file} has {name!r} and was left out for its name: give it by name (--handlers {file}) or rename it"
+
+
+def _beside(callables: Iterable[str], folder: Path) -> Iterator[str]:
+    """Files that define them beside a template, whatever their names: a test that only speaks of them is not meant."""
+    for file in sorted(folder.glob("*.py")):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if found := [repr(name) for name in dict.fromkeys(callables) if _defines(text, name)]:
+            yield (
+                f"{file} has {' and '.join(found)}, and beside a template only handlers.py is loaded: rename it, "
+                f"or give it (--handlers {file})"
+            )
+
+
+def _defines(text: str, name: str) -> bool:
+    """True for a decorator with this name, a class with this `handler_name`, or a class or function called so."""
+    quoted, own = f"[\"']{re.escape(name)}[\"']", re.escape(name.rpartition(".")[2])
+    forms = (rf"^\s*@\w[\w.]*\(\s*{quoted}", rf"\bhandler_name\b.*=\s*{quoted}", rf"^(async def|def|class) {own}\b")
+    return any(re.search(form, text, re.MULTILINE) for form in forms)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticError
 
-from tasker.errors import ConfigurationError, ValidationError
+from tasker.errors import DeclarationMismatch, ValidationError
 from tasker.types import StepContext
 
 Reader = Callable[[StepContext], Any]
@@ -24,15 +25,15 @@ CONTEXT_NAMES = ("context", "_context")
 def bind(function: Callable[..., Any], given: Mapping[str, Reader]) -> Callable[[StepContext], dict[str, Any]]:
     """A function from a context to the keyword arguments of `function`.
 
-    `given` are the readers of the kind of handler (`batch_context`, `api`). Raises `ConfigurationError` for a
-    parameter that nothing fills, and for a dependency or input that has no parameter.
+    `given` are the readers of the kind of handler (`batch_context`, `api`). Raises `DeclarationMismatch` for
+    a parameter that nothing fills, and for a dependency or input that has no parameter.
     """
     parameters = inspect.signature(function).parameters
     sources = {**declared_readers(function), **given, **dict.fromkeys(CONTEXT_NAMES, _the_context)}
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     _check_parameters(function, parameters, sources)
     if not takes_any:
-        _check_declared(function, parameters)
+        _check_declared(function, parameters, sources)
     wanted = [Argument.of(p, sources[name]) for name, p in parameters.items() if name in sources]
     if takes_any:
         wanted += [Argument(name, read) for name, read in declared_readers(function).items() if name not in parameters]
@@ -145,20 +146,37 @@ def _check_parameters(
             parameter.VAR_POSITIONAL,
         )
         if parameter.name not in sources and not optional:
-            raise ConfigurationError(
+            raise DeclarationMismatch(
                 f"{where(function)}: nothing fills the parameter {parameter.name!r}",
-                hint=f'add @inputs("{parameter.name}") or @depends_on({parameter.name}="<step>"), '
+                hint=_misspelt(function, [parameter.name], parameters)
+                or f'add @inputs("{parameter.name}") or @depends_on({parameter.name}="<step>"), '
                 "or name it `context` for the step's context",
             )
 
 
-def _check_declared(function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]) -> None:
+def _check_declared(
+    function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter], sources: Mapping[str, Reader]
+) -> None:
     for name in declared_readers(function):
         if name not in parameters:
-            raise ConfigurationError(
+            free = [each for each in parameters if each not in sources]
+            raise DeclarationMismatch(
                 f"{where(function)}: {name!r} is declared but the function has no such parameter",
-                hint=f"add the parameter {name!r}, or remove it from @depends_on or @inputs",
+                hint=_misspelt(function, free, parameters)
+                or f"add the parameter {name!r}, or remove it from @depends_on or @inputs",
             )
+
+
+def _misspelt(
+    function: Callable[..., Any], free: Iterable[str], parameters: Mapping[str, inspect.Parameter]
+) -> str | None:
+    """A hint where one of the `free` parameters looks like a name that is declared and is no parameter."""
+    said = dict.fromkeys(declared_inputs(function)[0], "@inputs")
+    said |= dict.fromkeys(declared_dependencies(function), "@depends_on")
+    for name in free:
+        if near := get_close_matches(name, [each for each in said if each not in parameters], 1):
+            return f"did you mean {name!r}? {said[near[0]]} says {near[0]!r}, which is no parameter"
+    return None
 
 
 def where(function: Callable[..., Any]) -> str:

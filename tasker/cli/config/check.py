@@ -16,6 +16,7 @@ from tasker.cli.config.options import (
     FORMAT,
     context_option,
     environment_of,
+    made_for_context,
     names_a_file,
     said_environment,
     source_options,
@@ -30,7 +31,7 @@ from tasker.services.configuration.loading import (
     run_time_file,
 )
 from tasker.services.configuration.sources import CONTEXTS, SOURCE_DIR, read_layer
-from tasker.services.configuration.warnings import fruitless_patterns, made_for, made_for_others, stray_files
+from tasker.services.configuration.warnings import fruitless_patterns, made_for_others, stray_files
 
 if TYPE_CHECKING:
     from tasker.services.configuration.connectivity import Reached
@@ -82,14 +83,8 @@ def _targets(context: str | None, environment: str | None, source_dir: Path | No
             return _by_convention(context, environment_of(environment))
         file = run_time_file(context or "complete", environment_of(environment), os.environ)
     if file:
-        return [(context or _made_for(file), file)]
+        return [(context or made_for_context([read_layer(file)]) or "complete", file)]
     return [(each, None) for each in ([context] if context else CONTEXTS)]
-
-
-def _made_for(file: Path) -> str:
-    """The context that the header of a generated file names; `complete` when there is no such context."""
-    found = made_for(read_layer(file).text).get("Context")
-    return found if found in CONTEXTS else "complete"
 
 
 def _by_convention(context: str | None, environment: str) -> list[Target]:

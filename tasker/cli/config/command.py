@@ -20,6 +20,7 @@ from tasker.cli.config.options import (
     FORMAT,
     chosen,
     context_option,
+    elsewhere,
     environment_of,
     said_environment,
     source_options,
@@ -86,31 +87,39 @@ def generate_command(context: str, environment: str | None, source_dir: Path | N
 
 @config.command()
 @KEY
-@context_option("complete")
+@context_option(None)
 @source_options
 @click.option("--file", "file", type=FILE, help="Show this merged file.")
 @click.option("--format", "form", type=click.Choice(["toml", "json"]), default="toml", show_default=True)
 def show(
-    key: str | None, context: str, environment: str | None, source_dir: Path | None, file: Path | None, form: str
+    key: str | None,
+    context: str | None,
+    environment: str | None,
+    source_dir: Path | None,
+    file: Path | None,
+    form: str,
 ) -> None:
     """Print the values in effect, of KEY or of everything, defaults included. Secrets are left out."""
     found = chosen(context, environment, source_dir, file)
-    others = tuple(f"{BACKENDS}.{name}" for name in found.backends)
-    known = key if key in others or not key else _known(key)
-    click.echo(view.shown(found, known, form), nl=False)
+    tables_of_backends = tuple(f"{BACKENDS}.{name}" for name in found.backends)
+    known = key if key in tables_of_backends or not key else _known(key)
+    others = view.within(elsewhere(context, found), known)
+    click.echo(view.shown(found, known, form, others), nl=False)
+    for line in view.others_lines(others) if form == "toml" else ():
+        click.echo(line, err=True)
 
 
 @config.command()
 @KEY
 @click.option("--parameter", metavar="KEY", shell_complete=complete_key, help="The same as KEY.")
-@context_option("complete")
+@context_option(None)
 @source_options
 @click.option("--file", "file", type=FILE, help="Look into this merged file.")
 @FORMAT
 def explain(
     key: str | None,
     parameter: str | None,
-    context: str,
+    context: str | None,
     environment: str | None,
     source_dir: Path | None,
     file: Path | None,
@@ -119,7 +128,7 @@ def explain(
     """Tell what KEY means, what it may be, what it is, and which file or variable says so."""
     path = _known(key or parameter or "")
     found, problem = _chosen_or_none(path, context, environment, source_dir, file)
-    explained = view.explained(path, found, problem)
+    explained = view.explained(path, found, problem, elsewhere(context, found) if found else {})
     click.echo(json.dumps(explained, indent=2) if form == "json" else view.explanation_text(explained))
 
 
@@ -162,7 +171,7 @@ def docs(output: Path | None) -> None:
 
 
 def _chosen_or_none(
-    path: str, context: str, environment: str | None, source_dir: Path | None, file: Path | None
+    path: str, context: str | None, environment: str | None, source_dir: Path | None, file: Path | None
 ) -> tuple[Configuration | None, Problem | None]:
     """The configuration, with its warnings told, and the problem of `path`; None, and why, when there is none.
 
@@ -179,7 +188,7 @@ def _chosen_or_none(
     except ConfigurationError as error:
         click.echo(f"{error.message}; no value is shown." + (f"\nHint: {error.hint}" if error.hint else ""), err=True)
         return None, None
-    for warning in made_for_others(found.layers, context, said_environment(environment)):
+    for warning in made_for_others(found.layers, found.context, said_environment(environment)):
         click.echo(f"Warning: {warning}", err=True)
     return found, problem
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,14 @@ from tasker.services.configuration.loading import (
     PATH_VARIABLE,
     ROOT_VARIABLE,
     Configuration,
+    ConfigurationInvalid,
     assemble,
+    differences,
     from_sources,
     run_time_file,
 )
-from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, SOURCE_DIR, read_layer
+from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, SOURCE_DIR, Layer, read_layer
+from tasker.services.configuration.warnings import made_for
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -59,13 +62,39 @@ def names_a_file(environment: str | None, source_dir: Path | None) -> bool:
     return not (environment or source_dir) and any(os.environ.get(name) for name in (PATH_VARIABLE, ROOT_VARIABLE))
 
 
-def chosen(context: str, environment: str | None, source_dir: Path | None, file: Path | None) -> Configuration:
-    """What is asked for; else what a process would read here; else what lies in the source folder; else defaults."""
-    name = environment_of(environment)
+def made_for_context(layers: Iterable[Layer]) -> str | None:
+    """The context that the header of a generated file names; None when none does."""
+    told = (made_for(layer.text).get("Context") for layer in layers)
+    return next((each for each in told if each in CONTEXTS), None)
+
+
+def elsewhere(context: str | None, found: Configuration) -> dict[str, Any]:
+    """By path, what a worker or an orchestrator would use in place of what a single process uses.
+
+    Empty when `context` says which is meant, when the file does, and without files: then only a single process starts.
+    """
+    files = [layer for layer in found.layers if layer.text]
+    if context or not files or made_for_context(files):
+        return {}
+    try:
+        other = assemble("worker", found.environment, files, os.environ)
+    except ConfigurationInvalid as error:
+        other = error.usable
+    return {path: there for path, _, there in differences(found.settings, other.settings)}
+
+
+def chosen(context: str | None, environment: str | None, source_dir: Path | None, file: Path | None) -> Configuration:
+    """What is asked for; else what a process would read here; else what lies in the source folder; else defaults.
+
+    `context` None is what a generated file was made for, else `complete`.
+    """
+    name, asked = environment_of(environment), context
+    context = context or "complete"
     if file is None and names_a_file(environment, source_dir):
         file = run_time_file(context, name, os.environ)
     if file:
-        return assemble(context, name, [read_layer(file)], os.environ)
+        layer = read_layer(file)
+        return assemble(asked or made_for_context([layer]) or context, name, [layer], os.environ)
     if not (environment or source_dir) and not (SOURCE_DIR / "base").is_dir():
         return assemble(context, name, [], os.environ)
     return from_sources(context, name, source_dir or SOURCE_DIR)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
 from textwrap import fill
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tasker.services.configuration.loading import Configuration, ConfigurationInvalid
@@ -81,12 +82,28 @@ def _own_rows(found: Configuration) -> dict[str, str]:
     return {"Deployment mode": orchestration.event_systems.orchestration.deployment_mode}
 
 
-def shown(found: Configuration, key: str | None, form: str) -> str:
-    """The values in effect as TOML or JSON, secrets replaced."""
+def within(others: Mapping[str, Any], key: str | None) -> dict[str, Any]:
+    """Those of a parameter or table, secrets replaced; all without a key."""
+    inside = {path: value for path, value in others.items() if not key or f"{path}.".startswith(f"{key}.")}
+    return {path: REDACTED if is_secret(path.rpartition(".")[2], value) else value for path, value in inside.items()}
+
+
+def others_lines(others: Mapping[str, Any]) -> list[str]:
+    """What other kinds of process use, for a person."""
+    return [
+        f"Note: {path} = {toml_value(value)} in a worker and an orchestrator; name one: --context worker"
+        for path, value in others.items()
+    ]
+
+
+def shown(found: Configuration, key: str | None, form: str, others: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """The values in effect as TOML or JSON, secrets replaced. `others` are those of other kinds of process."""
     values, hidden = redacted(found.values())
     if form == "json":
         part = _part(values, key) if key else values
-        metadata = {"context": found.context, "redacted_fields": hidden}
+        metadata: dict[str, Any] = {"context": found.context, "redacted_fields": hidden}
+        if others:
+            metadata["other_processes"] = dict(others)
         return (
             json.dumps({"environment": found.environment, "values": part, "metadata": metadata}, indent=2, default=str)
             + "\n"
@@ -100,18 +117,27 @@ def _part(values: Any, key: str) -> Any:
     return values
 
 
-def explained(path: str, found: Configuration | None, problem: Problem | None = None) -> dict[str, Any]:
+def explained(
+    path: str,
+    found: Configuration | None,
+    problem: Problem | None = None,
+    others: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Everything about a parameter or a table; `value` and `set_by` only with a configuration.
 
-    Of a parameter with a problem that, in place of them.
+    Of a parameter with a problem that, in place of them. `others` are values that other kinds of process use.
     """
     parameter = by_path().get(path)
     if parameter is None:
         inside = [each.path for each in by_path().values() if each.path.startswith(f"{path}.")]
-        return {"table": path, "meaning": tables()[path], "parameters": {each: _value(each, found) for each in inside}}
+        told = {"other_processes": differing} if (differing := within(others, path)) else {}
+        values = {each: _value(each, found) for each in inside}
+        return {"table": path, "meaning": tables()[path], "parameters": values, **told}
     in_effect = {"value": _value(path, found), "set_by": found.origin(path)} if found else {}
     if found and (overruled := dict(overruled_variables(found)).get(path)):
         in_effect["note"] = overruled
+    for value in within(others, path).values():
+        in_effect["other_processes"] = f"{toml_value(value)} (--context worker)"
     if problem:
         in_effect = {"problem": f"{problem.issue}. {problem.fix}", "written_in": problem.place or "-"}
     return {"parameter": path, **in_effect, **_known(parameter)}
@@ -145,7 +171,8 @@ def explanation_text(facts: dict[str, Any]) -> str:
     """The facts for a person."""
     if "table" in facts and "parameters" in facts:
         rows = [f"  {path} = {toml_value(value)}" for path, value in facts["parameters"].items()]
-        return "\n".join([f"[{facts['table']}]  {facts['meaning']}", *rows])
+        notes = others_lines(facts.get("other_processes", {}))
+        return "\n".join([f"[{facts['table']}]  {facts['meaning']}", *rows, *notes])
     path = facts.pop("parameter")
     head = f"{path} = {toml_value(facts.pop('value'))}" if "value" in facts else path
     return "\n".join([head, *(_line(name, fact) for name, fact in facts.items())])

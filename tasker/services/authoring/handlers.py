@@ -82,10 +82,14 @@ def require_handlers(registry: HandlerRegistry, plan: Plan) -> None:
         raise HandlerNotFound(
             f"{plan.id}: {len(missing)} of {len(plan.steps)} steps have no handler:\n" + "\n".join(lines),
             missing=missing,
-            hint="; ".join([overlooked(names) or registry.known_hint(plan.id), *registry.import_hint(names)]),
+            hint="; ".join([_why(registry, plan, names), *registry.import_hint(names)]),
         )
     _require_fitting(registry, plan)
     checked.add(plan.hash)
+
+
+def _why(registry: HandlerRegistry, plan: Plan, names: Sequence[str]) -> str:
+    return overlooked(names, registry.bare_folders(plan.id)) or registry.known_hint(plan.id)
 
 
 def _require_fitting(registry: HandlerRegistry, plan: Plan) -> None:

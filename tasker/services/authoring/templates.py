@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
-from tasker.errors import ResolutionError, TemplateError, UsageError
+from tasker.errors import DeclarationMismatch, ResolutionError, TemplateError, UsageError
 from tasker.registry.invocation import resolve_for
 from tasker.registry.overlooked import overlooked
 from tasker.registry.workflow_handlers import HANDLERS_FILE
@@ -125,7 +125,7 @@ def combined(results: Sequence[CompileResult]) -> CompileResult:
 
 
 def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Path]) -> list[Diagnostic]:
-    """A diagnostic for every step that has no handler, or one that reads what the step cannot have.
+    """A diagnostic for every step that has no handler, or one that cannot be called or reads what the step cannot have.
 
     Handlers come from the `handlers.py` beside each template, from `sources`, and from installed packages. Raises
     `HandlerLoadError` when a source cannot be imported.
@@ -141,6 +141,7 @@ def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Pa
 def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str | Path]) -> Iterator[Diagnostic]:
     registry, plan = load_handlers(sources), workflow.plan
     add_handlers_beside(registry, [workflow])
+    bare = registry.bare_folders(plan.id)
     for step in plan.steps:
         origin = origins[step.name]
 
@@ -149,9 +150,11 @@ def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str 
 
         try:
             found = resolve_for(step, registry, plan.id)
+        except DeclarationMismatch as error:
+            yield problem("T035", f"the handler of step `{step.name}` cannot be called: {error.message}", error.hint)
         except ResolutionError as error:
             message = f"the handler of step `{step.name}` cannot be resolved: {error.message}"
-            yield problem("T035", message, overlooked([step.handler.callable]) or error.hint)
+            yield problem("T035", message, overlooked([step.handler.callable], bare) or error.hint)
         else:
             yield from (problem("T037", misfit.message, misfit.hint) for misfit in misfits(plan, step, found))
         yield from _unknown_publishers(step.name, origin)

@@ -206,6 +206,19 @@ def test_a_file_left_out_for_its_name_is_named_and_loaded_when_it_is_given(shop:
     require_handlers(load_handlers([more / "test_pay.py"]), plan)
 
 
+@pytest.mark.parametrize("name", ["test_handlers.py", "_handlers.py", "jobs.py"])
+def test_a_file_beside_the_template_with_its_handlers_and_another_name_is_named(shop: Path, name: str) -> None:
+    (shop / name).write_text(f'{HEAD}{CART}@step_handler("charge")\ndef charge():\n    return {{}}\n')
+    (shop / "test_shop.py").write_text("def test_it(): assert run()['cart'] and run()['charge']\n")
+    ran = invoke("run", str(shop), "--data-dir", str(shop / "none"))
+    named = f"{shop / name} has 'cart' and 'charge', and beside a template only handlers.py is loaded: "
+    assert (ran.exit_code, f"{named}rename it, or give it (--handlers {shop / name})" in ran.output) == (2, True)
+    assert "test_shop.py" not in ran.output
+    checked = invoke("template", "validate", str(shop), "--handlers", "tests.support")
+    assert f"{shop / name} has 'charge', and beside a template only handlers.py is loaded" in checked.output
+    assert invoke("template", "validate", str(shop), "--handlers", str(shop / name)).exit_code == 0
+
+
 def test_run_and_validate_refuse_what_does_not_fit(shop: Path) -> None:
     charge = '@step_handler("charge")\n@depends_on(c="crat")\ndef charge(c):\n    return {}\n'
     (shop / "handlers.py").write_text(HEAD + CART + charge)
@@ -214,6 +227,16 @@ def test_run_and_validate_refuse_what_does_not_fit(shop: Path) -> None:
     assert not (shop / "none").exists()
     checked = invoke("template", "validate", str(shop), "--handlers", str(shop))
     assert (checked.exit_code, "T037" in checked.output) == (1, True)
+
+
+def test_run_and_validate_tell_a_declaration_that_misses_its_parameter(shop: Path) -> None:
+    charge = '@step_handler("charge")\n@inputs("crad")\ndef charge(card):\n    return {}\n'
+    (shop / "handlers.py").write_text(HEAD + CART + charge)
+    ran = invoke("run", str(shop), "--data-dir", str(shop / "none"))
+    assert (ran.exit_code, "did you mean 'card'? @inputs says 'crad'" in ran.output) == (2, True)
+    checked = invoke("template", "validate", str(shop), "--handlers", str(shop))
+    assert (checked.exit_code, "T035" in checked.output, "did you mean 'card'?" in checked.output) == (1, True, True)
+    assert "cannot be called" in checked.output
 
 
 def test_a_plan_is_checked_again_when_its_handlers_change(shop: Path) -> None:
