@@ -90,10 +90,8 @@ def within(others: Mapping[str, Any], key: str | None) -> dict[str, Any]:
 
 def others_lines(others: Mapping[str, Any]) -> list[str]:
     """What other kinds of process use, for a person."""
-    return [
-        f"Note: {path} = {toml_value(value)} in a worker and an orchestrator; name one: --context worker"
-        for path, value in others.items()
-    ]
+    told = ", ".join(f"{path} = {toml_value(value)}" for path, value in others.items())
+    return [f"Note: in a worker and an orchestrator {told}; name one: --context worker"] if told else []
 
 
 def shown(found: Configuration, key: str | None, form: str, others: Mapping[str, Any] = MappingProxyType({})) -> str:
