@@ -150,7 +150,6 @@ async def test_a_stop_waits_for_the_answer_of_a_claim_that_is_under_way(database
     chosen = settings(DeploymentMode.HYBRID)
     async with tasker.App(database_url, registry=registry, settings=chosen, configuration=UNCONFIGURED) as app:
         runtime = runtime_of(app)
-        await runtime.serve("ears")
         engine = runtime.execution.claimer._engine
         original = engine.claim
 
@@ -162,6 +161,7 @@ async def test_a_stop_waits_for_the_answer_of_a_claim_that_is_under_way(database
             return answer
 
         engine.claim = slow_claim  # type: ignore[method-assign]
+        await runtime.serve("ears")  # not before: a look that is under way already would take the step unseen
         await app.submit_many(plan(), [Request({})])  # through the queue
         await asyncio.wait_for(claimed.wait(), 60)
         stopping = asyncio.create_task(runtime.stop())
