@@ -19,7 +19,7 @@ from tasker.db.together import Transaction
 from tasker.errors import DatabaseError
 from tasker.services.dead_letters.replays import Group
 from tasker.services.pauses import Target
-from tasker.services.server.operator_log import OperatorLog
+from tests.integration.embedded_api.kept_actions import Written, rows_written
 from tests.integration.embedded_api.scene import Scene, opened
 from tests.support.command_line import invoke
 
@@ -119,22 +119,13 @@ BY_HTTP: dict[str, tuple[str, dict[str, Any] | None]] = {
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int | None]]:
-    """Of each row of what is done: whether it was part of a transaction, and its status then."""
-    found: list[tuple[bool, int | None]] = []
-    asked = OperatorLog.asked
-
-    async def noted(self: OperatorLog, action: Any, status: int | None = None) -> str:
-        found.append((getattr(self._connection, "transaction", None) is not None, status))
-        return await asked(self, action, status)
-
-    monkeypatch.setattr(OperatorLog, "asked", noted)
-    return found
+def written(monkeypatch: pytest.MonkeyPatch) -> Written:
+    return rows_written(monkeypatch)
 
 
 @pytest.mark.parametrize("endpoint", BY_HTTP)
 async def test_a_request_has_its_row_in_the_transaction_of_what_it_asks_for(
-    scene: Scene, endpoint: str, written: list[tuple[bool, int | None]]
+    scene: Scene, endpoint: str, written: Written
 ) -> None:
     path, body = BY_HTTP[endpoint]
     known = vars(scene)
@@ -188,7 +179,7 @@ BY_COMMANDS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("command", BY_COMMANDS)
 async def test_a_command_has_its_row_in_the_transaction_of_what_it_does(
-    scene: Scene, command: str, written: list[tuple[bool, int | None]]
+    scene: Scene, command: str, written: Written
 ) -> None:
     arguments = [each.format(**vars(scene)) for each in BY_COMMANDS[command]]
     given = [*command.split()[1:], *arguments]

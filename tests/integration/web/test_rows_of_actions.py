@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import re
 from itertools import count
-from typing import Any
 
 import pytest
 
 import tasker
-from tasker.services.server.operator_log import OperatorLog
+from tests.integration.embedded_api.kept_actions import Written, rows_written
 from tests.integration.web.conftest import Site
 from tests.integration.web.test_tasks import orders, waiting
 
 number = count(7_000)
-Written = list[tuple[bool, int | None]]
 
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Written:
-    """Of each row of what is done: whether it was part of a transaction, and its status then."""
-    found: Written = []
-    asked = OperatorLog.asked
-
-    async def noted(self: OperatorLog, action: Any, status: int | None = None) -> str:
-        found.append((getattr(self._connection, "transaction", None) is not None, status))
-        return await asked(self, action, status)
-
-    monkeypatch.setattr(OperatorLog, "asked", noted)
-    return found
+    return rows_written(monkeypatch)
 
 
 async def newest(app: tasker.App, many: int) -> list[tuple[str, int | None, str | None]]:
