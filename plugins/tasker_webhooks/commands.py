@@ -124,11 +124,12 @@ def webhook(settings: WebhooksTable) -> click.Group:
         _switch(form, endpoint, database, lambda app, name: app.domain_events.deliveries.resume(name, by=_user()))
 
     @group.command()
-    def secret() -> None:
+    @FORMAT
+    def secret(form: str) -> None:
         """Print a new secret. Put it before the old one, tell the receiver, and take the old one out later."""
         from tasker_webhooks.signing import new_secret
 
-        click.echo(new_secret())
+        print_as(form, {"secret": new_secret()}, lambda made: made["secret"])
 
     return group
 
