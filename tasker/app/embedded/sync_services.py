@@ -122,6 +122,7 @@ class SyncDeadLetters(Twin[DeadLetters]):
     trend = waiting(DeadLetters.trend)
     open = waiting(DeadLetters.open)
     update = waiting(DeadLetters.update)
+    retry = waiting(DeadLetters.retry)
 
 
 class SyncReruns(Twin[Reruns]):
