@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import psycopg
+import pytest
 import pytest_asyncio
 from fastapi.routing import APIRoute
 
@@ -52,6 +54,19 @@ async def guarded(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
 
 def by(key: str) -> dict[str, str]:
     return {"X-API-Key": key}
+
+
+async def test_who_is_not_let_through_is_a_warning_without_what_they_showed(
+    guarded: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "tasker.api")
+    for _ in range(3):
+        assert (await guarded.get("/v1/tasks", headers=by("a-key-that-is-secret"))).status_code == 401
+    assert (await guarded.get("/v1/tasks", headers=by("nothing"))).status_code == 403
+    told = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
+    assert [line.split()[:2] for line in told] == [["credentials_refused", "count=1"], ["permission_denied", "count=1"]]
+    assert told[1].endswith("caller='nobody': Missing required permission: tasks:list")
+    assert "a-key-that-is-secret" not in caplog.text
 
 
 async def test_every_route_answers_with_its_permission_and_with_no_other(guarded: httpx.AsyncClient) -> None:

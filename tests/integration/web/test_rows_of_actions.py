@@ -41,9 +41,7 @@ async def test_what_is_done_and_what_is_refused_on_the_page_of_a_task(
     assert written == [(True, 303), (True, 303)]
 
 
-async def test_a_dead_letter_is_retried_and_closed_as_one_action(
-    app: tasker.App, site: Site, written: Written
-) -> None:
+async def test_a_dead_letter_is_retried_and_closed_as_one_action(app: tasker.App, site: Site, written: Written) -> None:
     (task,) = await orders(app, -next(number))
     entry = (await app.dead_letters.of_task(task)).dlq_entry_uuid
     answer = await site.post(f"dead-letters/entries/{entry}/retry", reason="mended", follow=False)
