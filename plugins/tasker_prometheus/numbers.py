@@ -6,7 +6,7 @@ from collections import Counter as Counts
 from collections.abc import Mapping, Sequence
 
 from tasker.contracts.metrics import Counter, Histogram, Metric
-from tasker.hookspecs import EventPublished, RequestAnswered, StoredAttempt, TasksSubmitted, Written
+from tasker.hookspecs import EventPublished, Looked, RequestAnswered, StoredAttempt, TasksSubmitted, Written
 from tasker_prometheus.table import BY_NAME, ROWS
 
 REFUSED = "result_refused"
@@ -23,6 +23,8 @@ REJECTIONS: Mapping[str | None, str] = {
     "BAD_REQUEST": "validation",
 }
 """By the code of the problem with which a request is refused."""
+DISCOVERS = frozenset(("due", "backlog"))
+"""The writes that look for steps which have become ready: retries that are due, and what waits for room in a queue."""
 RESENDS = "hinted"
 """The write that sends again what was lost: the step was counted when it was enqueued."""
 
@@ -67,6 +69,8 @@ class Numbers:
         """The engine has answered."""
         duration_ms = written.duration_ms
         self._observe("tasker_sql_query_duration_milliseconds", duration_ms, function=written.function)
+        if written.function in DISCOVERS:
+            self._observe("tasker_step_discovery_duration_seconds", duration_ms / 1000)
         if written.function != RESENDS:
             for namespace, number in written.queued:
                 self._add("tasker_steps_enqueued_total", number, namespace=namespace)
@@ -78,6 +82,13 @@ class Numbers:
         if written.function == "advance":
             self._processed(written)
         self._ended(written)
+
+    def looked(self, looked: Looked) -> None:
+        """The process has looked at a queue."""
+        if not looked.announced:
+            self._observe("tasker_polling_duration_seconds", looked.duration_ms / 1000)
+        elif looked.found and not looked.failed:
+            self._observe("tasker_event_processing_duration_seconds", looked.duration_ms / 1000)
 
     def published(self, event: EventPublished) -> None:
         """A domain event was told, or failed."""

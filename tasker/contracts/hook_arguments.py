@@ -123,6 +123,20 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """A look at a queue by this process, which took `duration_ms` milliseconds with the taking of what was there.
+
+    `found` is how many messages and steps there were; `announced` is False where nothing had announced any. `failed`:
+    the database or the provider did not answer, or with an error.
+    """
+
+    found: int
+    announced: bool
+    failed: bool
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class EventPublished:
     """A domain event that was told here, or could not be made (`failed`: the step's result is stored all the same).
 

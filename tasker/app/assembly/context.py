@@ -54,7 +54,9 @@ def process_context(
         breakers,
         engines,
         engines.upkeep,
-        EventSystem(events or settings.events, messaging.capabilities, clock, random),
+        EventSystem(
+            events or settings.events, messaging.capabilities, clock, random, plugins.listener("tasker_looked")
+        ),
         Schedule(clock),
         plugins,
     )

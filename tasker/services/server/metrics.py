@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tasker.contracts.metrics import Histogram
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import TaskerError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.services.fleet.overview import Fleet, Overview
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
-from tasker.services.server.exposition import Catalogue, Described, Sample, exposition
+from tasker.services.server.exposition import Catalogue, Described, Sample, exposition, families
 from tasker.services.server.health import ServerHealth
 from tasker.version import __version__
 
@@ -68,10 +69,15 @@ CATALOGUE: Catalogue = {
     "tasker_db_pool_slow_acquires_total": Described("counter", "Those of them that were waited for too long."),
     "tasker_db_pool_acquire_errors_total": Described("counter", "Callers that got none in time."),
     "tasker_auth_requests_total": Described(
-        "counter", "Requests of this process whose caller was let in, by method.", ("method",)
+        "counter",
+        "Requests of this process, by what was shown and whether it was good.",
+        ("method", "result"),
     ),
     "tasker_auth_failures_total": Described(
-        "counter", "Requests of this process whose credentials were missing or wrong."
+        "counter", "Requests of this process whose credentials were missing or wrong, by reason.", ("reason",)
+    ),
+    "tasker_auth_jwt_verification_duration_milliseconds": Described(
+        "histogram", "The check of a token by this process, with the fetching of published keys.", ("result",)
     ),
     "tasker_permission_denials_total": Described(
         "counter", "Requests of this process that were not permitted, by permission.", ("permission",)
@@ -82,20 +88,51 @@ CATALOGUE: Catalogue = {
 }
 
 
+SHOWN = {"missing": "none", "malformed": "none", "not_taken": "none", "unknown_key": "api_key"}
+"""What was shown, of what is taken here, by who was refused for this reason; for all others a token."""
+CHECK_BOUNDS_MS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 500, 1000, 5000)
+"""The upper ends of the buckets of the checks of tokens."""
+
+
+def _verification() -> Histogram:
+    name = "tasker_auth_jwt_verification_duration_milliseconds"
+    described = CATALOGUE[name]
+    return Histogram(name, described.meaning, CHECK_BOUNDS_MS, described.labels)
+
+
 @dataclass(slots=True)
 class AccessCounts:
-    """How callers of this process fared (F-285)."""
+    """How callers of this process fared (B-135, F-285)."""
 
-    requests: Counter[str] = field(default_factory=Counter)
-    """By method: `disabled`, `jwt`, `api_key`."""
+    requests: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By method (`disabled`, `jwt`, `api_key`, `none`) and result (`success`, `failure`)."""
     denials: Counter[str] = field(default_factory=Counter)
     """By permission."""
-    failures: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    """By the reason of `NotAuthenticated`."""
+    verification: Histogram = field(default_factory=_verification)
+    """How long the checks of tokens took."""
+
+    def known(self, method: str, duration_ms: float) -> None:
+        """A caller is known, by this method."""
+        self._count(method, "success", duration_ms)
+
+    def refused(self, reason: str, duration_ms: float) -> None:
+        """A caller is not."""
+        self.failures[reason] += 1
+        self._count(SHOWN.get(reason, "jwt"), "failure", duration_ms)
+
+    def _count(self, method: str, result: str, duration_ms: float) -> None:
+        self.requests[method, result] += 1
+        if method == "jwt":
+            self.verification.observe(duration_ms, result=result)
 
     def samples(self) -> Iterator[Sample]:
         """The numbers."""
-        yield from (Sample("tasker_auth_requests_total", n, {"method": name}) for name, n in self.requests.items())
-        yield Sample("tasker_auth_failures_total", self.failures)
+        for (method, result), number in self.requests.items():
+            yield Sample("tasker_auth_requests_total", number, {"method": method, "result": result})
+        for reason, number in self.failures.items():
+            yield Sample("tasker_auth_failures_total", number, {"reason": reason})
         for permission, number in self.denials.items():
             yield Sample("tasker_permission_denials_total", number, {"permission": permission})
 
@@ -111,7 +148,8 @@ class ServerMetrics:
 
     async def text(self) -> str:
         """Everything in the catalogue that is known now. Nothing raises."""
-        return exposition(CATALOGUE, [*self._of_process(), *await self._of_fleet()])
+        told = exposition(CATALOGUE, [*self._of_process(), *await self._of_fleet()])
+        return told + families([self.access.verification])
 
     def _of_process(self) -> Iterator[Sample]:
         pool = self._health.pool

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tasker.hookspecs import StoredAttempt, TasksSubmitted, Written
+from tasker.hookspecs import Looked, StoredAttempt, TasksSubmitted, Written
 from tasker.services.server.exposition import families
 from tasker_prometheus import Prometheus
 from tasker_prometheus.table import ROWS
@@ -69,9 +69,34 @@ def test_a_write_is_counted_by_what_it_did(written: Written, counted: dict[str, 
     assert found[f"tasker_sql_query_duration_milliseconds_count/{written.function}"] == 1
 
 
+@pytest.mark.parametrize(
+    ("looked", "timed"),
+    [
+        (Looked(0, announced=False, failed=False, duration_ms=20), "tasker_polling_duration_seconds"),
+        (Looked(0, announced=False, failed=True, duration_ms=20), "tasker_polling_duration_seconds"),
+        (Looked(2, announced=True, failed=False, duration_ms=20), "tasker_event_processing_duration_seconds"),
+        (Looked(0, announced=True, failed=False, duration_ms=20), None),
+        (Looked(0, announced=True, failed=True, duration_ms=20), None),
+    ],
+)
+def test_a_look_at_a_queue_is_timed_by_what_led_to_it(looked: Looked, timed: str | None) -> None:
+    plugin = Prometheus()
+    plugin.tasker_looked(looked)
+    assert told(plugin) == ({f"{timed}_count": 1, f"{timed}_sum": 0.02} if timed else {})
+
+
+@pytest.mark.parametrize("function", ["due", "backlog"])
+def test_writes_that_look_for_ready_steps_are_timed_as_discovery(function: str) -> None:
+    plugin = Prometheus()
+    plugin.tasker_written(Written(function, 5))
+    assert told(plugin)["tasker_step_discovery_duration_seconds_sum"] == 0.005
+
+
 def test_names_and_labels_are_those_of_prometheus_and_no_label_is_of_one_task() -> None:
     for row in ROWS:
-        assert row.name.endswith("_total" if row.kind == "counter" else ("_milliseconds", "_latency_ms")), row.name
+        assert row.name.endswith(
+            "_total" if row.kind == "counter" else ("_milliseconds", "_latency_ms", "_duration_seconds")
+        ), row.name
         assert not {"task_uuid", "correlation_id", "step_uuid"} & {*row.labels}
         assert all(values for _, values in row.label_values)
         assert row.meaning.endswith(".")
