@@ -98,6 +98,15 @@ class Histogram(Metric):
         counts[bisect_left(self.bounds, value)] += times
         total[0] += value * times
 
+    def set(self, counts: Sequence[int], total: float, /, **labels: str) -> None:
+        """From here on it is this, counted elsewhere: so many in each bucket, and the sum of their values.
+
+        Raises `ValueError` for other labels than it has, and unless there is a number for each bucket.
+        """
+        if len(counts) != len(self.bounds) + 1:
+            raise ValueError(f"{self.name} has {len(self.bounds) + 1} buckets, not {len(counts)}")
+        self._found[self._key(labels, self._found)] = (list(counts), [total])
+
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
         """Each bucket with all below it, the sum, and the number."""
         found = [(key, list(counts), total[0]) for key, (counts, total) in list(self._found.items())]

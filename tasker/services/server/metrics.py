@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tasker.contracts.metrics import Histogram
 from tasker.db.connection import Statements
@@ -21,6 +22,8 @@ from tasker.version import __version__
 
 FRESH_SECONDS = 5.0
 """What was read counts for so long: who scrapes often does not burden the database."""
+HOURS = (1, 4, 8, 24, 72, 168, 720)
+"""The upper ends of the buckets in which tasker.count_dead_letters counts waits."""
 BREAKER_STATES = {BreakerState.CLOSED: 0, BreakerState.HALF_OPEN: 1, BreakerState.OPEN: 2}
 CATALOGUE: Catalogue = {
     "tasker_info": Described("gauge", "The release of this process; always 1.", ("version",)),
@@ -55,8 +58,18 @@ CATALOGUE: Catalogue = {
         "gauge", "Steps that an open circuit breaker of a handler puts off.", ("breaker",)
     ),
     "tasker_pauses": Described("gauge", "Pauses that are in force."),
-    "tasker_dead_letters_pending": Described(
+    "tasker_dlq_pending_investigations": Described(
         "gauge", "Dead letters that wait for somebody; at most 100000 are counted."
+    ),
+    "tasker_dlq_entries_created_total": Described("counter", "Dead letters that there ever were."),
+    "tasker_dlq_time_in_queue_hours": Described(
+        "histogram", "How long a dead letter waited until it was dealt with, of all that there ever were."
+    ),
+    "tasker_checkpoint_age_seconds": Described(
+        "gauge",
+        "How long ago a running step that writes checkpoints has written the last one, at most; of the 200 tasks that"
+        " have been open longest.",
+        ("namespace",),
     ),
     "tasker_repairs_total": Described(
         "counter", "What sweeps have repaired, by kind; stays 0 in a healthy fleet.", ("kind",)
@@ -143,13 +156,13 @@ class ServerMetrics:
     def __init__(self, fleet: Fleet, connection: Statements, health: ServerHealth) -> None:
         self._fleet, self._connection, self._health = fleet, connection, health
         self.access = AccessCounts()
-        self._found: tuple[float, list[Sample]] | None = None
+        self._found: tuple[float, str] | None = None
         self._reading = asyncio.Lock()
 
     async def text(self) -> str:
         """Everything in the catalogue that is known now. Nothing raises."""
-        told = exposition(CATALOGUE, [*self._of_process(), *await self._of_fleet()])
-        return told + families([self.access.verification])
+        own = exposition(CATALOGUE, self._of_process()) + families([self.access.verification])
+        return own + await self._of_fleet()
 
     def _of_process(self) -> Iterator[Sample]:
         pool = self._health.pool
@@ -164,22 +177,36 @@ class ServerMetrics:
         yield from self.access.samples()
         yield Sample("api_circuit_breaker_state", BREAKER_STATES[BreakerState(self._health.breaker_state)])
 
-    async def _of_fleet(self) -> list[Sample]:
+    async def _of_fleet(self) -> str:
         async with self._reading:
             if self._found is None or time.monotonic() - self._found[0] > FRESH_SECONDS:
                 self._found = (time.monotonic(), await self._read())
             return self._found[1]
 
-    async def _read(self) -> list[Sample]:
+    async def _read(self) -> str:
         try:
             overview = await self._fleet.overview(window_seconds=0)
             advised = await scaling(self._connection)
             counted = await self._connection.execute(query("fleet", "counted"))
+            dead_letters = await self._connection.execute(query("fleet", "dead_letters"))
         except TaskerError:
-            return [Sample("tasker_database_up", 0)]
+            return exposition(CATALOGUE, [Sample("tasker_database_up", 0)])
         named = [Sample(name, number, {label: value}) for name, label, value, number in counted]
         named += [Sample("tasker_workers_recommended", *_recommended(each)) for each in advised]
-        return [Sample("tasker_database_up", 1), *named, *_overall(overview), *_queues(overview), *_processes(overview)]
+        created = next((number for what, number, _ in dead_letters if what == "created"), 0)
+        named += [Sample("tasker_database_up", 1), Sample("tasker_dlq_entries_created_total", created)]
+        told = exposition(CATALOGUE, [*named, *_overall(overview), *_queues(overview), *_processes(overview)])
+        return told + families([_waits(dead_letters)])
+
+
+def _waits(found: Sequence[Sequence[Any]]) -> Histogram:
+    """How long dead letters waited, of rows (the most hours of a bucket, how many, their hours)."""
+    name = "tasker_dlq_time_in_queue_hours"
+    made = Histogram(name, CATALOGUE[name].meaning, HOURS)
+    waits = {what: (number, hours) for what, number, hours in found if what != "created"}
+    counts = [waits.get(end, (0, 0))[0] for end in (*map(str, HOURS), "+Inf")]
+    made.set(counts, sum(hours for _, hours in waits.values()))
+    return made
 
 
 def _recommended(found: ScalingAdvice) -> tuple[int, dict[str, str]]:
@@ -190,7 +217,7 @@ def _overall(found: Overview) -> Iterator[Sample]:
     yield Sample("tasker_tasks_submitted_last_minute", found.submitted)
     yield Sample("tasker_step_failures_last_minute", found.failed_attempts)
     yield Sample("tasker_pauses", found.pauses)
-    yield Sample("tasker_dead_letters_pending", found.dead_letters)
+    yield Sample("tasker_dlq_pending_investigations", found.dead_letters)
     for breaker in found.breakers:
         yield Sample("tasker_steps_held_by_breaker", breaker.steps, {"breaker": breaker.breaker})
 

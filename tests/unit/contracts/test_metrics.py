@@ -48,8 +48,23 @@ def test_a_label_with_endless_values_is_bounded() -> None:
         lambda: Counter("bell", "No.").add(-1),
         lambda: Counter("bell", "No.", ["kind"]).add(),
         lambda: Gauge("bell", "No.").set(1, kind="a"),
+        lambda: Histogram("bell", "No.", [1]).set([1], 1),
     ],
 )
 def test_what_prometheus_would_not_take_is_refused(wrong: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match=r"bell|Task"):
         wrong()
+
+
+def test_a_histogram_tells_what_was_counted_elsewhere() -> None:
+    waits = Histogram("bell_hours", "How long.", [1, 4])
+    waits.set([2, 0, 1], 30.5)
+    waits.set([2, 1, 1], 33)
+    told = {(ending, labels.get("le")): value for ending, labels, value in waits.samples()}
+    assert told == {
+        ("_bucket", "1"): 2,
+        ("_bucket", "4"): 3,
+        ("_bucket", "+Inf"): 4,
+        ("_sum", None): 33,
+        ("_count", None): 4,
+    }
