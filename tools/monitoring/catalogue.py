@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tasker.api.process.metrics import CATALOGUE as OF_PROCESSES
 from tasker.services.server.metrics import CATALOGUE as OF_SERVERS
-from tasker_prometheus.table import ROWS
+from tasker_prometheus.table import ROWS, SAME
 
 VALUES = {
     "breaker": "the breakers of handlers",
@@ -22,6 +22,7 @@ VALUES = {
     "plugin": "the plugins that are on",
     "pool": "tasker",
     "reason": "completion_buffer, completion_breaker, fenced, no_place",
+    "queue_name": "the queues of the namespaces",
     "result": "success, failure",
     "service": "the services of the process",
     "version": "the release",
@@ -31,8 +32,11 @@ VALUES_OF = {
     ("mpsc_channel_capacity", "component"): "worker",
     ("mpsc_channel_full_events_total", "component"): "worker",
     ("mpsc_channel_usage_percent", "component"): "worker",
-    ("tasker_auth_failures_total", "reason"): "missing, malformed, not_taken, expired, invalid_token, unknown_permissions,"
-    " unknown_key",
+    ("mpsc_channel_saturation", "component"): "worker",
+    (
+        "tasker_auth_failures_total",
+        "reason",
+    ): "missing, malformed, not_taken, expired, invalid_token, unknown_permissions, unknown_key",
     ("tasker_db_pool_connections", "state"): "active, idle, max",
     ("tasker_repairs_total", "kind"): "the kinds of repair",
     ("tasker_tasks_active", "state"): "the states of a task",
@@ -73,7 +77,7 @@ def _core() -> list[Told]:
 
 
 def _plugin() -> list[Told]:
-    return [Told(row.name, row.kind, row.meaning, row.label_values, ("plugin",), row.where) for row in ROWS]
+    return [Told(row.name, row.kind, row.meaning, row.label_values, ("plugin",), row.where) for row in (*ROWS, *SAME)]
 
 
 METRICS = {each.name: each for each in (*_core(), *_plugin())}

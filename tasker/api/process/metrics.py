@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tasker.api.process.aliases import CATALOGUE as ALIASES
+from tasker.api.process.aliases import of_breakers, of_load, of_looks
 from tasker.api.process.observed import Buffer, Observed
 from tasker.contracts.metrics import Metric
 from tasker.lifecycle.deployment import DeploymentMode, HealthStatus
@@ -87,6 +89,10 @@ CATALOGUE: Catalogue = {
     "tasker_staleness_detection_duration_milliseconds": Described(
         "histogram", "A search for stale tasks by this process, all slices of it."
     ),
+    "worker_handler_semaphore_wait_ms": Described(
+        "histogram", "The wait of a claimed step for a thread or a child process; most do not wait."
+    ),
+    **ALIASES,
     **{name: described for name, described in OF_SERVERS.items() if name.startswith(ACCESS)},
 }
 
@@ -103,7 +109,9 @@ def samples(observed: Observed) -> Iterator[Sample]:
     for state in observed.process.plugins.states():
         yield from _of_plugin(state)
     yield from _of_breakers(observed.process.breakers)
+    yield from of_breakers(observed.process.breakers)
     yield from _of_events(observed.process.events)
+    yield from of_looks(observed.process.events.tally)
     yield from _of_staleness(observed.process.upkeep.staleness)
     if observed.kind == "worker":
         load = observed.load()
@@ -114,13 +122,15 @@ def samples(observed: Observed) -> Iterator[Sample]:
         yield Sample("worker_handler_semaphore_wait_oldest_ms", load.waits_ms)
         for reason, times in load.refusals.items():
             yield Sample("worker_claim_refusals_total", times, {"reason": reason})
+        yield from of_load(load)
         for buffer in load.buffers:
             yield from _of_buffer(buffer)
 
 
 def histograms(observed: Observed) -> Sequence[Metric]:
     """Those that the process keeps itself."""
-    return [observed.process.upkeep.staleness.durations]
+    waits = observed.load().waits
+    return [observed.process.upkeep.staleness.durations, *([waits] if waits else [])]
 
 
 def _of_events(events: EventSystem) -> Iterator[Sample]:

@@ -40,6 +40,10 @@ CATALOGUE: Catalogue = {
     ),
     "tasker_steps_paused": Described("gauge", "Ready steps that a pause holds.", ("namespace",)),
     "tasker_queue_depth": Described("gauge", "Steps in the queue of a namespace.", ("namespace",)),
+    "pgmq_queue_depth": Described("gauge", "tasker_queue_depth, by the queue's name.", ("queue_name",)),
+    "pgmq_queue_max_depth": Described(
+        "gauge", "From so many steps in a queue, and ready for it, on this server refuses new tasks.", ("queue_name",)
+    ),
     "tasker_queue_age_seconds": Described(
         "gauge",
         "How long a step of the 200 tasks that have been open longest is in the queue of a namespace, at most.",
@@ -52,6 +56,7 @@ CATALOGUE: Catalogue = {
     "tasker_workers": Described(
         "gauge", "Processes by kind (worker, orchestrator) and state (live, draining, lost).", ("kind", "state")
     ),
+    "tasker_workers_active": Described("gauge", 'tasker_workers{kind="worker",state="live"}; 0 without any.'),
     "tasker_worker_slots": Described("gauge", "Steps that the live workers can run at the same time."),
     "tasker_worker_steps": Described("gauge", "Steps that the live workers have in hand, as of their last beats."),
     "tasker_steps_held_by_breaker": Described(
@@ -77,6 +82,11 @@ CATALOGUE: Catalogue = {
     "tasker_db_pool_connections": Described(
         "gauge", "Connections of this process, by state (active, idle, max).", ("pool", "state")
     ),
+    "tasker_db_pool_connections_active": Described("gauge", 'tasker_db_pool_connections{state="active"}.'),
+    "tasker_db_pool_connections_idle": Described("gauge", 'tasker_db_pool_connections{state="idle"}.'),
+    "tasker_database_pool_active": Described("gauge", 'tasker_db_pool_connections{state="active"}.'),
+    "tasker_database_pool_max": Described("gauge", 'tasker_db_pool_connections{state="max"}.'),
+    "tasker_db_pool_wait_duration_milliseconds": Described("histogram", "A wait for a connection of this process."),
     "tasker_db_pool_waiting": Described("gauge", "Callers in this process that wait for a connection."),
     "tasker_db_pool_acquires_total": Described("counter", "Connections that this process lent."),
     "tasker_db_pool_slow_acquires_total": Described("counter", "Those of them that were waited for too long."),
@@ -161,7 +171,7 @@ class ServerMetrics:
 
     async def text(self) -> str:
         """Everything in the catalogue that is known now. Nothing raises."""
-        own = exposition(CATALOGUE, self._of_process()) + families([self.access.verification])
+        own = exposition(CATALOGUE, self._of_process()) + families([self.access.verification, self._health.waits])
         return own + await self._of_fleet()
 
     def _of_process(self) -> Iterator[Sample]:
@@ -170,6 +180,10 @@ class ServerMetrics:
         states = {"active": pool["lent"], "idle": pool["made"] - pool["lent"], "max": pool["max"]}
         for state, number in states.items():
             yield Sample("tasker_db_pool_connections", number, {"pool": "tasker", "state": state})
+        yield Sample("tasker_db_pool_connections_active", states["active"])
+        yield Sample("tasker_db_pool_connections_idle", states["idle"])
+        yield Sample("tasker_database_pool_active", states["active"])
+        yield Sample("tasker_database_pool_max", states["max"])
         yield Sample("tasker_db_pool_waiting", pool["waiting"])
         yield Sample("tasker_db_pool_acquires_total", pool["acquires"])
         yield Sample("tasker_db_pool_slow_acquires_total", pool["slow_acquires"])
@@ -195,7 +209,8 @@ class ServerMetrics:
         named += [Sample("tasker_workers_recommended", *_recommended(each)) for each in advised]
         created = next((number for what, number, _ in dead_letters if what == "created"), 0)
         named += [Sample("tasker_database_up", 1), Sample("tasker_dlq_entries_created_total", created)]
-        told = exposition(CATALOGUE, [*named, *_overall(overview), *_queues(overview), *_processes(overview)])
+        named += _processes(overview)
+        told = exposition(CATALOGUE, [*named, *_overall(overview), *_queues(overview, self._health.critical_depth)])
         return told + families([_waits(dead_letters)])
 
 
@@ -222,9 +237,11 @@ def _overall(found: Overview) -> Iterator[Sample]:
         yield Sample("tasker_steps_held_by_breaker", breaker.steps, {"breaker": breaker.breaker})
 
 
-def _queues(found: Overview) -> Iterator[Sample]:
+def _queues(found: Overview, most: int) -> Iterator[Sample]:
     for queue in found.queues:
-        labels = {"namespace": queue.namespace}
+        labels, named = {"namespace": queue.namespace}, {"queue_name": f"worker_{queue.namespace}_queue"}
+        yield Sample("pgmq_queue_depth", queue.enqueued, named)
+        yield Sample("pgmq_queue_max_depth", most, named)
         yield Sample("tasker_queue_depth", queue.enqueued, labels)
         yield Sample("tasker_steps_ready", queue.held, labels)
         yield Sample("tasker_steps_paused", queue.paused, labels)
@@ -235,5 +252,6 @@ def _processes(found: Overview) -> Iterator[Sample]:
     for (kind, state), number in Counter((each.kind, each.state) for each in found.processes).items():
         yield Sample("tasker_workers", number, {"kind": kind, "state": state})
     live = [each for each in found.processes if each.kind == "worker" and each.state == "live"]
+    yield Sample("tasker_workers_active", len(live))
     yield Sample("tasker_worker_slots", sum(each.slots for each in live))
     yield Sample("tasker_worker_steps", sum(each.in_hand for each in live))

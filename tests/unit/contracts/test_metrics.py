@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tasker.contracts.metrics import MOST_SERIES, Counter, Gauge, Histogram
+from tasker.contracts.metrics import MOST_SERIES, Counter, Gauge, Histogram, summed
 from tasker.services.server.exposition import families
 
 
@@ -68,3 +68,13 @@ def test_a_histogram_tells_what_was_counted_elsewhere() -> None:
         ("_sum", None): 33,
         ("_count", None): 4,
     }
+
+
+def test_histograms_are_summed_with_what_took_no_time() -> None:
+    one, two = (Histogram("bell_ms", "How long.", [1, 4]) for _ in range(2))
+    one.observe(3)
+    two.observe(0.5)
+    two.observe(9, 2)
+    assert summed(one, two, zeros=10).counted() == ([11, 1, 2], 21.5)
+    assert one.counted() == ([0, 1, 0], 3)
+    assert Histogram("bell_ms", "How long.", [1]).counted() == ([0, 0], 0)
