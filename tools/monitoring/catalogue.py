@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasker.api.process.metrics import CATALOGUE as OF_PROCESSES
-from tasker.services.server.metrics import CATALOGUE as OF_SERVERS
+from tasker.services.server.catalogue import OF_ITS_PROCESS, OF_THE_FLEET
 from tasker_prometheus.table import ROWS, SAME
 
 VALUES = {
@@ -47,7 +47,8 @@ VALUES_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A metric, with its labels and what they hold, and who tells it: `server`, `process` or `plugin`.
+    """A metric, with its labels and what they hold, and who tells it: `fleet` (each server, the same), `server`,
+    `process` or `plugin`.
 
     `counted_by` says which process the plugin counts it in.
     """
@@ -67,8 +68,9 @@ class Told:
 
 
 def _core() -> list[Told]:
-    found = {}
-    for teller, catalogue in (("server", OF_SERVERS), ("process", OF_PROCESSES)):
+    found: dict[str, Told] = {}
+    tables = (("fleet", OF_THE_FLEET), ("server", OF_ITS_PROCESS), ("process", OF_PROCESSES))
+    for teller, catalogue in tables:
         for name, (kind, meaning, labels) in catalogue.items():
             tellers = (*found[name].tellers, teller) if name in found else (teller,)
             held = tuple((each, VALUES_OF.get((name, each)) or VALUES[each]) for each in labels)

@@ -1,4 +1,4 @@
-"""Metrics that were published under other names (`_` for dots), or have no place here: what says the same."""
+"""Metrics (`_` for dots) and alerts that were published under other names or have no place here: what says the same."""
 
 from __future__ import annotations
 
@@ -82,5 +82,15 @@ ELSEWHERE = (
     ("active_workers", "`tasker_workers_active`", "another name of the same"),
     ("heartbeat_miss_rate", '`tasker_workers{state="lost"}`', "who has missed the beats of a whole lease"),
     ("dlq_depth", "`tasker_dlq_pending_investigations`", "another name of the same"),
+)
+"""(published, here, why)."""
+ALERTS_ELSEWHERE = (
+    (
+        "TaskerCommandChannelSaturated",
+        "`TaskerChannelSaturated`",
+        "no commands wait in memory; what does is in a worker",
+    ),
+    ("TaskerPGMQQueueDepthHigh", "`TaskerQueueDepthHigh`", "for every messaging backend"),
+    ("CheckpointHistoryGrowth", "not applicable", "of a checkpoint's history the last twenty entries are kept"),
 )
 """(published, here, why)."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from tasker_prometheus.table import MILLISECONDS
-from tools.monitoring.alerts import ALERTS, Alert
+from tools.monitoring.alert import Alert
+from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS, Told
-from tools.monitoring.published import ELSEWHERE
+from tools.monitoring.published import ALERTS_ELSEWHERE, ELSEWHERE
 
 HEAD = """# Metrics and alerts
 
@@ -21,10 +22,12 @@ which the rest is counted under `other`.
 """
 GROUPS = (
     (
-        "Of a server",
-        "server",
-        "Read from the database at most every five seconds, or of the server's own process. Always there.",
+        "Of the fleet, by each server",
+        "fleet",
+        "Read from the database at most every five seconds, the same for every server: take the `max`, never the `sum`."
+        " Always there.",
     ),
+    ("Of a server", "server", "Of this process alone. Always there."),
     ("Of a worker and an orchestrator", "process", "Of this process alone, without the database. Always there."),
     (
         "Of the plugin `prometheus`",
@@ -81,7 +84,10 @@ def _buckets() -> str:
 
 
 def _elsewhere() -> str:
-    rows = [(", ".join(f"`{each}`" for each in names.split(", ")), here, why) for names, here, why in ELSEWHERE]
+    rows = [
+        (", ".join(f"`{each}`" for each in names.split(", ")), here, why)
+        for names, here, why in (*ELSEWHERE, *ALERTS_ELSEWHERE)
+    ]
     return f"## Other published names\n\n{_table(('published', 'here', 'because'), rows)}"
 
 
