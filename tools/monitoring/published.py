@@ -1,4 +1,4 @@
-"""Metrics (`_` for dots) and alerts that were published under other names or have no place here: what says the same."""
+"""Metrics (`_` for dots) and alerts that were published under other names or have no place: what says the same."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def test_every_expression_asks_for_metrics_and_labels_that_there_are() -> None:
             metric = KNOWN[name]
             labels = {label for label, _ in metric.labels}
             assert {*re.findall(r"(\w+)!?=", selector)} <= labels, expression
-            assert span == (metric.kind != "gauge"), f"a rate of a counter, and of nothing else: {expression}"
+            whole = name.startswith("tasker_dlq_time_in_queue_hours")  # too rare for a rate
+            assert span == (metric.kind != "gauge") or whole, f"a rate of a counter, and of nothing else: {expression}"
         known = {label for name, _, _ in found for label, _ in KNOWN[name].labels}
         assert grouped(expression) <= known | {"le"}, expression
 
