@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from tasker.contracts.metrics import Counter, Histogram, Metric
 from tasker.hookspecs import EventPublished, Looked, RequestAnswered, StoredAttempt, TasksSubmitted, Written
+from tasker_prometheus.other_names import SAME
 from tasker_prometheus.same import SameAs
-from tasker_prometheus.table import BY_NAME, ROWS, SAME
+from tasker_prometheus.table import BY_NAME, ROWS
 
 REFUSED = "result_refused"
 ENDS = {

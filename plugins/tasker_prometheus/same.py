@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from tasker.contracts.metrics import Labels, Metric
-from tasker_prometheus.table import Same
+from tasker_prometheus.other_names import Same
 
 
 class SameAs(Metric):

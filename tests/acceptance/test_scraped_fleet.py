@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tasker.contracts.metrics import MOST_SERIES
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
-from tests.support.promql import Scrapes as Prometheus
+from tests.support.monitoring.promql import Scrapes as Prometheus
 from tests.support.waiting import until
 from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS

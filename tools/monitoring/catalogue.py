@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tasker.api.process.metrics import CATALOGUE as OF_PROCESSES
 from tasker.services.server.catalogue import OF_ITS_PROCESS, OF_THE_FLEET
-from tasker_prometheus.table import ROWS, SAME
+from tasker_prometheus.other_names import SAME
+from tasker_prometheus.table import ROWS
 
 VALUES = {
     "breaker": "the breakers of handlers",

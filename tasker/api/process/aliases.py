@@ -17,7 +17,7 @@ SATURATIONS = {
 }
 CATALOGUE: Catalogue = {
     "messaging_circuit_breaker_state": Described(
-        "gauge", 'tasker_circuit_breaker_state{component="messaging"}; with PGMQ, which needs no such breaker, 0.'
+        "gauge", 'tasker_circuit_breaker_state{component="messaging"}; 0 where the database sends them.'
     ),
     "messaging_circuit_breaker_rejections_total": Described(
         "counter", 'tasker_circuit_breaker_rejections_total{component="messaging"}.'

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.support.promql import Scrapes, Vector
+from tests.support.monitoring.promql import Scrapes, Vector
 from tests.support.repository import ROOT
 from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS, Told

@@ -10,7 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tasker.hookspecs import Looked, StoredAttempt, TasksSubmitted, Written
 from tasker.services.server.exposition import families
 from tasker_prometheus import Prometheus
-from tasker_prometheus.table import BY_NAME, ROWS, SAME
+from tasker_prometheus.other_names import SAME
+from tasker_prometheus.table import BY_NAME, ROWS
 
 SAMES = {row.name for row in SAME}
 
