@@ -76,7 +76,8 @@ class Numbers:
             self._observe("tasker_step_discovery_duration_seconds", duration_ms / 1000)
         if written.queued:
             self._queued(written)
-        self._add("pgmq_enqueue_failures_total", written.unsent)
+        if written.unsent:
+            self._add("pgmq_enqueue_failures_total", written.unsent)
         if written.claimed:
             self._claimed(written)
         if written.own:

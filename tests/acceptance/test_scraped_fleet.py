@@ -47,6 +47,7 @@ IDENTITY = {
     "tasker_step_execution_duration_milliseconds_count": STEPS,
     "tasker_step_result_processing_duration_milliseconds_count": STEPS,
     "tasker_task_finalization_duration_milliseconds_count": 1,
+    "tasker_task_duration_milliseconds_count": 1,
 }
 """How often each is counted for one task of so many steps that all succeed at once (E-93)."""
 NOT_HERE = {

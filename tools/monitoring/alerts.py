@@ -51,6 +51,17 @@ BACKPRESSURE = (
         " a minute",
     ),
     Alert(
+        "TaskerAPILatencyHigh",
+        "histogram_quantile(0.99, sum by (le, endpoint)"
+        ' (rate(api_request_latency_ms_bucket{endpoint!~"/v1/tasks(/.uuid.)?"}[5m])))',
+        ">",
+        two(200, 5000, "10m"),
+        "A server answers slowly",
+        "Look at the wait for connections, and for slow statements (`tasker doctor`). Creating and reading a task"
+        " may wait for its end, and are left out: `tasker_task_initialization_duration_milliseconds` times the former.",
+        " ms",
+    ),
+    Alert(
         "TaskerChannelSaturated",
         'mpsc_channel_usage_percent{channel!="handler_dispatch"}',
         ">",
@@ -60,6 +71,15 @@ BACKPRESSURE = (
         " %",
     ),
     Alert(
+        "TaskerChannelOverflow",
+        "sum by (channel) (increase(mpsc_channel_full_events_total[5m]))",
+        ">",
+        one("info", 0, "5m"),
+        "Something bounded in a worker was full",
+        "It recovers by itself; where it goes on the alert before this one says what to look at.",
+        " in five minutes",
+    ),
+    Alert(
         "TaskerQueueDepthHigh",
         "max by (namespace) (tasker_queue_depth + tasker_steps_ready)",
         ">",
@@ -67,6 +87,15 @@ BACKPRESSURE = (
         "More steps wait than workers take",
         "`tasker analytics scaling` says how many workers the namespace should have.",
         " steps",
+    ),
+    Alert(
+        "TaskerQueueAgeHigh",
+        "max by (namespace) (tasker_queue_age_seconds)",
+        ">",
+        one("warning", 300, "5m"),
+        "A step has been in its queue for long",
+        "As above; where the queue is short, `tasker task explain` says what this one waits for.",
+        " s",
     ),
     Alert(
         "TaskerQueueStuck",

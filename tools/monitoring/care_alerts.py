@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.monitoring.alert import Alert, one
+from tools.monitoring.alert import Alert, one, two
 
 CARE = (
     Alert(
@@ -19,7 +19,7 @@ CARE = (
         "HighPendingDLQInvestigations",
         "max(tasker_dlq_pending_investigations)",
         ">",
-        one("warning", 50, "15m"),
+        two(50, 1000, "15m"),
         "Many dead letters wait for somebody",
         "`tasker dlq groups` shows them by what failed; `tasker dlq replay` runs a group again.",
         " dead letters",

@@ -47,10 +47,13 @@ GAUGES = [
     ("TaskerEventListenerLag", 'tasker_event_listener_lag_ms{mode="hybrid"}', {100: [], 101: ["warning"]}),
     ("TaskerPollingFallback", 'tasker_polling_fallback_active{mode="hybrid"}', {0: [], 1: ["warning"]}),
     ("HighPendingDLQInvestigations", "tasker_dlq_pending_investigations", {50: [], 51: ["warning"]}),
+    ("HighPendingDLQInvestigations", "tasker_dlq_pending_investigations", {1001: ["warning", "critical"]}),
+    ("TaskerQueueAgeHigh", 'tasker_queue_age_seconds{namespace="shop"}', {300: [], 301: ["warning"]}),
     ("StaleCheckpoint", 'tasker_checkpoint_age_seconds{namespace="shop"}', {600: [], 601: ["warning"]}),
 ]
 COUNTERS = [
     ("TaskerFFISlowSendsHigh", "ffi_completion_slow_sends_total", {0: [], 1: ["warning"]}),
+    ("TaskerChannelOverflow", 'mpsc_channel_full_events_total{channel="completion"}', {0: [], 1: ["info"]}),
     ("TaskerAPIRejectionsHigh", 'api_requests_rejected_total{reason="rate_limit"}', {25: [], 26: ["warning"]}),
     ("TaskerAPIRejectionsHigh", 'api_requests_rejected_total{reason="validation"}', {1000: []}),
     ("TaskerHighErrorRate", 'tasker_step_errors_total{namespace="shop"}', {3000: [], 3001: ["warning"]}),
@@ -121,6 +124,22 @@ def test_a_process_that_does_not_answer_is_told() -> None:
     assert scrapes.ask(expression)
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "ends", "severities"),
+    [
+        ("/v1/dlq", "250", ["warning"]),
+        ("/v1/dlq", "10000", ["warning", "critical"]),
+        ("/v1/dlq", "100", []),
+        ("/v1/tasks", "10000", []),
+        ("/v1/tasks/{uuid}", "10000", []),
+    ],
+)
+def test_slow_answers_are_told_but_of_requests_that_may_wait(endpoint: str, ends: str, severities: list[str]) -> None:
+    series = f'api_request_latency_ms_bucket{{endpoint="{endpoint}",le='
+    before, after = (f'{series}"50"}} 0\n{series}"{ends}"}} {n}\n{series}"+Inf"}} {n}\n' for n in (0, 9))
+    assert fires("TaskerAPILatencyHigh", before, after) == severities
+
+
 def test_steps_that_nobody_takes_are_told_and_those_that_move_are_not() -> None:
     depth, taken = 'tasker_queue_depth{namespace="shop"} 3\n', 'tasker_steps_taken_total{namespace="shop"} '
     assert fires("TaskerQueueStuck", f"{depth}{taken}7\n", f"{depth}{taken}7\n") == ["critical"]
@@ -130,6 +149,7 @@ def test_steps_that_nobody_takes_are_told_and_those_that_move_are_not() -> None:
 def test_every_alert_is_tried() -> None:
     tried = {each[0] for cases in (GAUGES, COUNTERS, SHARES, MEANS) for each in cases}
     others = {"TaskerOrchestrationDown", "TaskerDatabasePoolExhausted", "TaskerQueueStuck", "TaskerQueueDepthHigh"}
+    others |= {"TaskerAPILatencyHigh"}
     others |= {"TaskerWorkerClaimRefusalsHigh", "TaskerDomainEventsDropped"}
     assert tried | others == {*BY_NAME}
 

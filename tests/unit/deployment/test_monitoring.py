@@ -69,7 +69,8 @@ def test_quantiles_are_of_rates_of_buckets_summed_by_their_ends() -> None:
     assert quantiles
     for expression in quantiles:
         assert re.fullmatch(
-            r"histogram_quantile\(0\.\d+, sum by \(le, \w+\) \(rate\(\w+_bucket\[.*\]\)\)\)", expression
+            r"histogram_quantile\(0\.\d+, sum by \(le, \w+\) \(rate\(\w+_bucket(\{[^}]*\})?\[.*\]\)\)\)( > \d+)?",
+            expression,
         )
 
 
