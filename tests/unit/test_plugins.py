@@ -30,6 +30,7 @@ from tasker.hookspecs import (
     CaughtUp,
     ClaimsHeld,
     EventPublished,
+    Looked,
     ProcessInfo,
     Repaired,
     RequestAnswered,
@@ -331,7 +332,8 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         RequestAnswered("GET", "/v1/tasks", 200, None, 2.5),
         StoredAttempt("shop", None, 5, True),
         TasksSubmitted("shop", "order", 1, 2.5),
-        Written("advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),)),
+        Written("advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),), (("complete", 4.5),)),
+        Looked(2, True, False, 2.5),
     ]
     assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {
         "ASKED",

@@ -162,6 +162,7 @@ def test_it_hears_of_everything_that_a_plugin_hears_of() -> None:
     assert {name for name in heard if not hasattr(Logs, name)} == {
         "tasker_attempts_stored",
         "tasker_event_published",
+        "tasker_looked",
         "tasker_process_stopping",
         "tasker_request_answered",
         "tasker_transitions",

@@ -35,6 +35,7 @@ SHARED = {
     "template_steps",
     "template_edges",
     "enqueue_counters",
+    "dlq_counters",
     "staleness_settings",
     "repairs",
     "turns",
