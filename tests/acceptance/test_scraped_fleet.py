@@ -221,6 +221,7 @@ def of_the_fleet(text: str) -> dict[str, float]:
 
 def test_in_a_fleet_that_does_well_no_alert_fires_and_all_that_panels_ask_is_answered(scrapes: Scrapes) -> None:
     prometheus = Prometheus()
+    until(lambda: total(scrapes.sums(), "tasker_event_listener_active", mode="hybrid") == 4, "all listen", limit=30)
     prometheus.add(0, scrapes.scraped(), job="tasker")
     ended = total(scrapes.sums(), "tasker_tasks_completions_total")
     scrapes.submit("stored")

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 import tasker
+from tasker.contracts.hook_arguments import Looked
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings, HealthStatus, Reception
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tests.integration.deployment.programs import (
@@ -271,3 +272,24 @@ async def test_workers_of_different_modes_share_the_work(database_url: str) -> N
             "from tasker.workflow_steps"
         )
     assert rows == [(80, 1, 0)]
+
+
+@pytest.mark.parametrize(("mode", "announced"), [(EVENTS, True), (POLLING, False)])
+async def test_each_look_at_a_queue_is_told_with_what_led_to_it(
+    database_url: str, mode: DeploymentMode, announced: bool
+) -> None:
+    heard: list[Looked] = []
+    blind = SweepSettings(hint_grace_ms=NEVER_MS)
+    async with working(database_url, settings(mode), sweeps=blind) as app, submitting(database_url) as program:
+        events = events_of(app)
+        events._on_looked = heard.append
+        await eventually(lambda: rests(app) and (hears(app) or mode is POLLING), "the worker rests")
+        heard.clear()
+        await runs(program, 1)
+        await eventually(lambda: any(each.found for each in heard), "it found work")
+        events.change(replace(events.settings, performance_monitoring_enabled=False))
+        seen = len(heard)
+        await runs(program, 1)
+        assert len(heard) == seen, "what is not measured is not told"
+    assert next(each.announced for each in heard if each.found) is announced
+    assert all(each.duration_ms > 0 and not each.failed for each in heard if each.found)
