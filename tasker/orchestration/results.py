@@ -40,7 +40,7 @@ class Processor:
         With `wait` False, results of tasks that somebody else is changing are to be brought again. Raises
         `DatabaseUnavailable`; the whole batch may then be brought again.
         """
-        batch = BatchWrite(self, self._engine, self._random, caller, wait)
+        batch = BatchWrite(self, self._engine, self._random, caller, wait, written=[])
         plain: list[Result] = []
         expanding: list[Result] = []
         for result in results:
@@ -89,10 +89,17 @@ class BatchWrite:
     With `wait` False, those of tasks that somebody else is changing are left for another time.
     """
 
-    def __init__(self, processor: Processor, engine: Engine, random: Random, caller: Caller, wait: bool) -> None:
+    def __init__(
+        self,
+        processor: Processor,
+        engine: Engine,
+        random: Random,
+        caller: Caller,
+        wait: bool,
+        written: list[AdvanceResult],
+    ) -> None:
         self._processor, self._engine, self._random = processor, engine, random
-        self._caller, self._wait = caller, wait
-        self.written: list[AdvanceResult] = []
+        self._caller, self._wait, self.written = caller, wait, written
 
     async def write(self, results: Sequence[Result]) -> None:
         """Store results that create no steps, in one write. Raises `DataRefused`."""
@@ -120,8 +127,7 @@ class BatchWrite:
         """What the database does not store fails its step (rule 5)."""
         self.written.append(AdvanceResult(verdicts={result.claim.step_uuid: Verdict.NOT_STORABLE}))
         if (failure := not_storable(result, error)) is not None:
-            patient = BatchWrite(self._processor, self._engine, self._random, self._caller, wait=True)
-            patient.written = self.written
+            patient = BatchWrite(self._processor, self._engine, self._random, self._caller, True, self.written)
             await halved([failure], patient.write, patient.refuse)
 
     def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
