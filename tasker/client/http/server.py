@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from tasker.contracts.defaults.authentication import KEY_HEADER
 from tasker.errors import UsageError
-from tasker.services.authentication.settings import KEY_HEADER
 
 EXAMPLE = "for example http://localhost:8080 or https://tasker.example.com"
 

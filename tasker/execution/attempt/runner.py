@@ -49,7 +49,6 @@ class Mode(Protocol):
         ...
 
 
-
 class AttemptRunner:
     """Runs the handlers of one worker: on the loop, in threads, in child processes.
 
