@@ -23,6 +23,7 @@ from tasker.contracts.hook_arguments import (
     CaughtUp,
     ClaimsHeld,
     EventPublished,
+    Looked,
     ProcessInfo,
     Repaired,
     RequestAnswered,
@@ -53,6 +54,7 @@ __all__ = [
     "EventPublished",
     "Finding",
     "Hooks",
+    "Looked",
     "ProcessInfo",
     "Repaired",
     "RequestAnswered",
@@ -110,6 +112,10 @@ class Hooks:
     @hookspec
     def tasker_written(self, written: Written) -> None:
         """A write of the engine was answered: what it came to, in numbers, and how long it took."""
+
+    @hookspec
+    def tasker_looked(self, looked: Looked) -> None:
+        """This process has looked at a queue. Not called where `performance_monitoring_enabled` is false."""
 
     @hookspec
     def tasker_event_published(self, event: EventPublished) -> None:

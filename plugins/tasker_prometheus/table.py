@@ -8,13 +8,14 @@ from tasker.contracts.metrics import Counter, Histogram
 
 MILLISECONDS = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
 """The upper ends of the buckets of durations."""
+SECONDS = tuple(each / 1000 for each in MILLISECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A metric. A histogram is one of milliseconds. `label_values` says what each label holds, and how many there are.
+    """A metric. A histogram is one of milliseconds, or of seconds where its name says so.
 
-    `where` says who counts it.
+    `label_values` says what each label holds, and how many there are; `where` says who counts it.
     """
 
     name: str
@@ -34,7 +35,19 @@ class Row:
 
     def histogram(self) -> Histogram:
         """A histogram of this row, with nothing in it."""
-        return Histogram(self.name, self.meaning, MILLISECONDS, self.labels)
+        bounds = SECONDS if self.name.endswith("_seconds") else MILLISECONDS
+        return Histogram(self.name, self.meaning, bounds, self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Same(Row):
+    """A metric that is another one's values under a name that they were published under as well.
+
+    `source` names that one; `chosen` are the labels that its values must have, as (name, value).
+    """
+
+    source: str = ""
+    chosen: tuple[tuple[str, str], ...] = ()
 
 
 NAMESPACE = ("namespace", "the namespaces that the process serves")
@@ -125,6 +138,13 @@ ROWS = (
         "who stores results",
     ),
     Row(
+        "tasker_task_duration_milliseconds",
+        "histogram",
+        "From the creation of a task, by the clock of who submitted it, to its end, by that of this process.",
+        (("final_state", "complete, error, cancelled"),),
+        "who stores results",
+    ),
+    Row(
         "tasker_step_result_processing_duration_milliseconds",
         "histogram",
         "The write that made a result part of its task, of each result.",
@@ -155,6 +175,49 @@ ROWS = (
         "A write of the engine, which is one transaction, until its answer.",
         (("function", "the functions of the engine that write, about twenty"),),
         "who moves tasks",
+    ),
+    Row(
+        "tasker_queue_message_send_duration_milliseconds",
+        "histogram",
+        "A write that put steps into queues, with the sending of their messages.",
+        where="who moves tasks",
+    ),
+    Row(
+        "pgmq_enqueue_failures_total",
+        "counter",
+        "Steps whose message the provider did not take behind the commit: a sweep sends it. With PGMQ the write fails.",
+        where="who moves tasks",
+    ),
+    Row(
+        "tasker_queue_errors_total",
+        "counter",
+        "Looks at queues that failed.",
+        where="worker, orchestrator",
+    ),
+    Row(
+        "tasker_queue_retry_attempts_total",
+        "counter",
+        "Steps whose message a sweep of this process has sent again, because it was lost.",
+        (NAMESPACE,),
+        "who moves tasks",
+    ),
+    Row(
+        "tasker_event_processing_duration_seconds",
+        "histogram",
+        "A look at a queue that was announced and found work, with the taking of it.",
+        where="worker, orchestrator",
+    ),
+    Row(
+        "tasker_polling_duration_seconds",
+        "histogram",
+        "A look at a queue that nothing had announced, with the taking of what was there.",
+        where="worker, orchestrator",
+    ),
+    Row(
+        "tasker_step_discovery_duration_seconds",
+        "histogram",
+        "A write that looks for ready steps that are in no queue: retries that are due, and what waits for room.",
+        where="who moves tasks",
     ),
     Row(
         "tasker_domain_events_published_total",
@@ -204,3 +267,98 @@ ROWS = (
     ),
 )
 BY_NAME = {row.name: row for row in ROWS}
+WRITES, MOVERS = "tasker_sql_query_duration_milliseconds", "who moves tasks"
+FROM_QUEUES = (("claim_method", "queue"),)
+SAME = (
+    Same(
+        "tasker_sql_queries_total",
+        "counter",
+        "Writes of the engine by this process.",
+        BY_NAME[WRITES].label_values,
+        MOVERS,
+        WRITES,
+    ),
+    Same(
+        "tasker_db_transactions_total",
+        "counter",
+        "Writes of the engine by this process: each is one transaction.",
+        (),
+        MOVERS,
+        WRITES,
+    ),
+    Same(
+        "tasker_db_transaction_duration_milliseconds",
+        "histogram",
+        f"{WRITES}: a write is one transaction.",
+        (),
+        MOVERS,
+        WRITES,
+    ),
+    Same(
+        "tasker_queue_messages_sent_total",
+        "counter",
+        "tasker_steps_enqueued_total: a message is a hint of one step.",
+        (NAMESPACE,),
+        MOVERS,
+        "tasker_steps_enqueued_total",
+    ),
+    Same(
+        "tasker_queue_messages_received_total",
+        "counter",
+        'tasker_steps_claimed_total{claim_method="queue"}: a step is claimed with the taking of its message.',
+        (),
+        "worker",
+        "tasker_steps_claimed_total",
+        FROM_QUEUES,
+    ),
+    Same(
+        "tasker_queue_messages_deleted_total",
+        "counter",
+        "tasker_queue_messages_received_total: what is taken is deleted with it.",
+        (),
+        "worker",
+        "tasker_steps_claimed_total",
+        FROM_QUEUES,
+    ),
+    Same(
+        "tasker_queue_message_receive_duration_milliseconds",
+        "histogram",
+        "tasker_step_claim_duration_milliseconds: the same write.",
+        (),
+        "worker",
+        "tasker_step_claim_duration_milliseconds",
+        FROM_QUEUES,
+    ),
+    Same(
+        "ffi_completion_send_duration_seconds",
+        "histogram",
+        "tasker_step_result_submission_duration_milliseconds in seconds.",
+        (),
+        "worker",
+        "tasker_step_result_submission_duration_milliseconds",
+    ),
+    Same(
+        "worker_handler_execution_ms",
+        "histogram",
+        "tasker_step_execution_duration_milliseconds.",
+        (NAMESPACE,),
+        "worker",
+        "tasker_step_execution_duration_milliseconds",
+    ),
+    Same(
+        "tasker_step_errors_total",
+        "counter",
+        "tasker_steps_failures_total.",
+        (NAMESPACE,),
+        "worker",
+        "tasker_steps_failures_total",
+    ),
+    Same(
+        "domain_events_dispatched_total",
+        "counter",
+        "Domain events of this worker's steps that were made, by how they are delivered.",
+        BY_NAME["tasker_domain_events_publish_duration_milliseconds"].label_values,
+        "worker",
+        "tasker_domain_events_publish_duration_milliseconds",
+    ),
+)

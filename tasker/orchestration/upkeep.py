@@ -14,6 +14,7 @@ from tasker.contracts.clock import Clock, Random
 from tasker.contracts.hook_arguments import Repaired
 from tasker.errors import DatabaseError, DatabaseUnavailable, MessagingError
 from tasker.orchestration.changes import simple_change
+from tasker.orchestration.dead_letters.staleness import StalenessSearch
 from tasker.orchestration.executor import Executor
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweeping.sweep import Sweeper
@@ -67,6 +68,11 @@ class Upkeep:
         """Repairs by kind since the start."""
         self.skipped = 0
         """Rounds that the open breaker refused."""
+
+    @property
+    def staleness(self) -> StalenessSearch:
+        """The search for stale tasks that is part of each sweep, with its numbers."""
+        return self._sweeper.staleness
 
     async def run(self) -> None:
         """Work until cancelled."""

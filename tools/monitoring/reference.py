@@ -14,8 +14,8 @@ HEAD = """# Metrics and alerts
 Made by `python -m tools.monitoring` from the tables in the code. [Numbers for Prometheus](../metrics.md) tells how
 to scrape them.
 
-A name has the form `tasker_*`, or the one under which it was published first. Counters end in `_total`; durations
-are histograms of milliseconds.
+A name has the form `tasker_*`, or the one under which it was published first. Counters end in `_total`; histograms
+are of durations, in the unit that their name ends in.
 A label holds what there is little of, as the tables say: a metric of the plugin has at most 1,000 series, beyond
 which the rest is counted under `other`.
 """
@@ -76,7 +76,8 @@ def _row(metric: Told) -> Sequence[str]:
 
 
 def _buckets() -> str:
-    return f"The buckets of histograms end at {', '.join(f'{each:,g}' for each in MILLISECONDS)} milliseconds.\n"
+    ends = ", ".join(f"{each:,g}" for each in MILLISECONDS)
+    return f"The buckets of its histograms end at {ends} milliseconds, also where they are told in seconds.\n"
 
 
 def _elsewhere() -> str:

@@ -60,7 +60,9 @@ def process_context(
         breakers or Breakers(clock, on_change=partial(plugins.tell, BREAKER_CHANGED)),
         engines,
         engines.upkeep,
-        EventSystem(events or settings.events, messaging.capabilities, clock, random),
+        EventSystem(
+            events or settings.events, messaging.capabilities, clock, random, plugins.listener("tasker_looked")
+        ),
         Schedule(clock),
         plugins,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from tasker.contracts.clock import Clock
 from tasker.contracts.defaults import STEP_TIMEOUT_MS
 from tasker.contracts.execution import Claim, Failure, Success
+from tasker.contracts.metrics import Histogram, summed
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import log
 from tasker.execution.attempt.breakers import behind_breaker
@@ -105,6 +106,11 @@ class AttemptRunner:
     def waiting_since(self) -> dict[str, float]:
         """Since when each of them does, by step, in monotonic seconds. May be asked for by another thread."""
         return {step: since for places in self._places() for step, since in list(places.since.items())}
+
+    def waits(self) -> Histogram:
+        """How long steps have waited for a thread or a child process, most of them not at all."""
+        places = self._places()
+        return summed(*(each.waited for each in places), zeros=sum(each.at_once for each in places))
 
     @property
     def crowded(self) -> bool:

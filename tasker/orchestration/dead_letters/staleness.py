@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from tasker.contracts.defaults.staleness import (
@@ -18,10 +19,13 @@ from tasker.contracts.defaults.staleness import (
     WAITING_FOR_DEPENDENCIES_MINUTES,
     WAITING_FOR_RETRY_MINUTES,
 )
+from tasker.contracts.metrics import Histogram
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.services.engine.answers import StaleAnswer
 from tasker.services.engine.calls import Engine
 
+SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
+"""The upper ends of the buckets of the durations of searches."""
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -62,6 +66,11 @@ class StalenessSearch:
         self._engine, self._settings = engine, settings
         self.counts: Counter[str] = Counter()
         """Of this process: `detection_runs`, `tasks_detected`, `entries_created`, `tasks_transitioned_to_error`."""
+        self.durations = Histogram(
+            "tasker_staleness_detection_duration_milliseconds",
+            "A search for stale tasks by this process, all slices of it.",
+            SEARCH_BOUNDS_MS,
+        )
 
     async def look(self, worker: str) -> list[StaleAnswer]:
         """Search if it is time to; what each slice came to. Tasks that others hold are found by the next search."""
@@ -74,10 +83,13 @@ class StalenessSearch:
             return []
 
     async def _search(self, worker: str) -> list[StaleAnswer]:
+        began = perf_counter()
         first = {"every_ms": self._settings.interval_ms, "settings": _columns(self._settings.limits)}
         found = [await self._slice(worker, first)]
         while found[-1].last is not None:
             found.append(await self._slice(worker, {"after": found[-1].last}))
+        if found[0].searched:
+            self.durations.observe((perf_counter() - began) * 1000)
         return found
 
     async def _slice(self, worker: str, more: Mapping[str, Any]) -> StaleAnswer:

@@ -107,7 +107,8 @@ class Engine:
     async def _committed(self, function: str, args: Args, answer: Answer, began: float) -> None:
         """Do and tell what follows from an answer, which must not be taken back any more."""
         if not self._joined and (hints := answer.pop("send", None)):
-            answer["sent"] = await self._send_committed(hints)
+            answer["sent"] = sent = await self._send_committed(hints)
+            answer["unsent"] = 0 if sent else len(hints)
         if waiters := answer.pop("waiters", None):
             self._notices.note(waiters)
             if self._tells:

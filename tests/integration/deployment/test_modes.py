@@ -114,7 +114,10 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
         await eventually(lambda: hears(app), "it is back")
         assert events.health().status is HealthStatus.HEALTHY
         await runs(program, 3)
-        assert listener.state.fallbacks == 1
+        found = events.listening()
+        assert (found.all_listen, found.polls_instead, found.reconnections, found.switches) == (True, False, 1, 2)
+        assert found.received > 0
+        assert found.lag_seconds is not None
         assert events.statistics().found_by_polling > 0
     lines = [record.getMessage() for record in caplog.records]
     assert [("no notifications" in line, "listening" in line) for line in lines if DATABASE in line] == [
