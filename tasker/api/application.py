@@ -19,6 +19,7 @@ from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.program import Program
 from tasker.api.rate_limit import RateLimit
+from tasker.api.refused import RefusedCallers
 from tasker.api.routes import (
     analytics,
     config,
@@ -134,8 +135,13 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
     app.root_path = options.root_path
     app.state.program, app.state.gate, app.state.options = program, gate, options
     app.state.rate_limit, app.state.access = _rate_limit(options), program.metrics.access
-    app.state.streams = streams = Streams(options.streams)
-    return Envelope(app, options.limits, streams.close, options.on_answered)
+    app.state.streams, app.state.refused = streams, refused = Streams(options.streams), RefusedCallers()
+
+    def close() -> None:
+        streams.close()
+        refused.close()
+
+    return Envelope(app, options.limits, close, options.on_answered)
 
 
 def _rate_limit(options: Options) -> RateLimit | None:

@@ -60,7 +60,7 @@ class Services:
         self.fleet, self.sizes = Fleet(self.connection), DatabaseSizes(self.connection)
         self.checks, self.doctor = Checks(self.engine), _doctor(self.engine, settings, configuration)
         self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
-        self.dead_letters, self.replays = DeadLetters(self.engine), Replays(self.engine)
+        self.dead_letters, self.replays = DeadLetters(self.engine, self.steps), Replays(self.engine)
         self.admission = admission = Admission(self.engine, SystemClock(), limits)
         self.health = ServerHealth(self.engine, self.connection, self.connection.breaker, limits)
         self.metrics = ServerMetrics(self.fleet, self.connection, self.health)

@@ -14,6 +14,7 @@ from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.observed import Observed
 from tasker.api.process.routes import configuration_routes, routes
 from tasker.api.process.telling import Telling
+from tasker.api.refused import RefusedCallers
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.services.server.metrics import AccessCounts
@@ -44,4 +45,5 @@ def port_application(observed: Observed, options: PortOptions, gate: Gate = open
     state.telling = Telling(observed, options.environment, options.connections, options.metrics)
     state.gate, state.rate_limit = gate, None
     state.configuration, state.access = options.configuration, AccessCounts()
-    return Envelope(app, options.limits, lambda: None)
+    state.refused = refused = RefusedCallers()
+    return Envelope(app, options.limits, refused.close)

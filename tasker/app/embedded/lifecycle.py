@@ -29,7 +29,7 @@ from tasker.process.connections.resources import Resources
 from tasker.process.presence.dead_workers import end_dead_leases
 from tasker.process.repairing import Repairs
 from tasker.process.runtime import Runtime
-from tasker.process.system import new_uuid
+from tasker.process.system import new_task_uuid, new_uuid
 from tasker.services.authoring.handlers import load_handlers
 from tasker.services.authoring.target_plans import TargetPlans
 from tasker.services.checks import Checks
@@ -60,6 +60,7 @@ from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.submitting.after_commit import AfterCommit
 from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.requesting import Requesting
 from tasker.services.submitting.submission import Submitter
 from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
@@ -95,6 +96,7 @@ class AppLifecycle:
     domain_events = Offered[DomainEvents]()
     template_texts = Started[TemplateTexts]()
     queues = Started[Queues]()
+    requests = Started[Requesting]()
     operator_log = Started[OperatorLog]()
     saved_views = Started[SavedViews]()
     sensitive_values = Started[SensitiveValues]()
@@ -159,6 +161,8 @@ class AppLifecycle:
         rules = rules_of(self._plugins)
         self._targets = TargetPlans(self.registry, made.plans, rules)
         self.template_texts, self.queues = TemplateTexts(made.plans, rules), Queues(made.engine)
+        limit = self._configuration.context_limit_bytes
+        self.requests = Requesting(self._resources.messaging, new_task_uuid, limit)
         self.operator_log = OperatorLog(made.connection)
         self.saved_views = SavedViews(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)

@@ -26,7 +26,6 @@ from tasker.services.configuration.warnings import made_for
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
-FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 
 def context_option(default: str | None) -> Callable[[Any], Any]:
