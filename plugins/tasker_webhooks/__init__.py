@@ -9,6 +9,7 @@ from tasker.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import click
+    from fastapi import APIRouter
 
     from tasker.contracts.settings import Table
     from tasker_webhooks.table import WebhooksTable
@@ -48,6 +49,15 @@ class Webhooks:
         from tasker_webhooks.sending import send_all
 
         return lambda: send_all(database_url, settings)
+
+    @hookimpl
+    def tasker_routers(self) -> Sequence[APIRouter]:
+        """`/plugins/webhooks`: what the commands ask of a server."""
+        if self._settings is None:
+            return []
+        from tasker_webhooks.routes import endpoint_routes
+
+        return [endpoint_routes(self._settings)]
 
     @hookimpl
     def tasker_commands(self) -> Sequence[click.Command]:

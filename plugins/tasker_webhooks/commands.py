@@ -2,63 +2,44 @@
 
 from __future__ import annotations
 
-import getpass
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from datetime import UTC
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
-from tasker.cli.connection import FORMAT, connected, print_as
-from tasker.cli.options import Database, database_options
+from tasker.cli.connection import FORMAT, actor, print_as
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import DatabasePlace, Place
 from tasker.cli.render.table import table
-from tasker.errors import UsageError
-from tasker_webhooks.sending import SUBSCRIBER
-from tasker_webhooks.table import Endpoint, WebhooksTable
+from tasker_webhooks.endpoints import Endpoints, EndpointsHere, EndpointStatus, Replayed, Switched, Tested, tested
 
 if TYPE_CHECKING:
     from tasker.app import App
+    from tasker.cli.place.fleet import Fleet
     from tasker.services.domain_events.deliveries import Delivery
-    from tasker.services.domain_events.values import SubscriberStatus
+    from tasker_webhooks.table import WebhooksTable
 
-
-@dataclass(frozen=True)
-class EndpointStatus:
-    """An endpoint, and how far it is. `state`: `on`, `off` by its settings, `stopped` with the reason, or `new`."""
-
-    name: str
-    url: str
-    events: Sequence[str]
-    state: str
-    reason: str
-    behind: int
-    waiting: int
-    given_up: int
+T = TypeVar("T")
+ENDPOINT = click.argument("endpoint", metavar="ENDPOINT")
 
 
 def webhook(settings: WebhooksTable) -> click.Group:
-    """The commands about these endpoints."""
-    known = {each.name: each for each in settings.endpoints}
+    """The commands about the endpoints of these settings, or of a server's."""
 
-    def named(ctx: click.Context, param: click.Parameter, name: str | None) -> Endpoint | None:
-        if name is not None and name not in known:
-            hint = f"there are {', '.join(known)}" if known else "none is configured under plugins.webhooks.endpoints"
-            raise UsageError(f"there is no endpoint {name!r}", hint=hint)
-        return known[name] if name else None
-
-    def one(command: Callable[..., Any], required: bool = True) -> Callable[..., Any]:
-        return click.argument("endpoint", metavar="ENDPOINT", required=required, callback=named)(command)
+    def asked(place: Place, use: Callable[[Endpoints], Awaitable[T]], *, operates: bool = False) -> T:
+        return reached(place, lambda fleet: use(_endpoints_of(fleet, settings)), operates=operates)
 
     @click.group("webhook")
     def group() -> None:
         """Endpoints that durable events are posted to."""
 
     @group.command("list")
-    @click.argument("endpoint", metavar="[ENDPOINT]", required=False, callback=named)
+    @click.argument("endpoint", metavar="[ENDPOINT]", required=False)
     @FORMAT
-    @database_options
-    def list_(endpoint: Endpoint | None, form: str, database: Database) -> None:
+    @fleet_options
+    def list_(endpoint: str | None, form: str, place: Place) -> None:
         """List the endpoints; or, of one, the events that it has not taken.
 
         \b
@@ -67,92 +48,76 @@ def webhook(settings: WebhooksTable) -> click.Group:
           tasker webhook list billing --format json
         """
         if endpoint is None:
-            print_as(form, connected(database, lambda app: _status(app, settings)), _status_text)
+            print_as(form, asked(place, lambda endpoints: endpoints.list()), _status_text)
         else:
-            name = SUBSCRIBER + endpoint.name
-            print_as(form, connected(database, lambda app: app.domain_events.deliveries.list(name, limit=200)), _aside)
+            print_as(form, asked(place, lambda endpoints: endpoints.aside(endpoint)), _aside_text)
 
     @group.command()
-    @one
+    @ENDPOINT
     @FORMAT
-    def test(endpoint: Endpoint, form: str) -> None:
-        """Post an event of the name `tasker.webhook.test` from here. Exit code 1 when it is not taken."""
-        import asyncio
+    @fleet_options
+    def test(endpoint: str, form: str, place: Place) -> None:
+        """Post an event of the name `tasker.webhook.test`, from here or from the server that is asked.
 
-        error = asyncio.run(_tested(endpoint, settings))
-        print_as(form, {"endpoint": endpoint.name, "taken": not error, "error": error}, _tested_text)
-        click.get_current_context().exit(1 if error else 0)
+        Exit code 1 when it is not taken.
+        """
+        if isinstance(place, DatabasePlace):  # nothing of a fleet is read or changed
+            done = asyncio.run(tested(settings, endpoint))
+        else:
+            done = asked(place, lambda endpoints: endpoints.test(endpoint))
+        print_as(form, done, _tested_text)
+        click.get_current_context().exit(0 if done.taken else 1)
 
     @group.command()
-    @one
+    @ENDPOINT
     @click.argument("events", metavar="[EVENT_ID]...", nargs=-1)
     @FORMAT
-    @database_options
-    def replay(endpoint: Endpoint, events: tuple[str, ...], form: str, database: Database) -> None:
+    @fleet_options
+    def replay(endpoint: str, events: tuple[str, ...], form: str, place: Place) -> None:
         """Post events again that were given up: all, or these.
 
         What was taken before is posted again by `tasker events replay webhook:ENDPOINT --since 2h`.
         """
-        name = SUBSCRIBER + endpoint.name
-        count = connected(database, lambda app: app.domain_events.deliveries.retry(name, events or None), operates=True)
-        print_as(
-            form,
-            {"endpoint": endpoint.name, "events": count},
-            lambda done: f"{done['events']:,} events are posted again",
-        )
+        done = asked(place, lambda endpoints: endpoints.replay(endpoint, events), operates=True)
+        print_as(form, done, _replayed_text)
 
     @group.command()
-    @one
+    @ENDPOINT
     @click.option("--reason", default="by hand", show_default=True, help="Shown to whoever asks why nothing is sent.")
     @FORMAT
-    @database_options
-    def disable(endpoint: Endpoint, reason: str, form: str, database: Database) -> None:
+    @fleet_options
+    def disable(endpoint: str, reason: str, form: str, place: Place) -> None:
         """Send nothing to it; events wait until it is enabled."""
-        _switch(
-            form,
-            endpoint,
-            database,
-            lambda app, name: app.domain_events.deliveries.stop(name, by=_user(), reason=reason),
-        )
+        done = asked(place, lambda these: these.disable(endpoint, by=actor(), reason=reason), operates=True)
+        print_as(form, done, _switched_text)
 
     @group.command()
-    @one
+    @ENDPOINT
     @FORMAT
-    @database_options
-    def enable(endpoint: Endpoint, form: str, database: Database) -> None:
+    @fleet_options
+    def enable(endpoint: str, form: str, place: Place) -> None:
         """Send to it again, what has come meanwhile too."""
-        _switch(form, endpoint, database, lambda app, name: app.domain_events.deliveries.resume(name, by=_user()))
+        print_as(form, asked(place, lambda these: these.enable(endpoint, by=actor()), operates=True), _switched_text)
 
     @group.command()
-    def secret() -> None:
+    @FORMAT
+    def secret(form: str) -> None:
         """Print a new secret. Put it before the old one, tell the receiver, and take the old one out later."""
         from tasker_webhooks.signing import new_secret
 
-        click.echo(new_secret())
+        print_as(form, {"secret": new_secret()}, lambda made: made["secret"])
 
     return group
 
 
-def _switch(form: str, endpoint: Endpoint, database: Database, act: Callable[[App, str], Awaitable[bool]]) -> None:
-    changed = connected(database, lambda app: act(app, SUBSCRIBER + endpoint.name), operates=True)
-    print_as(
-        form,
-        {"endpoint": endpoint.name, "changed": changed},
-        lambda done: "done" if done["changed"] else "it was so already",
-    )
+def _endpoints_of(fleet: Fleet, settings: WebhooksTable) -> Endpoints:
+    from tasker.cli.place.http_fleet import HttpFleet
 
+    if isinstance(fleet, HttpFleet):
+        from tasker_webhooks.over_http import HttpEndpoints
 
-async def _status(app: App, settings: WebhooksTable) -> list[EndpointStatus]:
-    found = {each.name: each for each in await app.domain_events.subscribers()}
-    return [_described(each, found.get(SUBSCRIBER + each.name)) for each in settings.endpoints]
-
-
-def _described(endpoint: Endpoint, found: SubscriberStatus | None) -> EndpointStatus:
-    stopped = found.stopped if found else None
-    state = "off" if not endpoint.enabled else "stopped" if stopped else "on" if found else "new"
-    reason = f"{stopped['by']}: {stopped['reason']}" if stopped else ""
-    counts = (found.behind, found.waiting, found.given_up) if found else (0, 0, 0)
-    return EndpointStatus(endpoint.name, endpoint.url.partition("?")[0], endpoint.events, state, reason, *counts)
+        return HttpEndpoints(fleet.client)
+    return EndpointsHere(settings, cast("App", fleet).domain_events)
 
 
 def _status_text(found: Sequence[EndpointStatus]) -> str:
@@ -166,7 +131,7 @@ def _status_text(found: Sequence[EndpointStatus]) -> str:
     return table(("endpoint", "state", "behind", "waiting", "given up", "events", "url"), rows)
 
 
-def _aside(found: Sequence[Delivery]) -> str:
+def _aside_text(found: Sequence[Delivery]) -> str:
     if not found:
         return "every event was taken, or is still to come"
     rows = [(each.event_id, each.event_name, str(each.attempts), _due(each), each.error) for each in found]
@@ -177,35 +142,13 @@ def _due(delivery: Delivery) -> str:
     return delivery.due_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if delivery.due_at else "given up"
 
 
-async def _tested(endpoint: Endpoint, settings: WebhooksTable) -> str:
-    import json
-    from uuid import uuid4
-
-    from tasker_webhooks.posting import Poster
-    from tasker_webhooks.signing import headers
-
-    identity, now = str(uuid4()), datetime.now(UTC)
-    event = {
-        "specversion": "1.0",
-        "id": identity,
-        "source": "/tasker",
-        "type": "tasker.webhook.test",
-        "time": now.isoformat(),
-        "data": {},
-    }
-    body = json.dumps(event).encode()
-    signed = headers(identity, int(now.timestamp()), body, endpoint.secrets)
-    return (await Poster(settings).post(endpoint.url, body, signed)).error
+def _tested_text(done: Tested) -> str:
+    return f"{done.endpoint} has taken it" if done.taken else f"{done.endpoint} has not taken it: {done.error}"
 
 
-def _tested_text(done: dict[str, Any]) -> str:
-    return (
-        f"{done['endpoint']} has not taken it: {done['error']}" if done["error"] else f"{done['endpoint']} has taken it"
-    )
+def _replayed_text(done: Replayed) -> str:
+    return f"{done.events:,} events are posted again"
 
 
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
+def _switched_text(done: Switched) -> str:
+    return "done" if done.changed else "it was so already"

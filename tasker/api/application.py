@@ -19,6 +19,7 @@ from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.program import Program
 from tasker.api.rate_limit import RateLimit
+from tasker.api.refused import RefusedCallers
 from tasker.api.routes import (
     analytics,
     config,
@@ -38,10 +39,10 @@ from tasker.api.routes import (
     templates,
 )
 from tasker.api.streams import Streams
-from tasker.contracts.defaults import HTTP_STREAMS
+from tasker.contracts.defaults import ENVIRONMENT, HTTP_STREAMS
+from tasker.contracts.defaults.authentication import KEY_HEADER
 from tasker.contracts.defaults.http import REQUEST_BURST
 from tasker.contracts.metrics import Metric
-from tasker.services.authentication.settings import KEY_HEADER
 from tasker.version import __version__
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Options:
     cors_origins: Sequence[str] = ()
     key_header: str = KEY_HEADER
     """The header of API keys, which pages of these origins may send."""
-    environment: str = "development"
+    environment: str = ENVIRONMENT
     requests_per_second: int = 0
     """Of each client on average; 0: any number. `request_burst` at once."""
     request_burst: int = REQUEST_BURST
@@ -134,8 +135,13 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
     app.root_path = options.root_path
     app.state.program, app.state.gate, app.state.options = program, gate, options
     app.state.rate_limit, app.state.access = _rate_limit(options), program.metrics.access
-    app.state.streams = streams = Streams(options.streams)
-    return Envelope(app, options.limits, streams.close, options.on_answered)
+    app.state.streams, app.state.refused = streams, refused = Streams(options.streams), RefusedCallers()
+
+    def close() -> None:
+        streams.close()
+        refused.close()
+
+    return Envelope(app, options.limits, close, options.on_answered)
 
 
 def _rate_limit(options: Options) -> RateLimit | None:

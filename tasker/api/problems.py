@@ -16,6 +16,7 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Scope
 
+from tasker.api.refused import RefusedCallers
 from tasker.errors import (
     CircuitBreakerOpen,
     ConnectionLost,
@@ -159,11 +160,17 @@ def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | 
 def tell(error: TaskerError, scope: Scope) -> None:
     """Write what a client is not told into the log."""
     status = kind_of(error).status
-    if status in (401, 403):
-        address = scope["client"][0] if scope.get("client") else "unknown"
-        _log.info("request=%s from=%s refused: %s", scope["state"]["request_id"], address, error)
+    if isinstance(error, (NotAuthenticated, NotPermitted)):
+        _refused(error, scope)
     if status >= 500 and not isinstance(error, Overloaded):
         _log.error("request=%s %s: %s", scope["state"]["request_id"], error.error_type, error)
+
+
+def _refused(error: TaskerError, scope: Scope) -> None:
+    state, client = scope["state"], scope.get("client")
+    name = state["caller"].name if "caller" in state else None
+    refused: RefusedCallers = scope["app"].state.refused
+    refused.note(error, request=state["request_id"], address=client[0] if client else "unknown", caller=name)
 
 
 def problems_in(error: TaskerError, base: str) -> Sequence[Mapping[str, Any]] | None:

@@ -30,6 +30,7 @@ from tasker.services.server.saved_views import SavedViews
 from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
+from tasker.services.submitting.requesting import Requesting
 from tasker.services.submitting.submission import OnDuplicate, Submitted
 from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
@@ -146,6 +147,11 @@ class Program(Protocol):
     @property
     def queues(self) -> Queues:
         """The provider's queues."""
+        ...
+
+    @property
+    def requests(self) -> Requesting:
+        """Asking orchestrators for tasks."""
         ...
 
     async def submit_order(

@@ -48,7 +48,7 @@ class TaskRequester(Requesting):
     async def __aenter__(self) -> Self:
         """Connect. Raises `MessagingError`."""
         await self._messaging.open()
-        await self._messaging.ensure_orchestration_queues()
+        await self.prepare()
         return self
 
     async def __aexit__(

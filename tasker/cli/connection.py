@@ -35,9 +35,13 @@ def _remember(ctx: click.Context, param: click.Parameter, form: str) -> str:
     return form
 
 
-FORMAT = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, callback=_remember
-)
+def format_option(default: str, *others: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds `--format`, as `form`; with `json` an error is an object, too."""
+    forms = click.Choice([default, *others])
+    return click.option("--format", "form", type=forms, default=default, show_default=True, callback=_remember)
+
+
+FORMAT = format_option("text", "json")
 
 
 def configured_for(

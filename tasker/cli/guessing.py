@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from tasker.cli.place.directly import DIRECTLY
+
 SYNONYMS = {
     "ls": "list",
     "ps": "list",
@@ -55,13 +57,15 @@ class GuessingGroup(click.Group):
 
 
 def explained(error: click.UsageError) -> click.UsageError:
-    """The error; of a command that is told to ask a server, and asks none, one that says what it works on."""
+    """The error; of a command that is told to ask a server, and asks none, one that says why, and what it works on."""
     named = isinstance(error, click.NoSuchOption) and error.option_name in ("--url", "--profile")
     if not named or error.ctx is None:
         return error
     takes_database = any(param.name == "database_url" for param in error.ctx.command.params)
     where = "on the database itself: name it with --database-url or --data-dir" if takes_database else "here"
-    return click.UsageError(f"`{error.ctx.command_path}` asks no server. It works {where}.", error.ctx)
+    reason = DIRECTLY.get(" ".join(error.ctx.command_path.split()[1:]))  # by whatever name `tasker` was called
+    why = f": {reason}" if reason else ""
+    return click.UsageError(f"`{error.ctx.command_path}` asks no server{why}. It works {where}.", error.ctx)
 
 
 def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tasker.cli.connection import FORMAT
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.render.values import echo
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from tasker.contracts.template_rules import TemplateRules
     from tasker.plugins.choice import PluginChoice
     from tasker.services.configuration.plugins import PluginReport
-
-FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text or json.")
 
 
 @click.group(cls=GuessingGroup)

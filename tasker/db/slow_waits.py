@@ -6,7 +6,8 @@ import logging
 import time
 from collections.abc import Callable
 
-PERIOD_SECONDS = 60.0
+from tasker.lifecycle.seldom import Seldom
+
 _log = logging.getLogger("tasker.database")
 
 
@@ -14,18 +15,16 @@ class SlowWaits:
     """Tells of the first at once, and of the others together: with the first one of the next period, and at the end."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic = monotonic
-        self._count, self._longest = 0, 0.0
-        self._told: float | None = None
+        self._seldom, self._longest = Seldom(monotonic), 0.0
 
     def note(self, seconds: float, sizes: Callable[[], dict[str, int]]) -> None:
         """Somebody has waited for so long; `sizes` says how full the pool is."""
-        self._count, self._longest = self._count + 1, max(self._longest, seconds)
-        if self._told is None or self._monotonic() - self._told >= PERIOD_SECONDS:
+        self._longest = max(self._longest, seconds)
+        if self._seldom.happened():
             self.tell(sizes)
 
     def tell(self, sizes: Callable[[], dict[str, int]]) -> None:
         """Write a line about those that none was written about."""
-        if self._count:
-            _log.warning("pool_slow_acquire count=%d longest_ms=%.0f %s", self._count, self._longest * 1000, sizes())
-        self._count, self._longest, self._told = 0, 0.0, self._monotonic()
+        if count := self._seldom.told():
+            _log.warning("pool_slow_acquire count=%d longest_ms=%.0f %s", count, self._longest * 1000, sizes())
+        self._longest = 0.0

@@ -28,6 +28,7 @@ from tasker.execution.publishing.making import EventMaker
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
+from tasker.execution.whole_runs import WholeRuns
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs, inputs_of
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
@@ -63,15 +64,15 @@ class Worker:
         teller: AttemptTeller | None = None,
         trace_of: TraceOf | None = None,
     ) -> None:
-        self.identity, self.slots, self.settings = identity, slots, settings
-        self.inputs, self.claims, self.reports = InputCache(), ClaimsInHand(), reports
+        self.identity, self.slots, self.settings, self.reports = identity, slots, settings, reports
+        self.inputs, self.claims, self.whole_runs = InputCache(), ClaimsInHand(), WholeRuns()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
         self._completed, self._engine, self._plans = completed, engine, plans
         self._runner, self._events, self._teller, self._trace_of = runner, events, teller, trace_of
-        self._writes = FencedWrites(engine, settings)
+        self._writes = FencedWrites(engine, settings, self.whole_runs.saved)
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:

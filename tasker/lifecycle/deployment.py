@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from tasker.contracts.defaults.listening import (
     CONNECTION_TIMEOUT_SECONDS,
+    DEPLOYMENT_MODE,
     ERROR_RATE_PER_MINUTE,
     EVENT_TIMEOUT_SECONDS,
     HEALTH_CHECK_INTERVAL_SECONDS,
@@ -34,6 +35,9 @@ class DeploymentMode(StrEnum):
     POLLING_ONLY = "PollingOnly"
     EVENT_DRIVEN_ONLY = "EventDrivenOnly"
     HYBRID = "Hybrid"
+
+
+USUAL_MODE = DeploymentMode(DEPLOYMENT_MODE)
 
 
 def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> DeploymentMode:
@@ -103,7 +107,7 @@ class EventSettings:
 
     system_id: str = WORKER_SYSTEM_ID
     """A label in the log."""
-    deployment_mode: DeploymentMode = DeploymentMode.HYBRID
+    deployment_mode: DeploymentMode = USUAL_MODE
     poll_ms: int = WORKER_POLL_MS
     """Longest pause between two looks at a queue."""
     lost_poll_ms: int = LOST_POLL_MS

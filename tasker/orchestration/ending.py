@@ -107,7 +107,9 @@ class Ending:
         self._ended.take(changes, await self._bring(changes))
 
     async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
-        return await self._processor.bring(changes, self._caller, wait=self._wait, repairs=self._repairs)
+        return await self._processor.apply(
+            changes, self._caller, wait=self._wait, gives_way=True, repairs=self._repairs
+        )
 
     async def _expand(self, rows: Sequence[ParkedRow]) -> None:
         """Planned again while the graph changes; in the end the step stays parked, and its turn comes again."""

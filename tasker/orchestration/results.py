@@ -40,7 +40,7 @@ class Processor:
         With `wait` False, results of tasks that somebody else is changing are to be brought again. Raises
         `DatabaseUnavailable`; the whole batch may then be brought again.
         """
-        batch = BatchWrite(self, self._engine, self._random, caller, wait)
+        batch = BatchWrite(self, self._engine, self._random, caller, wait, written=[])
         plain: list[Result] = []
         expanding: list[Result] = []
         for result in results:
@@ -57,30 +57,26 @@ class Processor:
         *,
         slots: int = 0,
         wait: bool = True,
+        gives_way: bool = False,
         repairs: str | None = None,
     ) -> AdvanceResult:
-        """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as."""
-        more: dict[str, Any] = {"repairs": repairs} if repairs else {}
-        if any("ev" in change for change in changes):
-            more["events"] = True
-        args = {**caller.args(slots), "wait": wait, "items": changes, **more}
-        return AdvanceResult.parse(await self._engine.call("advance", args), changes)
+        """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as.
 
-    async def bring(
-        self,
-        changes: Sequence[Change],
-        caller: Caller,
-        slots: int = 0,
-        wait: bool = True,
-        repairs: str | None = None,
-    ) -> AdvanceResult:
-        """As `apply`; when somebody keeps one of the tasks for too long, the others do not wait for it (`busy`)."""
+        Whoever waits and `gives_way` does not let the others wait for a task that somebody keeps for too long: it is
+        `busy`. Else `LockTimeout` is raised then.
+        """
+        args: dict[str, Any] = {**caller.args(slots), "wait": wait, "items": changes}
+        if repairs:
+            args["repairs"] = repairs
+        if any("ev" in change for change in changes):
+            args["events"] = True
         try:
-            return await self.apply(changes, caller, slots=slots, wait=wait, repairs=repairs)
+            answer = await self._engine.call("advance", args)
         except LockTimeout:
-            if not wait:
+            if not (wait and gives_way):
                 raise
-            return await self.apply(changes, caller, slots=slots, wait=False, repairs=repairs)
+            answer = await self._engine.call("advance", {**args, "wait": False})
+        return AdvanceResult.parse(answer, changes)
 
 
 class BatchWrite:
@@ -89,23 +85,33 @@ class BatchWrite:
     With `wait` False, those of tasks that somebody else is changing are left for another time.
     """
 
-    def __init__(self, processor: Processor, engine: Engine, random: Random, caller: Caller, wait: bool) -> None:
+    def __init__(
+        self,
+        processor: Processor,
+        engine: Engine,
+        random: Random,
+        caller: Caller,
+        wait: bool,
+        written: list[AdvanceResult],
+    ) -> None:
         self._processor, self._engine, self._random = processor, engine, random
-        self._caller, self._wait = caller, wait
-        self.written: list[AdvanceResult] = []
+        self._caller, self._wait, self.written = caller, wait, written
 
     async def write(self, results: Sequence[Result]) -> None:
         """Store results that create no steps, in one write. Raises `DataRefused`."""
         changes = [change_of(result, self._random.random()) for result in results]
-        answer = await self._processor.bring(changes, self._caller, self._free_slots(), self._wait)
+        slots = self._free_slots()
+        answer = await self._processor.apply(changes, self._caller, slots=slots, wait=self._wait, gives_way=True)
         self._take(answer, results)
 
     async def expand(self, result: Result) -> None:
         """Store one that does, alone, planned again when the graph has changed (rule 8)."""
         try:
             for _ in range(MAX_REPLANS):
-                change = await plan_expansion(self._engine, result)
-                answer = await self._processor.bring([change], self._caller, self._free_slots(), self._wait)
+                change, slots = await plan_expansion(self._engine, result), self._free_slots()
+                answer = await self._processor.apply(
+                    [change], self._caller, slots=slots, wait=self._wait, gives_way=True
+                )
                 if answer.verdicts.get(change["s"]) is not Verdict.REPLAN:
                     break
         except DataRefused as error:
@@ -120,8 +126,7 @@ class BatchWrite:
         """What the database does not store fails its step (rule 5)."""
         self.written.append(AdvanceResult(verdicts={result.claim.step_uuid: Verdict.NOT_STORABLE}))
         if (failure := not_storable(result, error)) is not None:
-            patient = BatchWrite(self._processor, self._engine, self._random, self._caller, wait=True)
-            patient.written = self.written
+            patient = BatchWrite(self._processor, self._engine, self._random, self._caller, True, self.written)
             await halved([failure], patient.write, patient.refuse)
 
     def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any
 
 from pydantic import ValidationError
@@ -128,6 +129,12 @@ def _deeper(path: str, value: Any) -> str:
     return _deeper(f"{path}.{close[0]}", inside) if close else path
 
 
+def _in_common(one: str, other: str) -> int:
+    """How many tables both are below."""
+    pairs = zip(one.split("."), other.split("."), strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+
 def _suggestion(path: str, value: Any) -> str:
     known = [*by_path(), *tables()]
     above, _, name = path.rpartition(".")
@@ -139,6 +146,6 @@ def _suggestion(path: str, value: Any) -> str:
         each for each in known if each.rpartition(".")[2] == name
     ]
     if elsewhere:
-        return f"Did you mean {min(elsewhere, key=len)}?"
+        return f"Did you mean {min(elsewhere, key=lambda each: (-_in_common(each, path), len(each)))}?"
     names = ", ".join(sorted(siblings)[:12])
     return f"Remove it; {above or 'the file'} has: {names}" if siblings else "Remove it"

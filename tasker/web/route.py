@@ -42,7 +42,8 @@ class PageRoute(GuardedRoute):
                     await _recognise(signed)
                 return await handle(signed)
             except NotAuthenticated as error:
-                tell(error, request.scope)
+                if signed is not request:  # who shows nothing is asked to sign in, which is nothing to warn of
+                    tell(error, request.scope)
                 return leads_to(request, "sign-in", next=_place(request))
             except NotPermitted as error:
                 tell(error, request.scope)

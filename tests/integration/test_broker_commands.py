@@ -99,6 +99,9 @@ def test_a_provider_that_lacks_what_the_database_has_is_told_and_a_migration_end
     assert remark.startswith(f"{QUEUE}: {TASKS} of {TASKS} that wait in the database have no message here")
     dry = told("migrate", "--to", "redis", "--dry-run", url=database_url)
     assert f"would be sent to redis: {TASKS} hints (chaos {TASKS}), 0 parked results" in dry
+    would = json.loads(told("migrate", "--to", "redis", "--dry-run", "--format", "json", url=database_url))
+    assert (would["action"], would["left"], would["to"]) == ("would_send", "pgmq", "redis")
+    assert (would["steps"], would["results"], would["still_on_it"]) == ({"chaos": TASKS}, 0, [])
     assert report("redis", database_url)["remarks"] == [remark]
     assert f"sent to redis: {TASKS} hints" in told("migrate", "--to", "redis", url=database_url)
     assert report("redis", database_url)["remarks"] == []
@@ -142,6 +145,10 @@ def test_draining_moves_what_no_row_tells_and_removes_the_old_queues(database_ur
     assert report("redis", database_url)["queues"][0]["depth"] == 0
     assert queue_of(report("pgmq", database_url), "orchestration_task_requests")["depth"] == 1
     assert queue_of(report("pgmq", database_url))["depth"] == 2
+    again = json.loads(
+        told("migrate", "--from", "redis", "--to", "pgmq", "--drain", "--format", "json", url=database_url)
+    )
+    assert (again["action"], again["removed"]) == ("drained", {})
 
 
 def test_a_drain_removes_no_queue_whose_requests_are_hidden_or_delayed(database_url: str, providers: Providers) -> None:

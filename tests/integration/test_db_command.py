@@ -37,6 +37,15 @@ def test_an_upgrade_makes_the_database_current(empty_database_url: str) -> None:
     assert (after.exit_code, json.loads(after.output)["state"]) == (0, "current")
 
 
+def test_an_upgrade_as_json_names_what_was_applied(empty_database_url: str) -> None:
+    where = ("--database-url", empty_database_url, "--format", "json")
+    first, second = (json.loads(db("upgrade", *where).stdout) for _ in range(2))
+
+    assert first.keys() == {"database", "applied"}
+    assert (first["applied"][0], second["applied"]) == ("migrations/0001_initial", [])
+    assert first["database"] == second["database"]
+
+
 def test_an_upgrade_creates_the_database(server: Server) -> None:
     url = server.url_of(f"tasker_test_{os.getpid()}_by_command")
     try:

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from tasker import hookspecs
 from tasker.app.assembly.worker import worker_process
+from tasker.app.embedded.app import App
 from tasker.cli.main import cli
 from tasker.contracts.metrics import Counter
 from tasker.contracts.plan import BreakerPolicy
@@ -178,14 +179,27 @@ class HandClock:
 
 
 def test_changes_of_every_breaker_are_told() -> None:
-    breakers = Breakers(HandClock())  # type: ignore[arg-type]
-    early = breakers.messaging
-    heard: list[tuple[str, str, str]] = []
-    breakers.on_change = lambda change: heard.append((change.name, change.before, change.after))
-    early.force_open()
+    heard: list[BreakerChanged] = []
+    breakers = Breakers(HandClock(), on_change=heard.append)  # type: ignore[arg-type]
+    breakers.messaging.force_open()
     breakers.of_handler("pay", BreakerPolicy()).force_open()
-    early.force_closed()
-    assert heard == [("messaging", "closed", "open"), ("pay", "closed", "open"), ("messaging", "open", "closed")]
+    breakers.messaging.force_closed()
+    assert [(each.name, each.before, each.after) for each in heard] == [
+        ("messaging", "closed", "open"),
+        ("pay", "closed", "open"),
+        ("messaging", "open", "closed"),
+    ]
+
+
+async def test_breakers_of_a_program_that_runs_no_steps_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = "@hookimpl\ndef tasker_breaker_changed(breaker): heard.append((breaker.name, breaker.after))\n"
+    install_plugin(tmp_path, monkeypatch, "alarm", HEAD + hook)
+    app = App(work=False)
+    app.breakers.database.force_open()
+    await plugins_of(PluginChoice()).settle()
+    assert sys.modules["alarm_plugin"].heard == [("database", "open")]
 
 
 def test_a_command_of_a_plugin_is_one_of_tasker_and_takes_no_name_of_ours(

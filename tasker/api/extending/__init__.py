@@ -5,11 +5,12 @@ through as it does for the server's own routes, before the body is read. `progra
 """
 
 from tasker.api.extending.route import plugin_router
-from tasker.api.permissions import Permission, caller_of, namespaces_of, needs, require_namespace
+from tasker.api.permissions import Permission, actor_of, caller_of, namespaces_of, needs, require_namespace
 from tasker.api.program import program_of
 
 __all__ = [
     "Permission",
+    "actor_of",
     "caller_of",
     "namespaces_of",
     "needs",

@@ -54,6 +54,9 @@ def _offered(plugin: str, router: Any, owners: dict[str, str]) -> Offered:
         raise _Refused(f"/{head} is taken by {owners[head]}: leave the prefix out, or choose another one")
     for problem in _problems(router):
         raise _Refused(problem)
+    for each in iter_route_contexts(router.routes):
+        if isinstance(each.original_route, PluginRoute):
+            each.original_route.offered_at = offered.prefix + (each.path or "")
     return offered
 
 

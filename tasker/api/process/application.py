@@ -14,6 +14,8 @@ from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.observed import Observed
 from tasker.api.process.routes import configuration_routes, routes
 from tasker.api.process.telling import Telling
+from tasker.api.refused import RefusedCallers
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.services.server.metrics import AccessCounts
 from tasker.version import __version__
@@ -24,7 +26,7 @@ class PortOptions:
     """How the port is offered. `connections` are those of the process to its database, at most."""
 
     limits: Limits = field(default_factory=Limits)
-    environment: str = "development"
+    environment: str = ENVIRONMENT
     connections: int = 0
     metrics: Sequence[Metric] = ()
     """Of plugins, told with those of the process."""
@@ -43,4 +45,5 @@ def port_application(observed: Observed, options: PortOptions, gate: Gate = open
     state.telling = Telling(observed, options.environment, options.connections, options.metrics)
     state.gate, state.rate_limit = gate, None
     state.configuration, state.access = options.configuration, AccessCounts()
-    return Envelope(app, options.limits, lambda: None)
+    state.refused = refused = RefusedCallers()
+    return Envelope(app, options.limits, refused.close)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tasker.api.process.metrics import CATALOGUE, histograms, samples
 from tasker.api.process.observed import Observed
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.contracts.plan import Plan
 from tasker.errors import TemplateNotFound
@@ -37,7 +38,7 @@ class Telling:
     """One process. `connections` are those to its database, at most; `metrics` are those of plugins."""
 
     observed: Observed
-    environment: str = "development"
+    environment: str = ENVIRONMENT
     connections: int = 0
     metrics: Sequence[Metric] = ()
 

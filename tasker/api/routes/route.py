@@ -27,6 +27,8 @@ class GuardedRoute(APIRoute):
 
     done = 200
     """The status of an answer when all is well, where the route does not name one."""
+    offered_at = ""
+    """The whole path of a route that is offered below another one than its own."""
 
     def get_route_handler(self) -> Handler:
         """The function behind the gate."""
@@ -35,14 +37,14 @@ class GuardedRoute(APIRoute):
         if REQUIRED not in declared:
             return handle
         permission, confines = Permission(declared[REQUIRED]), bool(declared.get(CONFINES))
-        operates, unless, path = bool(declared.get(OPERATES)), declared.get(UNLESS), self.path
+        operates, unless = bool(declared.get(OPERATES)), declared.get(UNLESS)
         done, several = self.status_code or self.done, bool(declared.get(SEVERAL))
 
         async def guarded(request: Request) -> Response:
             await admit(request, permission, confines)
             if not operates or (unless and await only_tells(request, unless)):
                 return await handle(request)
-            return await recorded(request, path, handle, done=done, several=several)
+            return await recorded(request, self.offered_at or self.path, handle, done=done, several=several)
 
         return guarded
 

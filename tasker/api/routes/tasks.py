@@ -18,10 +18,12 @@ from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.tasks import (
     ON_DUPLICATE,
     BatchResponse,
+    QueuedRequest,
     TaskBatch,
     TaskCancelled,
     TaskCreated,
     TaskRequest,
+    TaskRequested,
     TaskResponse,
 )
 from tasker.api.shapes.tracing import TraceHeaders
@@ -69,6 +71,25 @@ async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[Trace
     permitted = [order for place, order in enumerate(orders) if place not in refused]
     answers = iter(await program_of(request).submit_orders(permitted, on_duplicate=ON_DUPLICATE[body.on_duplicate]))
     return Json(_batch([refused.get(place) or next(answers) for place in range(len(orders))]))
+
+
+@routes.post(
+    "/v1/task-requests",
+    status_code=202,
+    response_model=TaskRequested,
+    responses=refusals(),
+    **needs(Permission.TASKS_CREATE, confines=True),
+)
+async def request_task(request: Request, body: QueuedRequest, trace: Annotated[TraceHeaders, Header()]) -> Json:
+    """Ask an orchestrator for a task, through the broker; what it refuses is among `/v1/refused-messages`.
+
+    The task is there once an orchestrator has taken the request. Where too much work waits the request does, too.
+    """
+    order = body.order(known_caller(request), trace.context)
+    require_namespace(request, order.namespace)
+    named, task = (order.namespace, order.template, order.version), body.task_uuid
+    asked = await program_of(request).requests.ask(named, order.request, str(task) if task else None)
+    return Json({"task_uuid": asked, "status": "requested"}, 202, location_of(request, asked))
 
 
 def _permit(request: Request, order: Order, on_duplicate: str) -> None:

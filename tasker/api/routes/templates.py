@@ -86,13 +86,13 @@ async def get_graph(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The graph of a template: as data, or drawn."""
-    from tasker.template.draw import FORMATS
+    from tasker.template.draw import FORMATS, graph_data
 
     plan = (await program_of(request).plans.find(namespace, name, version)).plan
     if unchanged := _unchanged(plan, if_none_match):
         return unchanged
     if format == "json":
-        return Json(_graph(plan), headers=_tag(plan))
+        return Json(graph_data(plan), headers=_tag(plan))
     return PlainTextResponse(FORMATS[format](plan), headers=_tag(plan))
 
 
@@ -164,14 +164,6 @@ def _detail(plan: Plan) -> dict[str, Any]:
         "steps": steps,
         "configuration": orjson.loads(plan.to_json()),
     }
-
-
-def _graph(plan: Plan) -> dict[str, Any]:
-    nodes = [
-        {"name": step.name, "type": str(step.type), "level": step.level, "static": step.static} for step in plan.steps
-    ]
-    edges = [{"from_step": parent, "to_step": step.name} for step in plan.steps for parent in step.depends_on]
-    return {"nodes": nodes, "edges": edges}
 
 
 def _registration(found: Compiled, *, registered: bool) -> dict[str, Any]:

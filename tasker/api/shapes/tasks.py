@@ -19,8 +19,8 @@ MOST_ORDERS = 1000
 ON_DUPLICATE: dict[str, OnDuplicate] = {"refuse": "refuse", "return_existing": "return"}
 
 
-class TaskRequest(BaseModel):
-    """A task to create. The template is `name` or `template_name`, its input `context` or `configuration`."""
+class DescribedTask(BaseModel):
+    """A task that is asked for. The template is `name` or `template_name`, its input `context` or `configuration`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,9 +42,6 @@ class TaskRequest(BaseModel):
     tags: list[Name] = Field([], max_length=100)
     requested_at: datetime | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
-    on_duplicate: Literal["refuse", "return_existing"] = Field(
-        "refuse", description="Answer with the existing task of that identity, in place of 409."
-    )
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
@@ -83,6 +80,27 @@ class TaskRequest(BaseModel):
             tracestate=trace.tracestate if trace else None,
         )
         return Order(self.namespace, self.template, self.version, request)
+
+
+class TaskRequest(DescribedTask):
+    """A task to create. The template is `name` or `template_name`, its input `context` or `configuration`."""
+
+    on_duplicate: Literal["refuse", "return_existing"] = Field(
+        "refuse", description="Answer with the existing task of that identity, in place of 409."
+    )
+
+
+class QueuedRequest(DescribedTask):
+    """A task that an orchestrator is asked for. The template is `name` or `template_name`."""
+
+    task_uuid: UUID | None = Field(None, description="Of a request whose answer was lost: it stays one task.")
+
+
+class TaskRequested(BaseModel):
+    """The identifier that the task will have; `status` is `requested`."""
+
+    task_uuid: str
+    status: Literal["requested"] = "requested"
 
 
 def _text(value: UUID | None) -> str | None:

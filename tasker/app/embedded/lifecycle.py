@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tasker.app.assembly.context import listeners_of
+from tasker.app.assembly.context import breakers_of, listeners_of
 from tasker.app.assembly.process import told_of_ends
 from tasker.app.assembly.waiting import program_waiters
 from tasker.app.assembly.worker import worker_process
@@ -15,7 +15,7 @@ from tasker.app.bootstrap import prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
 from tasker.app.embedded.started import Offered, Started, forget, is_started
-from tasker.app.services import Services
+from tasker.app.services import Services, guarded_connection
 from tasker.contracts.messaging import BackendSettings
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
@@ -29,8 +29,7 @@ from tasker.process.connections.resources import Resources
 from tasker.process.presence.dead_workers import end_dead_leases
 from tasker.process.repairing import Repairs
 from tasker.process.runtime import Runtime
-from tasker.process.system import SystemClock, new_uuid
-from tasker.resilience.registry import Breakers
+from tasker.process.system import new_task_uuid, new_uuid
 from tasker.services.authoring.handlers import load_handlers
 from tasker.services.authoring.target_plans import TargetPlans
 from tasker.services.checks import Checks
@@ -61,6 +60,7 @@ from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.submitting.after_commit import AfterCommit
 from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.requesting import Requesting
 from tasker.services.submitting.submission import Submitter
 from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
@@ -96,6 +96,7 @@ class AppLifecycle:
     domain_events = Offered[DomainEvents]()
     template_texts = Started[TemplateTexts]()
     queues = Started[Queues]()
+    requests = Started[Requesting]()
     operator_log = Started[OperatorLog]()
     saved_views = Started[SavedViews]()
     sensitive_values = Started[SensitiveValues]()
@@ -135,7 +136,7 @@ class AppLifecycle:
         self._environment, self._sources = environment or configuration.environment, _listed(handlers)
         self._settings, self._sweeps = settings or configuration.worker, sweeps or configuration.sweeps
         self._depth_limits = depth_limits or configuration.depth_limits
-        self.breakers = Breakers(SystemClock(), configuration.breakers)
+        self.breakers = breakers_of(configuration.breakers, configuration.plugins)
 
     async def __aenter__(self) -> Self:
         """Connect, bring the schema up to date and start working."""
@@ -155,12 +156,13 @@ class AppLifecycle:
         self._plugins = plugins_of(self._configuration.plugins)
         self._services = made = self._joined()
         self._connection, self._engine = made.connection, made.engine
-        made.engine.listeners = listeners_of(self._plugins)
         self._submitter, self._bulk = made.submitter, made.bulk
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
         rules = rules_of(self._plugins)
         self._targets = TargetPlans(self.registry, made.plans, rules)
         self.template_texts, self.queues = TemplateTexts(made.plans, rules), Queues(made.engine)
+        limit = self._configuration.context_limit_bytes
+        self.requests = Requesting(self._resources.messaging, new_task_uuid, limit)
         self.operator_log = OperatorLog(made.connection)
         self.saved_views = SavedViews(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
@@ -176,8 +178,15 @@ class AppLifecycle:
             await self._runtime.start()
 
     def _joined(self) -> Services:
-        limits, breaker, ended = self._depth_limits, self.breakers.database, told_of_ends(self._plugins, self._ended)
-        return Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker, ended)
+        connection = guarded_connection(self._resources, self._configuration, self.breakers.database)
+        engine = Engine(
+            connection,
+            self._resources.messaging,
+            self._settings.rules,
+            on_finished=told_of_ends(self._plugins, self._ended),
+            listeners=listeners_of(self._plugins),
+        )
+        return Services(connection, engine, self._settings, self._sweeps, self._configuration, self._depth_limits)
 
     def _worker(self, waiter: str) -> Runtime:
         return worker_process(

@@ -42,6 +42,7 @@ SERVICES: dict[str, type[Twin[Any]]] = {
     "domain_events": sync.SyncDomainEvents,
     "template_texts": sync.SyncTemplateTexts,
     "queues": sync.SyncQueues,
+    "requests": sync.SyncRequesting,
 }
 """What stands for each service of an `App`."""
 
@@ -76,6 +77,7 @@ class SyncApp(Twin[App]):
     domain_events = Started[sync.SyncDomainEvents]()
     template_texts = Started[sync.SyncTemplateTexts]()
     queues = Started[sync.SyncQueues]()
+    requests = Started[sync.SyncRequesting]()
     registry = Started[HandlerRegistry]()
     database_url = Started[str]()
 

@@ -28,6 +28,7 @@ from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.task_history import TaskEvent
 from tasker.services.server.template_texts import TemplateTexts
+from tasker.services.submitting.requesting import Requesting
 from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
 
@@ -121,6 +122,7 @@ class SyncDeadLetters(Twin[DeadLetters]):
     trend = waiting(DeadLetters.trend)
     open = waiting(DeadLetters.open)
     update = waiting(DeadLetters.update)
+    retry = waiting(DeadLetters.retry)
 
 
 class SyncReruns(Twin[Reruns]):
@@ -199,6 +201,15 @@ class SyncQueues(Twin[Queues]):
     """`Queues`, waiting."""
 
     report = waiting(Queues.report)
+
+
+class SyncRequesting(Twin[Requesting]):
+    """`Requesting`, waiting."""
+
+    request = waiting(Requesting.request)
+    ask = waiting(Requesting.ask)
+    finalize = waiting(Requesting.finalize)
+    prepare = waiting(Requesting.prepare)
 
 
 class SyncTemplateTexts(Twin[TemplateTexts]):

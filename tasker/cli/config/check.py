@@ -13,7 +13,6 @@ import click
 from tasker.cli.config import view
 from tasker.cli.config.options import (
     FILE,
-    FORMAT,
     context_option,
     environment_of,
     made_for_context,
@@ -21,6 +20,7 @@ from tasker.cli.config.options import (
     said_environment,
     source_options,
 )
+from tasker.cli.connection import FORMAT
 from tasker.services.configuration.loading import (
     PATH_VARIABLE,
     Configuration,

@@ -17,7 +17,6 @@ from tasker.cli.config.init import init
 from tasker.cli.config.options import (
     FILE,
     FOLDER,
-    FORMAT,
     chosen,
     context_option,
     elsewhere,
@@ -25,6 +24,7 @@ from tasker.cli.config.options import (
     said_environment,
     source_options,
 )
+from tasker.cli.connection import FORMAT, format_option, print_as
 from tasker.cli.guessing import GuessingGroup
 from tasker.errors import ConfigurationError, UsageError
 from tasker.services.configuration.backend_tables import TABLE as BACKENDS
@@ -67,7 +67,10 @@ config.add_command(import_file)
 @context_option("complete")
 @source_options
 @click.option("--output", metavar="PATH", help="The file to write; - is standard output.")
-def generate_command(context: str, environment: str | None, source_dir: Path | None, output: str | None) -> None:
+@FORMAT
+def generate_command(
+    context: str, environment: str | None, source_dir: Path | None, output: str | None, form: str
+) -> None:
     """Write the merged file that a process reads (TASKER_CONFIG_PATH).
 
     ${...} placeholders stay as they are, so the file holds no secret and may be committed.
@@ -76,13 +79,12 @@ def generate_command(context: str, environment: str | None, source_dir: Path | N
     text = generate(context, name, folder, os.environ, datetime.now(UTC))
     for warning in stray_files(folder):
         click.echo(f"Warning: {warning}", err=True)
-    if output == "-":
-        click.echo(text, nl=False)
-        return
-    file = Path(output) if output else folder / "generated" / f"{context}-{name}.toml"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    click.echo(f"wrote {file}")
+    file = None if output == "-" else Path(output or folder / "generated" / f"{context}-{name}.toml")
+    if file:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    done = {"context": context, "environment": name, "output": file and str(file), "toml": text}
+    print_as(form, done, lambda _: f"wrote {file}" if file else text.removesuffix("\n"))
 
 
 @config.command()
@@ -90,7 +92,7 @@ def generate_command(context: str, environment: str | None, source_dir: Path | N
 @context_option(None)
 @source_options
 @click.option("--file", "file", type=FILE, help="Show this merged file.")
-@click.option("--format", "form", type=click.Choice(["toml", "json"]), default="toml", show_default=True)
+@format_option("toml", "json")
 def show(
     key: str | None,
     context: str | None,

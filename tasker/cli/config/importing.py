@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from tasker.cli.config.options import FILE, FORMAT, context_option
+from tasker.cli.config.options import FILE, context_option
+from tasker.cli.connection import FORMAT
 from tasker.errors import UsageError
 from tasker.services.configuration.importing import SUMMARY, imported
 from tasker.services.configuration.sources import read_layer

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tasker.cli.config.options import FOLDER
+from tasker.cli.connection import FORMAT, print_as
 from tasker.services.configuration.sources import SOURCE_DIR
 from tasker.services.scaffold.starter_configuration import write_configuration
 from tasker.settings.substitution import variables_in
@@ -14,17 +15,22 @@ from tasker.settings.substitution import variables_in
 
 @click.command()
 @click.option("--source-dir", type=FOLDER, default=SOURCE_DIR, show_default=True, help="Where to write them.")
-def init(source_dir: Path) -> None:
+@FORMAT
+def init(source_dir: Path, form: str) -> None:
     """Write commented files to begin with: base, and what differs in development, test and production.
 
     Nothing is ever overwritten.
     """
-    for file in write_configuration(source_dir):
-        click.echo(f"wrote {file}")
+    written = [str(file) for file in write_configuration(source_dir)]
+    print_as(
+        form, {"written": written}, lambda _: "\n".join((*(f"wrote {file}" for file in written), _next(source_dir)))
+    )
+
+
+def _next(source_dir: Path) -> str:
     option = "" if source_dir == SOURCE_DIR else f" --source-dir {source_dir}"
     generated = source_dir / "generated"
-    click.echo(
-        f"""Next:
+    return f"""Next:
   1. Edit {source_dir / "base" / "common.toml"} (database, messaging) and worker.toml beside it (concurrency, lease);
      what differs by environment is in {source_dir / "environments"}. What a setting means: tasker config explain KEY
   2. Check it:              tasker config validate{option}
@@ -36,7 +42,6 @@ def init(source_dir: Path) -> None:
                             DATABASE_URL=postgresql://USER:PASSWORD@HOST/DATABASE{_variables(source_dir)}
   5. Create the schema:     tasker db upgrade
   6. Start:                 tasker worker, tasker orchestrator"""
-    )
 
 
 def _variables(source_dir: Path) -> str:

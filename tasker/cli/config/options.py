@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.services.configuration.loading import (
     ENVIRONMENT_VARIABLE,
     PATH_VARIABLE,
@@ -25,7 +26,6 @@ from tasker.services.configuration.warnings import made_for
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
-FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 
 def context_option(default: str | None) -> Callable[[Any], Any]:
@@ -54,7 +54,7 @@ def said_environment(given: str | None) -> str | None:
 
 def environment_of(given: str | None) -> str:
     """The same, `development` when nobody says it."""
-    return said_environment(given) or "development"
+    return said_environment(given) or ENVIRONMENT
 
 
 def names_a_file(environment: str | None, source_dir: Path | None) -> bool:

@@ -6,11 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.connection import FORMAT, connected, database_at, known_configuration, require_database
+from tasker.cli.connection import (
+    FORMAT,
+    connected,
+    database_at,
+    known_configuration,
+    print_as,
+    require_database,
+)
 from tasker.cli.database.index_inputs import index_inputs
 from tasker.cli.database.prune import prune
 from tasker.cli.database.report import report
@@ -38,8 +45,9 @@ db.add_command(roles)
 
 
 @db.command()
+@FORMAT
 @database_options
-def upgrade(database: Database) -> None:
+def upgrade(database: Database, form: str) -> None:
     """Bring the database to this version's schema, creating it when it does not exist.
 
     Functions that a newer release wrote stay. Safe to repeat and to run from several places at once; changes everything
@@ -49,9 +57,7 @@ def upgrade(database: Database) -> None:
     with database_at(chosen, database.data_dir) as url:
         ensure_database(url)
         applied = migrate.upgrade(url, _scripts_of(chosen.backend))
-        for name in applied:
-            click.echo(f"applied {name}")
-        click.echo(f"{describe_url(url)}: {'upgraded' if applied else 'already current'}")
+        print_as(form, {"database": describe_url(url), "applied": list(applied)}, _upgraded_text)
 
 
 @db.command()
@@ -116,6 +122,11 @@ def _scripts_of(backend: str) -> Sequence[tuple[str, str]]:
 
     loaded = load_backend(backend, {})
     return loaded.install_sql() if isinstance(loaded, TransactionalBackend) else ()
+
+
+def _upgraded_text(done: dict[str, Any]) -> str:
+    came_to = f"{done['database']}: {'upgraded' if done['applied'] else 'already current'}"
+    return "\n".join((*(f"applied {name}" for name in done["applied"]), came_to))
 
 
 def _print_status(where: str, found: migrate.Status) -> None:

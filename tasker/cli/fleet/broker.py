@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from tasker.cli.connection import configured_for, require_database
+from tasker.cli.connection import FORMAT, configured_for, format_option, print_as, require_database
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
 from tasker.cli.place.options import fleet_options
@@ -23,12 +25,27 @@ from tasker.errors import DatabaseError, MessagingError, ServerError, UsageError
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
-    from tasker.services.fleet.broker_migration import Migration, Waiting
     from tasker.services.fleet.brokers import BrokerReport, QueueReport
 
 Reports: TypeAlias = "AbstractAsyncContextManager[Callable[[], Awaitable[BrokerReport]]]"
 WATCH_SECONDS = 2.0
 COLUMNS = ("QUEUE", "MESSAGES", "IN FLIGHT", "OLDEST", "CONSUMERS", "READERS", "IN DATABASE")
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What a run of `tasker broker migrate` did. `action`: `would_send`, `sent` or `drained`.
+
+    `steps` are hints by namespace, `results` parked results, `still_on_it` processes, `removed` messages by queue.
+    """
+
+    action: str
+    left: str
+    to: str
+    steps: Mapping[str, int] = field(default_factory=dict)
+    results: int = 0
+    still_on_it: Sequence[str] = ()
+    removed: Mapping[str, int] = field(default_factory=dict)
 
 
 @click.group(cls=GuessingGroup)
@@ -40,7 +57,7 @@ def broker() -> None:
 
 
 @broker.command()
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@format_option("table", "json")
 @click.option("--watch", is_flag=True, help=f"Show it every {WATCH_SECONDS:g} seconds until Ctrl-C.")
 @no_config_option
 @fleet_options
@@ -138,8 +155,11 @@ def _time() -> str:
 @click.option("--drain", is_flag=True, help="Last step, when no process uses the old one: remove its queues.")
 @click.option("--dry-run", is_flag=True, help="Tell what would be done; send and remove nothing.")
 @no_config_option
+@FORMAT
 @database_options
-def migrate(database: Database, no_config: bool, to: str, old: str | None, drain: bool, dry_run: bool) -> None:
+def migrate(
+    database: Database, no_config: bool, form: str, to: str, old: str | None, drain: bool, dry_run: bool
+) -> None:
     """Move to another messaging provider while tasks are in flight.
 
     Without --drain every step that waits gets a message on the new provider, derived from the database; nothing is
@@ -154,41 +174,44 @@ def migrate(database: Database, no_config: bool, to: str, old: str | None, drain
     if drain and dry_run:
         raise UsageError("--drain removes queues, and --dry-run removes nothing", hint="leave one of them out")
     chosen = _configuration(database, no_config)
-    asyncio.run(_migrate(chosen, database, to, old, drain=drain, dry_run=dry_run))
+    done = asyncio.run(_migrate(chosen, database.data_dir, to, old, drain=drain, dry_run=dry_run))
+    print_as(form, done, lambda _: "\n".join(_migrated_lines(done, database.arguments())))
 
 
 async def _migrate(
-    chosen: Configured, database: Database, to: str, old: str | None, *, drain: bool, dry_run: bool
-) -> None:
+    chosen: Configured, data_dir: Path | None, to: str, old: str | None, *, drain: bool, dry_run: bool
+) -> Migrated:
     from tasker.app.brokers import migration, provider
 
-    async with migration(chosen, to, database.data_dir) as moving:
+    async with migration(chosen, to, data_dir) as moving:
         old = await moving.leaves(old, chosen.backend)
-        if dry_run:
-            echo(f"would be sent to {to}: {_waiting(await moving.waiting())}")
-            await _tell_processes(moving, old)
-        elif drain:
-            async with provider(chosen, old, database.data_dir) as (resources, _):
+        if drain:
+            async with provider(chosen, old, data_dir) as (resources, _):
                 removed = await moving.drain(resources.messaging)
-            for queue, stats in removed.items():
-                echo(f"removed from {old}: {queue} ({counted(stats.depth, 'message')})")
-            echo(f"nothing is left on {old}; everything that waits has a message on {to}")
-        else:
-            echo(f"sent to {to}: {_waiting(await moving.send())}")
-            await _tell_processes(moving, old)
-            echo(f"Next: restart every process with the backend {to} (also those that only submit), then run")
-            echo(f"  tasker broker migrate --from {old} --to {to} --drain{database.arguments()}")
+            return Migrated("drained", old, to, removed={queue: stats.depth for queue, stats in removed.items()})
+        waiting = await (moving.waiting() if dry_run else moving.send())
+        steps = {name: number for name, number in sorted(waiting.steps.items()) if number}
+        running = [str(each) for each in await moving.processes_on(old)]
+        return Migrated("would_send" if dry_run else "sent", old, to, steps, waiting.results, running)
 
 
-async def _tell_processes(moving: Migration, old: str) -> None:
-    running = await moving.processes_on(old)
-    echo(f"still on {old}: {', '.join(map(str, running)) or 'no running process'}")
+def _migrated_lines(done: Migrated, options: str) -> Iterator[str]:
+    if done.action == "drained":
+        for queue, depth in done.removed.items():
+            yield f"removed from {done.left}: {queue} ({counted(depth, 'message')})"
+        yield f"nothing is left on {done.left}; everything that waits has a message on {done.to}"
+        return
+    yield f"{'sent' if done.action == 'sent' else 'would be sent'} to {done.to}: {_waiting(done)}"
+    yield f"still on {done.left}: {', '.join(done.still_on_it) or 'no running process'}"
+    if done.action == "sent":
+        yield f"Next: restart every process with the backend {done.to} (also those that only submit), then run"
+        yield f"  tasker broker migrate --from {done.left} --to {done.to} --drain{options}"
 
 
-def _waiting(waiting: Waiting) -> str:
-    by_namespace = ", ".join(f"{name} {number}" for name, number in sorted(waiting.steps.items()) if number)
-    steps = counted(waiting.steps.total(), "hint") + (f" ({by_namespace})" if by_namespace else "")
-    return f"{steps}, {counted(waiting.results, 'parked result')}"
+def _waiting(done: Migrated) -> str:
+    by_namespace = ", ".join(f"{name} {number}" for name, number in done.steps.items())
+    steps = counted(sum(done.steps.values()), "hint") + (f" ({by_namespace})" if by_namespace else "")
+    return f"{steps}, {counted(done.results, 'parked result')}"
 
 
 def _configuration(database: Database, no_config: bool) -> Configured:

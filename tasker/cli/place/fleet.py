@@ -36,7 +36,7 @@ from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
 from tasker.services.server.operator_log import KeptAction, OperatorAction
 from tasker.services.step_logs import StepLogLine
-from tasker.services.submitting.submission import OnDuplicate, Submitted
+from tasker.services.submitting.submission import OnDuplicate, RequestOptions, Submitted
 from tasker.services.task_filter import MoreFilters
 
 View = dict[str, Any]
@@ -204,6 +204,19 @@ class QueueService(Protocol):
     async def report(self) -> BrokerReport: ...
 
 
+class RequestService(Protocol):
+    """As `tasker.services.submitting.requesting.Requesting`."""
+
+    async def request(
+        self,
+        target: str,
+        context: Mapping[str, Any] | None = None,
+        *,
+        task_uuid: str | None = None,
+        **options: Unpack[RequestOptions],
+    ) -> str: ...
+
+
 class OverviewService(Protocol):
     """As `tasker.services.fleet.overview.Fleet`."""
 
@@ -278,6 +291,8 @@ class Fleet(Protocol):
     def fleet(self) -> OverviewService: ...
     @property
     def queues(self) -> QueueService: ...
+    @property
+    def requests(self) -> RequestService: ...
     @property
     def doctor(self) -> DoctorService: ...
     @property

@@ -11,7 +11,7 @@ from tasker.cli.place.decoding import decoded, decoded_list
 from tasker.cli.place.http_dead_letters import HttpDeadLetters
 from tasker.cli.place.http_domain_events import HttpDomainEvents
 from tasker.cli.place.http_replays import HttpReplays
-from tasker.cli.place.http_tasks import HttpPlans, HttpReruns, HttpSteps, HttpTasks, HttpViews
+from tasker.cli.place.http_tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.http.client import HttpClient
 from tasker.client.http.problems import error_of
 from tasker.contracts.plan import Plan
@@ -33,22 +33,22 @@ ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse":
 
 
 class HttpFleet:
-    """Everything that commands ask of a fleet, through a client."""
+    """Everything that commands ask of a fleet, through `client`, which commands of plugins may ask themselves."""
 
     def __init__(self, client: HttpClient) -> None:
-        self._client = client
+        self.client = client
         self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
         self.template_texts = HttpTemplateTexts(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
-        self.domain_events = HttpDomainEvents(client)
+        self.domain_events, self.requests = HttpDomainEvents(client), HttpRequests(client)
         self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
 
     async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted:
         """Create a task of a registered template."""
-        answer = await self._client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
+        answer = await self.client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
         return Submitted(answer["task_uuid"], answer["step_count"], answer["created"])
 
     async def submit_orders(
@@ -56,7 +56,7 @@ class HttpFleet:
     ) -> list[Submitted | TaskerError]:
         """Create up to 1,000 tasks, with an answer for each."""
         bodies = [_body(order) for order in orders]
-        answer = await self._client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
+        answer = await self.client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
         return [_answer(each) for each in answer["results"]]
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
@@ -65,7 +65,7 @@ class HttpFleet:
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         """The report once the task has ended."""
-        await self._client.wait(task_uuid, timeout)
+        await self.client.wait(task_uuid, timeout)
         return await self.tasks.report(task_uuid)
 
 

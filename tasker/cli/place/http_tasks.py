@@ -13,6 +13,7 @@ from tasker.client.http.client import HttpClient
 from tasker.contracts.plan import Plan
 from tasker.errors import StepNotFound, TaskNotFound
 from tasker.lifecycle.machines.task import TERMINAL
+from tasker.services.authoring.targets import registered_name
 from tasker.services.explain.explanation import Explained, Explanation
 from tasker.services.listings import ListedTask, RefusedMessage, Transition
 from tasker.services.operators.reruns import Rerunning
@@ -130,6 +131,26 @@ class HttpSteps:
             if each["name"] == step:
                 return str(each["workflow_step_uuid"])
         raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+
+
+class HttpRequests:
+    """As `tasker.services.submitting.requesting.Requesting`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def request(
+        self,
+        target: str,
+        context: Mapping[str, Any] | None = None,
+        *,
+        task_uuid: str | None = None,
+        **options: Any,
+    ) -> str:
+        """Ask an orchestrator for a task."""
+        namespace, name, version = registered_name(target)
+        which: dict[str, Any] = {"namespace": namespace, "version": version, "task_uuid": task_uuid}
+        return await self._client.request_task(name, context=context, **which, **options)
 
 
 class HttpReruns:

@@ -51,12 +51,17 @@ async def recorded(fleet: F, use: Callable[[F], Awaitable[T]], *, several: bool 
     return await asking.kept(using, lambda done: DONE, lambda error: MISTAKE if isinstance(error, MISTAKES) else FAILED)
 
 
+def _text(given: object) -> str:
+    """What an argument was given, all of it where it takes several."""
+    return " ".join(map(str, given)) if isinstance(given, tuple) else "" if given is None else str(given)
+
+
 def _action(command: click.Context) -> OperatorAction:
     from tasker.process.system import new_uuid
     from tasker.services.server.operator_log import OperatorAction
 
     arguments = [each.name for each in command.command.params if isinstance(each, click.Argument)]
-    named = [str(command.params[name]) for name in arguments if name and command.params.get(name) is not None]
+    named = [text for name in arguments if name and (text := _text(command.params.get(name)))]
     named += [
         f"--{name} {command.params[name]}" for name in NAMING if name not in arguments and command.params.get(name)
     ]

@@ -12,7 +12,6 @@ import click
 from tasker.cli.connection import FORMAT, print_as
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.place.options import complete_profiles
-from tasker.cli.render.values import echo
 from tasker.client.http.client import HttpClient
 from tasker.client.http.retries import NEVER
 from tasker.client.http.server import Server
@@ -38,7 +37,16 @@ def profile() -> None:
 @click.option("--api-key-file", metavar="FILE|-", help="The file with an API key; - is standard input.")
 @click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Trust these, in PEM.")
 @click.option("--use", is_flag=True, help="Use it from now on.")
-def add(name: str, url: str, token_file: str | None, api_key_file: str | None, ca_file: Path | None, use: bool) -> None:
+@FORMAT
+def add(
+    name: str,
+    url: str,
+    token_file: str | None,
+    api_key_file: str | None,
+    ca_file: Path | None,
+    use: bool,
+    form: str,
+) -> None:
     """Name a server; one of that name is replaced. Secrets are read from files, so that no list of processes has them.
 
     \b
@@ -52,19 +60,21 @@ def add(name: str, url: str, token_file: str | None, api_key_file: str | None, c
     if _credentials(server) and not server.keeps_secrets():
         click.echo(f"Warning: {url} is not encrypted; whoever listens on the way reads the credentials", err=True)
     profiles = read_profiles(profiles_file()).with_server(name, server)
-    write_profiles(profiles_file(), profiles.using(name) if use else profiles)
-    echo(f"added {name}: {server.url}" + (", in use now" if use else f"; to use it: tasker profile use {name}"))
+    profiles = profiles.using(name) if use else profiles
+    write_profiles(profiles_file(), profiles)
+    print_as(form, _row(profiles, name), _added_text)
 
 
 @profile.command()
 @click.argument("name", metavar="NAME", required=False, shell_complete=complete_profiles)
 @click.option("--none", is_flag=True, help="Use no server: commands ask the database.")
-def use(name: str | None, none: bool) -> None:
+@FORMAT
+def use(name: str | None, none: bool, form: str) -> None:
     """Ask the server of that name from now on, wherever no other place is named."""
     if (name is None) is not none:
         raise UsageError("say which profile to use", hint="tasker profile use NAME, or tasker profile use --none")
     write_profiles(profiles_file(), read_profiles(profiles_file()).using(name))
-    echo(f"commands ask {name} now" if name else "commands ask the database now")
+    print_as(form, {"in_use": name}, lambda done: f"commands ask {done['in_use'] or 'the database'} now")
 
 
 @profile.command("list")
@@ -76,10 +86,11 @@ def list_(form: str) -> None:
 
 @profile.command()
 @NAME
-def remove(name: str) -> None:
+@FORMAT
+def remove(name: str, form: str) -> None:
     """Forget a server and its secrets."""
     write_profiles(profiles_file(), read_profiles(profiles_file()).without(name))
-    echo(f"removed {name}")
+    print_as(form, {"removed": name}, lambda done: f"removed {done['removed']}")
 
 
 @profile.command()
@@ -125,10 +136,17 @@ def _secret(file: str | None) -> str | None:
 
 
 def _rows(profiles: Profiles) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "url": server.url, "credentials": _credentials(server), "in_use": name == profiles.active}
-        for name, server in sorted(profiles.servers.items())
-    ]
+    return [_row(profiles, name) for name in sorted(profiles.servers)]
+
+
+def _row(profiles: Profiles, name: str) -> dict[str, Any]:
+    server = profiles.servers[name]
+    return {"name": name, "url": server.url, "credentials": _credentials(server), "in_use": name == profiles.active}
+
+
+def _added_text(row: dict[str, Any]) -> str:
+    then = ", in use now" if row["in_use"] else f"; to use it: tasker profile use {row['name']}"
+    return f"added {row['name']}: {row['url']}{then}"
 
 
 def _credentials(server: Server) -> str | None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, configured_for, print_as
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import Database
 from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.places import DatabasePlace, Place
 from tasker.cli.render.values import date_time, one_line
 from tasker.cli.task.options import task_input, task_options
 
@@ -27,20 +27,23 @@ if TYPE_CHECKING:
     "--task", "task_uuid", metavar="UUID", help="Ask again for this task, when it is unknown what became of it."
 )
 @FORMAT
-@database_options
-def request(
-    target: str, given: str | None, settings: tuple[str, ...], form: str, database: Database, **options: Any
-) -> None:
+@fleet_options
+def request(target: str, given: str | None, settings: tuple[str, ...], form: str, place: Place, **options: Any) -> None:
     """Ask an orchestrator for a task, through the broker alone, and print the identifier that it will have.
 
     For machines that reach the broker and not the database. The template must be registered. What the orchestrator
-    refuses is shown by `tasker task refused`. The broker is that of the configuration, or of --backend.
+    refuses is shown by `tasker task refused`. The broker is that of the configuration, or of --backend; with --url or
+    --profile the server's.
 
     \b
     Example:
       RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
     """
-    task_uuid = asyncio.run(_ask(_requester(database), target, task_input(given, settings), options))
+    values = task_input(given, settings)
+    if isinstance(place, DatabasePlace):
+        task_uuid = asyncio.run(_ask(_requester(place.database), target, values, options))
+    else:
+        task_uuid = reached(place, lambda fleet: fleet.requests.request(target, values, **options))
     print_as(form, {"task_uuid": task_uuid, "status": "requested"}, lambda row: row["task_uuid"])
 
 

@@ -9,15 +9,17 @@ from typing import Any
 
 import click
 
+from tasker.cli.connection import format_option, print_as
 from tasker.cli.guessing import GuessingGroup, WorkflowPath
 from tasker.cli.plugin import plugged_rules
 from tasker.cli.template.registered import list_templates, register
+from tasker.contracts.plan import Plan
 from tasker.services.authoring.templates import check_handlers, combined, load_path, load_plans, require_environment
 from tasker.template.codes import Severity
 from tasker.template.diagnostics import Diagnostic
-from tasker.template.draw import FORMATS
+from tasker.template.draw import FORMATS, graph_data
 from tasker.template.output.json_schema import template_schema
-from tasker.template.output.normalized import normalized_yaml
+from tasker.template.output.normalized import normalized, normalized_yaml
 from tasker.template.output.render import render_text, to_json
 from tasker.template.output.sarif import to_sarif
 
@@ -48,7 +50,7 @@ template.add_command(register)
     multiple=True,
     help="Also check that every callable resolves, here or in the handlers.py beside the template; repeatable.",
 )
-@click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@format_option("text", "json", "sarif")
 def validate(paths: tuple[Path, ...], environment: str | None, handlers: tuple[str, ...], form: str) -> None:
     """Report every problem of the templates in files and folders.
 
@@ -77,18 +79,28 @@ def schema() -> None:
 
 @template.command()
 @click.argument("path", type=PATH)
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", show_default=True)
+@format_option("text", "json", "mermaid", "dot")
 def graph(path: Path, form: str) -> None:
     """Draw the steps of a template and what they wait for."""
-    click.echo("\n\n".join(FORMATS[form](plan) for plan in load_plans(path)))
+    plans = load_plans(path)
+    print_as(form, [_with_graph(plan) for plan in plans], lambda _: "\n\n".join(FORMATS[form](each) for each in plans))
 
 
 @template.command()
 @click.argument("path", type=PATH)
 @_environment_option
-def show(path: Path, environment: str | None) -> None:
+@format_option("yaml", "json")
+def show(path: Path, environment: str | None, form: str) -> None:
     """Print a template as Tasker reads it: canonical keys, defaults filled in, overrides applied."""
-    click.echo("---\n".join(normalized_yaml(plan) for plan in load_plans(path, environment, named=True)), nl=False)
+    plans = load_plans(path, environment, named=True)
+    if form == "json":
+        print_as(form, [normalized(plan) for plan in plans], str)
+    else:
+        click.echo("---\n".join(map(normalized_yaml, plans)), nl=False)
+
+
+def _with_graph(plan: Plan) -> dict[str, Any]:
+    return {"namespace": plan.namespace, "name": plan.name, "version": plan.version, **graph_data(plan)}
 
 
 def _print(diagnostics: Sequence[Diagnostic], sources: dict[str, str], form: str) -> None:

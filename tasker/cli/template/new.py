@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from tasker.cli.render.values import echo
+from tasker.cli.connection import FORMAT, print_as
 
 
 @click.command()
@@ -19,7 +20,8 @@ from tasker.cli.render.values import echo
     default=Path(),
     help="Where to make the folder.",
 )
-def new(name: str, plugin: str | None, parent: Path) -> None:
+@FORMAT
+def new(name: str, plugin: str | None, parent: Path, form: str) -> None:
     """Start a workflow: a folder NAME with a commented template, handlers, an input and a test.
 
     It runs as it is. NAME is made of small letters, digits and underscores. Nothing is ever overwritten.
@@ -30,33 +32,31 @@ def new(name: str, plugin: str | None, parent: Path) -> None:
       tasker new billing --dir workflows
       tasker new plugin NAME
     """
-    if plugin is not None:
-        _new_plugin(name, plugin, parent)
-        return
+    done = _new_workflow(name, parent) if plugin is None else _new_plugin(name, plugin, parent)
+    print_as(form, done, _text)
+
+
+def _new_workflow(name: str, parent: Path) -> dict[str, Any]:
     from tasker.services.scaffold import write_workflow
 
-    written = write_workflow(name, parent)
-    folder = parent / name
-    _show(folder, written)
-    echo(f"Next:\n  tasker run {folder}\n  tasker run {folder} --set name=you\n  pytest {folder}")
+    written, folder = write_workflow(name, parent), parent / name
+    return _made(folder, written, f"tasker run {folder}", f"tasker run {folder} --set name=you", f"pytest {folder}")
 
 
-def _new_plugin(word: str, name: str, parent: Path) -> None:
+def _new_plugin(word: str, name: str, parent: Path) -> dict[str, Any]:
     if word != "plugin":
         raise click.UsageError(f"Got unexpected extra argument ({name})")
     from tasker.services.scaffold.new_plugin import write_plugin
 
     folder, written = write_plugin(name, parent)
-    _show(folder, written)
-    commands = (
-        f"pip install {folder}",
-        f"tasker plugin show {name}",
-        f"pytest {folder}",
-    )
-    echo("\n  ".join(("Next:", *commands)))
+    return _made(folder, written, f"pip install {folder}", f"tasker plugin show {name}", f"pytest {folder}")
 
 
-def _show(folder: Path, written: dict[str, str]) -> None:
-    echo(f"made {folder}:")
-    for file, what in written.items():
-        echo(f"  {file:<{max(map(len, written))}}  {what}")
+def _made(folder: Path, written: dict[str, str], *then: str) -> dict[str, Any]:
+    return {"folder": str(folder), "files": written, "next": then}
+
+
+def _text(done: dict[str, Any]) -> str:
+    width = max(map(len, done["files"]))
+    files = [f"{file:<{width}}  {what}" for file, what in done["files"].items()]
+    return "\n  ".join((f"made {done['folder']}:", *files)) + "\n" + "\n  ".join(("Next:", *done["next"]))

@@ -15,7 +15,7 @@ from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import DatabasePlace, Place
 from tasker.cli.plugin import plugged_rules
 from tasker.cli.render.table import table
-from tasker.cli.render.values import date_time, echo, one_line
+from tasker.cli.render.values import date_time, one_line
 
 if TYPE_CHECKING:
     from tasker.app import App
@@ -35,8 +35,9 @@ def list_templates(form: str, place: Place) -> None:
 @click.argument("path", type=WorkflowPath())
 @click.option("--env", "environment", metavar="NAME", help="Apply the overrides of this environment.")
 @click.option("--force", is_flag=True, help="Replace a version that has other content; tasks in flight keep theirs.")
+@FORMAT
 @fleet_options
-def register(path: Path, environment: str | None, force: bool, place: Place) -> None:
+def register(path: Path, environment: str | None, force: bool, form: str, place: Place) -> None:
     """Register the templates of a file or folder, so that they can be run by name.
 
     \b
@@ -51,8 +52,12 @@ def register(path: Path, environment: str | None, force: bool, place: Place) -> 
         connected(place.database, partial(_store, plans=plans, force=force), create=True, operates=True, several=True)
     else:
         reached(place, partial(_send, path=path, environment=environment, force=force))
-    for plan in plans:
-        echo(f"registered {plan.namespace}/{plan.name}:{plan.version}")
+    done = [{"namespace": plan.namespace, "name": plan.name, "version": plan.version} for plan in plans]
+    print_as(form, {"registered": done}, _registered_text)
+
+
+def _registered_text(done: dict[str, list[dict[str, str]]]) -> str:
+    return "\n".join("registered {namespace}/{name}:{version}".format(**each) for each in done["registered"])
 
 
 async def _store(app: App, *, plans: Sequence[Plan], force: bool) -> None:

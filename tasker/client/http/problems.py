@@ -26,7 +26,9 @@ from tasker.lifecycle.storable import NotStorable
 
 Problem = Mapping[str, Any]
 CREDENTIALS = "set a token or API key: tasker profile add NAME --url URL --token-file FILE"
-HINTS = {"not_found": "the server has no such path: it may be of another release, see tasker profile check"}
+HINTS = {
+    "not_found": "the server has no such path: it may be of another release (tasker profile check) or lack a plugin"
+}
 OF_HANDLERS = (errors.PermanentError, RetryableError)
 """What handlers raise; a server never answers it."""
 

@@ -61,6 +61,7 @@ class SyncHttpClient(Twin[HttpClient]):
     replay_events = waiting(HttpClient.replay_events)
     create_task = waiting(HttpClient.create_task)
     create_tasks = waiting(HttpClient.create_tasks)
+    request_task = waiting(HttpClient.request_task)
     get_task = waiting(HttpClient.get_task)
     wait = waiting(HttpClient.wait)
     list_tasks = waiting(HttpClient.list_tasks)

@@ -113,6 +113,37 @@ class TaskCalls:
             raise DuplicateTask(message, task_uuid=answer["task_uuid"], state=answer["status"])
         return {**answer, "created": True}
 
+    async def request_task(
+        self,
+        name: str,
+        *,
+        namespace: str = "default",
+        context: Mapping[str, Any] | None = None,
+        version: str | None = None,
+        task_uuid: str | None = None,
+        reason: str = "Task requested",
+        **options: Unpack[TaskOptions],
+    ) -> str:
+        """Ask an orchestrator for a task, through the server's broker: the identifier that it will have.
+
+        With a `task_uuid`, as of a request whose answer was lost, it is repeated, and is one task. What the
+        orchestrator refuses is in `list_refused_messages`.
+        """
+        body = {
+            "name": name,
+            "namespace": namespace,
+            "version": version,
+            "context": dict(context or {}),
+            "task_uuid": task_uuid,
+            "initiator": self.initiator,
+            "source_system": self.source_system,
+            "reason": reason,
+            **options,
+        }
+        surely = task_uuid is not None
+        answer = await self.connection.send("POST", "/v1/task-requests", body=body, repeatable=surely)
+        return str(answer["task_uuid"])
+
     async def create_tasks(
         self, tasks: Sequence[Mapping[str, Any]], *, on_duplicate: OnDuplicate = "refuse"
     ) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tasker.contracts.defaults import STARVATION_MS, STEP_GRACE_MS
 from tasker.contracts.metrics import Histogram
 from tasker.execution.attempt import log
 from tasker.execution.attempt.slots import Slots
@@ -31,8 +32,8 @@ class Waits:
     of.
     """
 
-    grace: float = 10.0
-    starvation: float = 10.0
+    grace: float = STEP_GRACE_MS / 1000
+    starvation: float = STARVATION_MS / 1000
 
     def patience(self, limit: float) -> float:
         """How long a step waits whose handler may take `limit` seconds. Half of the grace is left to give it back."""

@@ -1,4 +1,4 @@
-"""The use cases around dead letters (D-12 to D-17). They record; none of them moves a task or a step."""
+"""The use cases around dead letters (D-12 to D-17). They record; only `retry` moves a task and its steps."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tasker.services.dead_letters.records import (
     TaskHealth,
 )
 from tasker.services.engine.calls import Engine
+from tasker.services.operators.steps import Retried, Steps
 from tasker.services.tasks import checked, names, not_found
 from tasker.template.diagnostics import did_you_mean
 
@@ -29,8 +30,8 @@ class DeadLetters:
     """Reads entries, opens them by hand, and keeps what was found. Identifiers are text; a malformed one is a
     `UsageError`. `namespaces`: only what is of these, whatever else is asked for; None: of all."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, steps: Steps) -> None:
+        self._engine, self._steps = engine, steps
 
     async def list(
         self,
@@ -151,6 +152,19 @@ class DeadLetters:
         if not await self._query("update", status=known(status, STATUSES, "status"), **params):
             raise missing(entry)
         return await self.entry(entry)
+
+    @by_hand("App.dead_letters.retry")
+    async def retry(self, entry_uuid: str, *, actor: str, reason: str) -> Retried:
+        """Let the failed steps of its task run again, and close the entry with the reason among its notes, all or none.
+
+        Where nothing has failed any more the entry stays as it is. Raises as `Steps.retry`, and `DeadLetterNotFound`.
+        """
+        found = await self.entry(entry_uuid)
+        done = await self._steps.retry(found.task_uuid, actor=actor, reason=reason)
+        if done.reset:
+            notes = "\n".join(filter(None, (found.resolution_notes, f"retried: {reason}")))
+            await self.update(entry_uuid, status="manually_resolved", notes=notes, by=actor)
+        return done
 
     async def _pending_beside(self, entry: str) -> str | None:
         task = (await self.entry(entry)).task_uuid

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
+from tasker.errors import UsageError
 from tasker.lifecycle.storable import encode
 from tasker.messaging.service import MessagingService
 from tasker.services.authoring.targets import registered_name
@@ -18,6 +19,7 @@ class Requesting:
 
     def __init__(self, messaging: MessagingService, new_task_uuid: Callable[[], str], limit_bytes: int) -> None:
         self._messaging, self._new_task_uuid, self._limit = messaging, new_task_uuid, limit_bytes
+        self._prepared = False
 
     async def request(
         self,
@@ -33,14 +35,32 @@ class Requesting:
         stays one task. What an orchestrator refuses (an unknown template, a context that does not fit) is listed by
         `tasker task refused`. Raises `UsageError`, `NotStorable`, `MessagingError`.
         """
-        name = registered_name(target)
+        return await self.ask(registered_name(target), Request(dict(context or {}), **options), task_uuid)
+
+    async def ask(self, template: tuple[str, str, str | None], request: Request, task_uuid: str | None = None) -> str:
+        """As `request`, of a template by its namespace, name and version."""
         task = checked(task_uuid) if task_uuid else self._new_task_uuid()
-        message = TaskRequest(task, *name, Request(dict(context or {}), **options)).message()
+        message = TaskRequest(task, *template, request).message()
         text = encode(message, limit_bytes=self._limit).text
         asked = TaskRequest.decode(text.encode())  # refused here with the words of the other side
+        await self.prepare()
         await self._messaging.send_task_request(message)
         return asked.task_uuid
 
+    async def prepare(self) -> None:
+        """Make the queues, once. Raises `MessagingError`; `UsageError` where no orchestrator can reach them."""
+        if self._prepared:
+            return
+        if not self._messaging.backend.capabilities.shared:
+            name = self._messaging.provider_name()
+            raise UsageError(
+                f"the {name} backend lives inside one process; no orchestrator would see the request",
+                hint="submit with App.submit, or choose another backend",
+            )
+        await self._messaging.ensure_orchestration_queues()
+        self._prepared = True
+
     async def finalize(self, task_uuid: str) -> None:
         """Ask for a task to be evaluated again, from its rows; nothing happens to one that has ended (RT-12)."""
+        await self.prepare()
         await self._messaging.send_task_finalization({"task_uuid": checked(task_uuid)})

@@ -6,6 +6,7 @@ from typing import Literal
 
 from tasker.contracts.defaults.listening import (
     CONNECTION_TIMEOUT_SECONDS,
+    DEPLOYMENT_MODE,
     ERROR_RATE_PER_MINUTE,
     EVENT_TIMEOUT_SECONDS,
     HEALTH_CHECK_INTERVAL_SECONDS,
@@ -64,7 +65,7 @@ class ReadinessTiming(Table):
 class EventSystem(Table):
     """What those of orchestrator and worker have in common."""
 
-    deployment_mode: Mode = choice("Hybrid", _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
+    deployment_mode: Mode = choice(DEPLOYMENT_MODE, _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
     health: Health = table(Health)
 
 

@@ -64,14 +64,12 @@ async def retry(request: Request, entry: str) -> Response:
     """Let the failed steps of its task run again, and close the entry."""
 
     async def act(form: Form, found: DeadLetter) -> str:
-        reason, actor, program = form.required("reason", "a reason"), actor_of(request), program_of(request)
+        reason, letters = form.required("reason", "a reason"), program_of(request).dead_letters
         caller_of(request).require_in(Permission.DLQ_UPDATE, (found.task_snapshot or {}).get("namespace", ""))
-        done = await program.steps.retry(found.task_uuid, actor=actor, reason=reason)
+        done = await letters.retry(entry, actor=actor_of(request), reason=reason)
         left = f" Left, to be run only once: {', '.join(done.left)}." if done.left else ""
         if not done.reset:
             return f"Nothing of it has failed any more.{left}"
-        notes = "\n".join(filter(None, (found.resolution_notes, f"retried: {reason}")))
-        await program.dead_letters.update(entry, status="manually_resolved", notes=notes, by=actor)
         return f"{counted(len(done.reset), 'step')} will run again, and the entry is closed.{left}"
 
     return await _done_or_told(request, entry, act)

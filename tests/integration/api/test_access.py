@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 
 import httpx
 import psycopg
+import pytest
 import pytest_asyncio
 from fastapi.routing import APIRoute
 from prometheus_client.parser import text_string_to_metric_families
@@ -57,6 +59,19 @@ async def guarded(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
 
 def by(key: str) -> dict[str, str]:
     return {"X-API-Key": key}
+
+
+async def test_who_is_not_let_through_is_a_warning_without_what_they_showed(
+    guarded: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "tasker.api")
+    for _ in range(3):
+        assert (await guarded.get("/v1/tasks", headers=by("a-key-that-is-secret"))).status_code == 401
+    assert (await guarded.get("/v1/tasks", headers=by("nothing"))).status_code == 403
+    told = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
+    assert [line.split()[:2] for line in told] == [["credentials_refused", "count=1"], ["permission_denied", "count=1"]]
+    assert told[1].endswith("caller='nobody': Missing required permission: tasks:list")
+    assert "a-key-that-is-secret" not in caplog.text
 
 
 async def test_every_route_answers_with_its_permission_and_with_no_other(guarded: httpx.AsyncClient) -> None:
@@ -212,7 +227,8 @@ async def test_what_is_done_by_hand_is_kept_with_who_asked_for_it(
 
 
 def test_every_route_that_changes_something_by_hand_is_kept() -> None:
-    by_programs = {"/v1/tasks", "/v1/tasks/batch", "/v1/templates/{namespace}/{name}/{version}/validate"}
+    creating = {"/v1/tasks", "/v1/tasks/batch", "/v1/task-requests"}
+    by_programs = {*creating, "/v1/templates/{namespace}/{name}/{version}/validate"}
     changing = [route for route in GUARDED if not route.methods & {"GET"} and route.path not in by_programs]
     assert len(changing) > 5
     assert [route.path for route in changing if not (route.openapi_extra or {}).get(OPERATES)] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 
@@ -31,17 +32,21 @@ class Scene:
 
     def rows(self, statement: str, *params: object) -> list[tuple[object, ...]]:
         """What another session reads."""
-        with psycopg.connect(self.app.database_url, autocommit=True) as connection:
-            return connection.execute(statement.encode(), params or None).fetchall()
+        with psycopg.connect(self.app.database_url, autocommit=True) as session:
+            return _read(session, statement, *params)
 
     def everything(self) -> dict[str, object]:
         """What is in the tables."""
         names = """select quote_ident(schemaname) || '.' || quote_ident(tablename) from pg_tables
           where schemaname = 'tasker' and tablename <> all (%s) order by 1"""
-        return {
-            str(name): self.rows(f"select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from {name} t")
-            for (name,) in self.rows(names, list(CLOCKS))
-        }
+        content = "select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from {} t"
+        with psycopg.connect(self.app.database_url, autocommit=True) as session:
+            tables = [str(name) for (name,) in _read(session, names, list(CLOCKS))]
+            return {name: _read(session, content.format(name)) for name in tables}
+
+
+def _read(session: psycopg.Connection[Any], statement: str, *params: object) -> list[tuple[object, ...]]:
+    return session.execute(statement.encode(), params or None).fetchall()
 
 
 @asynccontextmanager

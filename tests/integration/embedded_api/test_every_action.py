@@ -39,6 +39,7 @@ BY_PROGRAMS: dict[str, Act] = {
     "App.pauses.pause queue": lambda scene: scene.app.pauses.pause(Target.of(queue=QUEUE), **WHO),
     "App.dead_letters.open": lambda scene: scene.app.dead_letters.open(scene.waiting, actor="ada"),
     "App.dead_letters.update": lambda scene: scene.app.dead_letters.update(scene.entry, notes="seen", by="ada"),
+    "App.dead_letters.retry": lambda scene: scene.app.dead_letters.retry(scene.entry, **WHO),
     "App.replays.begin": lambda scene: scene.app.replays.begin(Group(), **WHO),
     "App.replays.steer": lambda scene: scene.app.replays.steer(scene.replay, "paused"),
     "App.reruns.start": lambda scene: scene.app.reruns.start(scene.failed, "check", **WHO),

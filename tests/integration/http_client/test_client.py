@@ -108,6 +108,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
     calls: list[Any] = [
         client.create_task("orders", namespace="shop", context={"amount": 13}),
         client.create_tasks([{"namespace": "shop", "name": "orders", "context": {"amount": 14}}]),
+        client.request_task("orders", namespace="shop", context={"amount": 15}),
         client.get_task(task.task_uuid),
         client.list_tasks(),
         client.get_task_context(task.task_uuid),

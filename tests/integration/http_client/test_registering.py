@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import tasker
@@ -28,3 +29,7 @@ async def test_all_templates_of_a_folder_are_sent_and_other_content_is_refused(
     refused = await asyncio.to_thread(invoke, *register)
     forced = await asyncio.to_thread(invoke, *register, "--force")
     assert (refused.exit_code == 0, forced.exit_code) == (False, 0), refused.output
+
+    as_json = await asyncio.to_thread(invoke, *register, "--format", "json")
+    named = [{"namespace": "filed", "name": name, "version": "1.0.0"} for name in ("one", "two")]
+    assert json.loads(as_json.stdout) == {"registered": named}

@@ -72,19 +72,22 @@ def test_where_nobody_listens_that_is_said() -> None:
 
 @pytest.mark.parametrize("option", ["--url", "--profile"])
 @pytest.mark.parametrize(
-    ("command", "where"),
+    ("command", "why", "where"),
     [
-        ("db prune", "on the database itself: name it with --database-url or --data-dir"),
-        ("broker migrate", "on the database itself"),
-        ("worker start", "on the database itself"),
-        ("config show", "works here"),
+        ("db prune", "the rights of the", "on the database itself: name it with --database-url or --data-dir"),
+        ("broker migrate", "the credentials of both brokers", "on the database itself"),
+        ("worker start", "it is what a fleet is made of", "on the database itself"),
+        ("config show", "a server's settings are at its /config", "works here"),
     ],
 )
-def test_a_command_that_asks_no_server_says_what_it_works_on(command: str, where: str, option: str) -> None:
+def test_a_command_that_asks_no_server_says_why_and_what_it_works_on(
+    command: str, why: str, where: str, option: str
+) -> None:
     result = CliRunner().invoke(cli, [*command.split(), option, "http://127.0.0.1:9"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"{command}` asks no server" in result.stderr
-    assert where in result.stderr
+    assert (why in result.stderr, where in result.stderr) == (True, True), result.stderr
+    assert len([line for line in result.stderr.splitlines() if line.startswith("Error")]) == 1
 
 
 def test_what_only_a_database_has_is_refused_with_a_server() -> None:

@@ -128,6 +128,11 @@ CHANGING = {
         "resume --task TASK",
     ],
     "opened": ["dlq open TASK --notes look", "dlq show TASK --format json"],
+    "request": [
+        "task request shop/orders --set amount=7 --priority 3 --format json",
+        "task request shop/orders:1.0.0 --idempotency-key KEY",
+        "task request orders",
+    ],
     "submit": [
         "task submit shop/orders --set amount=7 --idempotency-key KEY --tag x --priority 3 --format json",
         "task submit shop/orders --set amount=7 --idempotency-key KEY --on-duplicate return --format json",

@@ -82,6 +82,7 @@ def test_all_problems_are_found_at_once_each_with_its_place() -> None:
         ("common.database.pool.max_conections", "common.database.pool.max_connections"),
         ("common.databse.url", "common.database"),
         ("database.url", "common.database"),
+        ("common.environment", "common.execution.environment"),
         ("worker.handler_timeout_ms", "worker.mpsc_channels.handler_dispatch.handler_timeout_ms"),
         ("comon.queues.backend", "common.queues"),
         ("comon.queue.backend", "common.queues"),

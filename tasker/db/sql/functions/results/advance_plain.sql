@@ -128,7 +128,7 @@ begin
   into v_claims from moved m where m.claimed;
 
   return jsonb_build_object('verdicts', null, 'claims', v_claims, 'send', null)
-    || case when v_ends then jsonb_build_object('finished', jsonb_build_object(t.task_uuid, v_target)) else '{}' end
+    || case when v_ends then jsonb_build_object('finished', jsonb_build_object(t.task_uuid, v_target), 'at', p_now) else '{}' end
     || case when v_ends and t.waiter is not null then jsonb_build_object('waiters', jsonb_build_object(t.task_uuid, t.waiter))
        else '{}' end;
 end

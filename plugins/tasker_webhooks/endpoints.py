@@ -1,0 +1,127 @@
+"""What a person asks of endpoints and does about them: one interface, on the database here or through a server."""
+
+# ruff: noqa: D102  # `EndpointsHere` says what the methods do
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from tasker.errors import UsageError
+from tasker.services.domain_events.deliveries import Delivery
+from tasker_webhooks.sending import SUBSCRIBER, posted_test
+from tasker_webhooks.table import Endpoint, WebhooksTable
+
+if TYPE_CHECKING:
+    from tasker.services.domain_events.log import DomainEvents
+    from tasker.services.domain_events.values import SubscriberStatus
+
+ASIDE = 200
+"""Of the events that an endpoint has not taken so many are told."""
+
+
+@dataclass(frozen=True)
+class EndpointStatus:
+    """An endpoint, and how far it is. `state`: `on`, `off` by its settings, `stopped` with the reason, or `new`."""
+
+    name: str
+    url: str
+    events: Sequence[str]
+    state: str
+    reason: str
+    behind: int
+    waiting: int
+    given_up: int
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What came of the event of a test; `error` is empty where it was taken."""
+
+    endpoint: str
+    taken: bool
+    error: str
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """So many events are posted again."""
+
+    endpoint: str
+    events: int
+
+
+@dataclass(frozen=True)
+class Switched:
+    """Whether an endpoint was disabled or enabled; not `changed` where it was so already."""
+
+    endpoint: str
+    changed: bool
+
+
+class Endpoints(Protocol):
+    """The endpoints of a fleet."""
+
+    async def list(self) -> Sequence[EndpointStatus]: ...
+    async def aside(self, name: str) -> Sequence[Delivery]: ...
+    async def test(self, name: str) -> Tested: ...
+    async def replay(self, name: str, events: Sequence[str]) -> Replayed: ...
+    async def disable(self, name: str, *, by: str, reason: str) -> Switched: ...
+    async def enable(self, name: str, *, by: str) -> Switched: ...
+
+
+class EndpointsHere:
+    """Those of these settings. All methods but `list` raise `UsageError` for one that there is not."""
+
+    def __init__(self, settings: WebhooksTable, events: DomainEvents) -> None:
+        self._settings, self._events = settings, events
+
+    async def list(self) -> Sequence[EndpointStatus]:
+        """Every endpoint, and how it does."""
+        found = {each.name: each for each in await self._events.subscribers()}
+        return [_described(each, found.get(SUBSCRIBER + each.name)) for each in self._settings.endpoints]
+
+    async def aside(self, name: str) -> Sequence[Delivery]:
+        """The events that it has not taken, the last tried first."""
+        return await self._events.deliveries.list(self._subscriber(name), limit=ASIDE)
+
+    async def test(self, name: str) -> Tested:
+        """Post an event of the name `tasker.webhook.test` from this process."""
+        return await tested(self._settings, name)
+
+    async def replay(self, name: str, events: Sequence[str]) -> Replayed:
+        """Post events again that were given up: these, or all."""
+        return Replayed(name, await self._events.deliveries.retry(self._subscriber(name), events or None))
+
+    async def disable(self, name: str, *, by: str, reason: str) -> Switched:
+        """Send nothing to it."""
+        return Switched(name, await self._events.deliveries.stop(self._subscriber(name), by=by, reason=reason))
+
+    async def enable(self, name: str, *, by: str) -> Switched:
+        """Send to it again."""
+        return Switched(name, await self._events.deliveries.resume(self._subscriber(name), by=by))
+
+    def _subscriber(self, name: str) -> str:
+        return SUBSCRIBER + _named(self._settings, name).name
+
+
+async def tested(settings: WebhooksTable, name: str) -> Tested:
+    """As `EndpointsHere.test`, which needs no database."""
+    error = await posted_test(_named(settings, name), settings)
+    return Tested(name, not error, error)
+
+
+def _named(settings: WebhooksTable, name: str) -> Endpoint:
+    known = {each.name: each for each in settings.endpoints}
+    if found := known.get(name):
+        return found
+    hint = f"there are {', '.join(known)}" if known else "none is configured under plugins.webhooks.endpoints"
+    raise UsageError(f"there is no endpoint {name!r:.80}", hint=hint)
+
+
+def _described(endpoint: Endpoint, found: SubscriberStatus | None) -> EndpointStatus:
+    stopped = found.stopped if found else None
+    state = "off" if not endpoint.enabled else "stopped" if stopped else "on" if found else "new"
+    reason = f"{stopped['by']}: {stopped['reason']}" if stopped else ""
+    counts = (found.behind, found.waiting, found.given_up) if found else (0, 0, 0)
+    return EndpointStatus(endpoint.name, endpoint.url.partition("?")[0], endpoint.events, state, reason, *counts)

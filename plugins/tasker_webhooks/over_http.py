@@ -1,0 +1,49 @@
+"""The endpoints of a fleet through its server, which the plugin adds routes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from tasker.cli.place.decoding import decoded, decoded_list
+from tasker.client.http.client import HttpClient
+from tasker.client.http.paths import path
+from tasker.services.domain_events.deliveries import Delivery
+from tasker_webhooks.endpoints import EndpointStatus, Replayed, Switched, Tested
+
+ENDPOINTS = "/plugins/webhooks/endpoints"
+T = TypeVar("T")
+
+
+class HttpEndpoints:
+    """As `tasker_webhooks.endpoints.EndpointsHere`, of the server's settings."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._connection = client.connection
+
+    async def list(self) -> Sequence[EndpointStatus]:
+        """Every endpoint, and how it does."""
+        return decoded_list(EndpointStatus, await self._connection.get(ENDPOINTS))
+
+    async def aside(self, name: str) -> Sequence[Delivery]:
+        """The events that it has not taken."""
+        return decoded_list(Delivery, await self._connection.get(path(ENDPOINTS, name, "aside")))
+
+    async def test(self, name: str) -> Tested:
+        """Post an event from the server."""
+        return await self._done(Tested, name, "test", {})
+
+    async def replay(self, name: str, events: Sequence[str]) -> Replayed:
+        """Post events again that were given up: these, or all."""
+        return await self._done(Replayed, name, "replay", {"events": list(events)})
+
+    async def disable(self, name: str, *, by: str, reason: str) -> Switched:
+        """Send nothing to it."""
+        return await self._done(Switched, name, "disable", {"actor": by, "reason": reason})
+
+    async def enable(self, name: str, *, by: str) -> Switched:
+        """Send to it again."""
+        return await self._done(Switched, name, "enable", {"actor": by})
+
+    async def _done(self, kind: type[T], name: str, action: str, body: dict[str, Any]) -> T:
+        return decoded(kind, await self._connection.send("POST", path(ENDPOINTS, name, action), body=body))
