@@ -122,6 +122,19 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 alert="TaskerHandlerWaitTimeHigh",
             ),
             Panel(
+                "Storing results",
+                (
+                    ("slow", _rate("ffi_completion_slow_sends_total")),
+                    ("refused by the breaker", _rate("ffi_completion_circuit_open_rejections_total")),
+                ),
+                "ops",
+            ),
+            Panel(
+                "Overflows",
+                (("{{channel}}", _rate("mpsc_channel_full_events_total", "channel")),),
+                "ops",
+            ),
+            Panel(
                 "Claim refusals",
                 (("{{reason}}", BY_NAME["TaskerWorkerClaimRefusalsHigh"].signal),),
                 alert="TaskerWorkerClaimRefusalsHigh",

@@ -17,7 +17,7 @@ BY_NAME = {alert.name: alert for alert in ALERTS}
 SECONDS = 300
 PANELS = [target["expr"] for panel in json.loads(dashboard())["panels"] for target in panel.get("targets", ())]
 EXPRESSIONS = [
-    *(alert.expression(bound) for alert in ALERTS for bound in alert.bounds),
+    *(alert.signal for alert in ALERTS),
     *(expression.replace("$__rate_interval", "5m") for expression in PANELS),
 ]
 OF_THE_FLEET = [metric for metric in METRICS.values() if "fleet" in metric.tellers]
