@@ -38,9 +38,9 @@ GROUPS = (
 )
 ONE_TASK = """## One task
 
-No metric has a label for a task, a step or a `correlation_id`, under which some of them were first
-published: each task would make series of its
-own in every metric (steps of a batch have names of their own, too, `step_name`), which Prometheus keeps for as long as it keeps anything: a fleet that runs a million tasks a
+No metric has a label for a task, a `correlation_id` or a `step_name`, under which some of them were first
+published: each task would make series of its own in every metric (the steps of a batch have names of their own),
+which Prometheus keeps for as long as it keeps anything: a fleet that runs a million tasks a
 day would stop it within the hour. What became of one
 task tells `tasker task show`, `tasker task logs` and `GET /v1/tasks/{uuid}`; its history is in
 `tasker.task_transitions` and `tasker.workflow_step_transitions`.
