@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from tasker.contracts.backoff import Backoff, between, jittered
 from tasker.contracts.clock import Clock, Random
@@ -67,11 +67,6 @@ class Upkeep:
         """Repairs by kind since the start."""
         self.skipped = 0
         """Rounds that the open breaker refused."""
-
-    @property
-    def staleness(self) -> Mapping[str, int]:
-        """What the searches of this process for stale tasks have come to, by the names of `COUNTED` beside them."""
-        return self._sweeper.staleness.counts
 
     async def run(self) -> None:
         """Work until cancelled."""

@@ -159,33 +159,6 @@ ALERTS = (
         " %",
     ),
     Alert(
-        "TaskerPendingInvestigationsHigh",
-        "tasker_dead_letters_pending",
-        ">",
-        _one("warning", 50, "15m"),
-        "Many dead letters wait for somebody",
-        "`tasker dlq stats` has the reason that most have, `tasker dlq groups` what failed alike.",
-    ),
-    Alert(
-        "TaskerStalenessHigh",
-        "sum(rate(tasker_staleness_tasks_detected_total[5m]))",
-        ">",
-        _one("critical", 10, "10m"),
-        "Tasks become stale",
-        "`tasker dlq staleness` shows those, and which come next; look for a namespace that nobody serves.",
-        " a second",
-    ),
-    Alert(
-        "TaskerStalenessDetectionSlow",
-        "sum(rate(tasker_staleness_detection_milliseconds_total[15m]))"
-        " / sum(rate(tasker_staleness_detection_runs_total[15m]))",
-        ">",
-        _one("warning", 5000, "5m"),
-        "Searching for stale tasks takes too long",
-        "Look at the database (`tasker db report`): how many tasks are open, and how many dead rows there are.",
-        " ms",
-    ),
-    Alert(
         "TaskerRepairs",
         "max by (kind) (increase(tasker_repairs_total[1h]))",
         ">",

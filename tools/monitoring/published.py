@@ -3,22 +3,6 @@
 from __future__ import annotations
 
 ELSEWHERE = (
-    ("tasker_dlq_pending_investigations", "`tasker_dead_letters_pending`", "entries that wait, whoever made them"),
-    (
-        "tasker_dlq_entries_created_total",
-        "`tasker_staleness_entries_created_total`, `tasker_tasks_failures_total`",
-        "a search makes entries, and the end of a task in error; `GET /v1/dlq/stats` has the rows of both by reason",
-    ),
-    (
-        "tasker_dlq_time_in_queue",
-        "`tasker_dead_letters_pending`",
-        "an entry waits for hours and is closed by hand: `GET /v1/dlq/stats` has the average of the rows",
-    ),
-    (
-        "tasker_staleness_detection_duration",
-        "`tasker_staleness_detection_milliseconds_total / tasker_staleness_detection_runs_total`",
-        "one search in five minutes: an average says as much as buckets",
-    ),
     ("pgmq_queue_depth", "`tasker_queue_depth`", "by namespace, for every messaging backend"),
     ("pgmq_queue_max_depth", "not applicable", "a setting (`critical_threshold`); the alert has its default"),
     (

@@ -31,11 +31,6 @@ CATALOGUE: Catalogue = {
     "tasker_steps_slots": Described("gauge", "Steps that this worker can run at the same time."),
     "tasker_steps_active_executions": Described("gauge", "Steps that this worker has in hand."),
     "tasker_steps_given_back_total": Described("counter", "Steps that this worker gave back without an attempt."),
-    "tasker_staleness_detection_runs_total": Described("counter", "Searches of this process for stale tasks."),
-    "tasker_staleness_detection_milliseconds_total": Described("counter", "How long they took in all."),
-    "tasker_staleness_tasks_detected_total": Described("counter", "Stale tasks that they have found."),
-    "tasker_staleness_entries_created_total": Described("counter", "Those that they have made dead letters."),
-    "tasker_staleness_tasks_transitioned_to_error_total": Described("counter", "Those that they have ended."),
     "tasker_circuit_breaker_state": Described(
         "gauge", "A circuit breaker of this process: 0 closed, 1 half-open, 2 open.", ("component",)
     ),
@@ -73,8 +68,6 @@ def samples(observed: Observed) -> Iterator[Sample]:
         yield Sample("tasker_service_crashes_total", times, {"service": service})
     for state in observed.process.plugins.states():
         yield from _of_plugin(state)
-    for name, number in observed.process.upkeep.staleness.items():
-        yield Sample(f"tasker_staleness_{name}_total", number)
     yield from _of_breakers(observed.process.breakers)
     if observed.kind == "worker":
         load = observed.load()

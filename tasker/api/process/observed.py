@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple, Protocol
 from tasker.contracts.plan import Plan
 from tasker.lifecycle.breaker import Health as BreakersHealth
 from tasker.lifecycle.deployment import Health, HealthStatus
-from tasker.orchestration.upkeep import Upkeep
 from tasker.plugins.process import Plugins
 from tasker.process.health import OF_BREAKERS
 from tasker.process.listening.event_system import EventSystem
@@ -25,7 +24,6 @@ class Observable(Protocol):
     events: EventSystem
     breakers: Breakers
     plugins: Plugins
-    upkeep: Upkeep
 
     def health(self) -> Health:
         """How it does."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,13 +22,6 @@ from tasker.errors import LockTimeout, StatementTimeout
 from tasker.services.engine.answers import StaleAnswer
 from tasker.services.engine.calls import Engine
 
-COUNTED = (
-    "detection_runs",
-    "detection_milliseconds",
-    "tasks_detected",
-    "entries_created",
-    "tasks_transitioned_to_error",
-)
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -66,12 +58,10 @@ class StalenessSettings:
 class StalenessSearch:
     """Finds stale tasks, records them as dead letters, and ends those that would not go on by themselves."""
 
-    def __init__(
-        self, engine: Engine, settings: StalenessSettings, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._engine, self._settings, self._monotonic = engine, settings, monotonic
-        self.counts: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
-        """Of this process, by the names of `COUNTED` (D-32)."""
+    def __init__(self, engine: Engine, settings: StalenessSettings) -> None:
+        self._engine, self._settings = engine, settings
+        self.counts: Counter[str] = Counter()
+        """Of this process: `detection_runs`, `tasks_detected`, `entries_created`, `tasks_transitioned_to_error`."""
 
     async def look(self, worker: str) -> list[StaleAnswer]:
         """Search if it is time to; what each slice came to. Tasks that others hold are found by the next search."""
@@ -84,14 +74,10 @@ class StalenessSearch:
             return []
 
     async def _search(self, worker: str) -> list[StaleAnswer]:
-        began = self._monotonic()
         first = {"every_ms": self._settings.interval_ms, "settings": _columns(self._settings.limits)}
         found = [await self._slice(worker, first)]
         while found[-1].last is not None:
             found.append(await self._slice(worker, {"after": found[-1].last}))
-        if found[0].searched:
-            self.counts["detection_runs"] += 1
-            self.counts["detection_milliseconds"] += round((self._monotonic() - began) * 1000)
         return found
 
     async def _slice(self, worker: str, more: Mapping[str, Any]) -> StaleAnswer:
@@ -106,6 +92,7 @@ class StalenessSearch:
             **more,
         }
         answer = await self._engine.move("stale", args, StaleAnswer)
+        self.counts["detection_runs"] += answer.searched and "every_ms" in more
         for task in answer.stale:
             self._tell(task)
         return answer

@@ -114,8 +114,6 @@ async def test_its_numbers_are_those_of_the_catalogue(port: httpx.AsyncClient, o
     assert 'tasker_process_health{part="events"} 0\n' in text
     told = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     assert {"mpsc_channel_usage_percent", "tasker_circuit_breaker_state"} <= told <= {*CATALOGUE}
-    for name, number in observed.process.upkeep.staleness.items():
-        assert f"tasker_staleness_{name}_total {number}\n" in text
 
 
 async def test_a_worker_that_stops_is_not_ready_and_still_alive(
