@@ -14,6 +14,7 @@ from tasker.contracts.defaults import (
     STEP_TIMEOUT_MS,
     VALUE_LIMIT_BYTES,
 )
+from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CONCURRENCY
 from tasker.contracts.defaults.workers import (
     EVENT_BUFFER,
     EVENT_DRAIN_MS,
@@ -31,7 +32,7 @@ from tasker.services.engine.rules import DEFAULT_RULES, Rules
 class WorkerSettings:
     """Limits and times of one worker. Times are milliseconds."""
 
-    concurrency: int = 100
+    concurrency: int = SINGLE_PROCESS_CONCURRENCY
     """Steps that run at the same time."""
     threads: int = THREADS
     """Threads for handlers that are not asynchronous."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+CONCURRENCY = 10
+"""Steps that a worker of a fleet runs at the same time."""
+
 THREADS = 16
 """Threads for blocking handlers."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasker.contracts.defaults import STARVATION_MS, STEP_TIMEOUT_MS
 from tasker.contracts.defaults.pressure import BUFFER_WARNING_SHARE, COMPLETION_BUFFER
-from tasker.contracts.defaults.workers import EVENT_BUFFER, EVENT_DRAIN_MS, PUBLISHER_TIMEOUT_MS
+from tasker.contracts.defaults.workers import CONCURRENCY, EVENT_BUFFER, EVENT_DRAIN_MS, PUBLISHER_TIMEOUT_MS
 from tasker.contracts.settings import Table, flag, number, table, whole
 
 
@@ -61,7 +61,7 @@ class HandlerDispatch(Table):
     """Running handlers."""
 
     max_concurrent_handlers: int = whole(
-        10,
+        CONCURRENCY,
         1,
         10_000,
         "Steps that a worker runs at the same time.",
