@@ -22,3 +22,6 @@ EVENT_DRAIN_MS = 5_000
 
 RESULT_PATH = "inline"
 """A worker moves its tasks on itself."""
+
+STOP_GRACE_SECONDS = 10.0
+"""How long what runs is waited for when a program or a server stops."""

@@ -12,6 +12,7 @@ from tasker.errors import TaskerError
 from tasker.services.domain_events.values import EventPage, PublishedEvent
 
 LOOKS = Backoff(0.1, 1.0)
+"""Seconds between two looks while nothing happens."""
 Call = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
