@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import FrozenInstanceError, asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -30,6 +30,7 @@ from tasker.hookspecs import (
     BreakerChanged,
     CaughtUp,
     ClaimsHeld,
+    ClosedTask,
     EventPublished,
     Looked,
     ProcessInfo,
@@ -342,6 +343,7 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         BreakerChanged("messaging", "closed", "open", ""),
         CaughtUp(3),
         ClaimsHeld("fenced", None),
+        ClosedTask("task", "cancelled", "shop", "order", "correlation", datetime.now(UTC)),
         Repaired((("hint_lost", 2),)),
         ProcessInfo("worker", "uuid", ("shop",)),
         EventPublished("order.paid", "shop", "durable", False, 0.5),

@@ -165,6 +165,7 @@ def test_it_hears_of_everything_that_a_plugin_hears_of() -> None:
         "tasker_looked",
         "tasker_process_stopping",
         "tasker_request_answered",
+        "tasker_tasks_closed",
         "tasker_transitions",
         "tasker_written",
     }
