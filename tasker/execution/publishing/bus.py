@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
+from tasker.contracts.execution import Claim
 from tasker.contracts.hook_arguments import EventPublished
 from tasker.domain_events.channel import CAPACITY, InProcessChannel, shared
 from tasker.domain_events.poller import InProcessDomainEventPoller
 from tasker.domain_events.registries import SubscriberRegistry
 from tasker.execution.publishing.custom import CustomPublishers
+from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.result_events import Announced
 
@@ -50,7 +52,7 @@ class Bus:
         """These results were accepted: tell of their events."""
         for result in results:
             for mode, announced in result.events.here if result.events else ():
-                self._tell(mode, announced)
+                self._tell(result.claim, mode, announced)
 
     def close(self) -> None:
         """Bring what is left to the subscribers, for a limited time."""
@@ -59,13 +61,11 @@ class Bus:
             poller.stop(self._drain_seconds)
             SubscriberRegistry.instance().stop_all()
 
-    def _tell(self, mode: str, announced: Announced) -> None:
+    def _tell(self, claim: Claim, mode: str, announced: Announced) -> None:
         event = announced.event or {}
         if _log.isEnabledFor(logging.INFO):
-            fields = {name: event["metadata"][name] for name in ("task_uuid", "correlation_id", "namespace")}
-            said = " ".join(f"{name}={value}" for name, value in fields.items())
-            text = "Domain event published event_name=%s event_id=%s delivery_mode=%s %s"
-            _log.info(text, event["event_name"], event["event_id"], mode, said)
+            said = {"event_name": event["event_name"], "event_id": event["event_id"], "delivery_mode": mode}
+            log_line(_log, logging.INFO, "Domain event published successfully", ids_of(claim) | said)
         if self._on_published is not None:
             namespace = event["metadata"]["namespace"]
             self._on_published(EventPublished(event["event_name"], namespace, mode, False, announced.took_ms))
