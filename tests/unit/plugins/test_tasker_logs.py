@@ -78,7 +78,7 @@ def test_a_line_holds_all_of_an_attempt_but_its_place_in_a_trace_and_its_times()
     told = fields.keys() - {"attempt", "max_attempts", "step", "started_at", "traceparent", "tracestate"}
     assert {key: found[key] for key in told} == {key: getattr(STARTED, key) for key in told}
     assert (found["step_name"], found["retry_count"], found["max_retries"]) == ("pay", 1, 2)
-    assert found.keys() - told == {"timestamp", "level", "message", "retry_count"}
+    assert found.keys() - told == {"timestamp", "level", "message", "step_name", "retry_count", "max_retries"}
 
 
 def test_every_event_of_a_process_is_in_the_journal_and_starts_where_they_are_asked_for(tmp_path: Path) -> None:
