@@ -22,6 +22,7 @@ from tasker.contracts.hook_arguments import (
     BreakerChanged,
     CaughtUp,
     ClaimsHeld,
+    ClosedTask,
     EventPublished,
     Looked,
     ProcessInfo,
@@ -51,6 +52,7 @@ __all__ = [
     "BreakerChanged",
     "CaughtUp",
     "ClaimsHeld",
+    "ClosedTask",
     "EventPublished",
     "Finding",
     "Hooks",
@@ -132,6 +134,15 @@ class Hooks:
     @hookspec
     def tasker_task_finished(self, task: TaskFinished) -> None:
         """A write of this process ended a task. Not called where the answer of the database was lost."""
+
+    @hookspec
+    def tasker_tasks_closed(self, tasks: Sequence[ClosedTask]) -> None:
+        """Those tasks of one write that ended without a result that this process had run.
+
+        They were cancelled, mended by hand or swept, or others ran the attempt. Told before `tasker_task_finished`,
+        with what the database says of them, which is asked once for each such write. Not called where it does not
+        answer.
+        """
 
     @hookspec
     def tasker_breaker_changed(self, breaker: BreakerChanged) -> None:

@@ -72,12 +72,9 @@ class Poster:
         there = url.copy_with(host=address)
         sent = {**headers, "host": url.netloc.decode("ascii")}
         trusted = self._trusted if url.scheme == "https" else NOBODY
-        transport = httpx.AsyncHTTPTransport(verify=trusted, trust_env=False)
-        async with httpx.AsyncClient(transport=transport, timeout=None, trust_env=False) as client:
-            request = client.build_request(
-                "POST", there, content=body, headers=sent, extensions={"sni_hostname": url.host}
-            )
-            answer = await client.send(request, stream=True)
+        request = httpx.Request("POST", there, content=body, headers=sent, extensions={"sni_hostname": url.host})
+        async with httpx.AsyncHTTPTransport(verify=trusted, trust_env=False) as transport:
+            answer = await transport.handle_async_request(request)
             try:
                 return answer.status_code, answer.headers
             finally:

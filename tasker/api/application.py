@@ -19,7 +19,6 @@ from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.program import Program
 from tasker.api.rate_limit import RateLimit
-from tasker.api.refused import RefusedCallers
 from tasker.api.routes import (
     analytics,
     config,
@@ -43,6 +42,7 @@ from tasker.contracts.defaults import ENVIRONMENT, HTTP_STREAMS
 from tasker.contracts.defaults.authentication import KEY_HEADER
 from tasker.contracts.defaults.http import REQUEST_BURST
 from tasker.contracts.metrics import Metric
+from tasker.services.server.refused_callers import RefusedCallers
 from tasker.version import __version__
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Scope
 
-from tasker.api.refused import RefusedCallers
 from tasker.errors import (
     CircuitBreakerOpen,
     ConnectionLost,
@@ -43,6 +42,7 @@ from tasker.errors import (
     TooManyRequests,
 )
 from tasker.lifecycle.storable import NotStorable
+from tasker.services.server.refused_callers import RefusedCallers
 
 MEDIA_TYPE = "application/problem+json"
 PART = re.compile(r"\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\.([^.\[]+)")

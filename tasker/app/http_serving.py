@@ -108,7 +108,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         service.hangups.answer(Reloading(service.configuration, service.reread, change, LIVE))
         ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}{_where(options, server)}")
         await stop.asked()
-        _log.info("stopping the server on %s", server.address)
+        _log.info("Initiating graceful shutdown: stopping the server on %s", server.address)
     finally:
         await server.stop()
         await app.stop()

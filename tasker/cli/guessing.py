@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-from tasker.cli.place.directly import DIRECTLY
-
 SYNONYMS = {
     "ls": "list",
     "ps": "list",
@@ -58,6 +56,8 @@ class GuessingGroup(click.Group):
 
 def explained(error: click.UsageError) -> click.UsageError:
     """The error; of a command that is told to ask a server, and asks none, one that says why, and what it works on."""
+    from tasker.cli.place.directly import DIRECTLY
+
     named = isinstance(error, click.NoSuchOption) and error.option_name in ("--url", "--profile")
     if not named or error.ctx is None:
         return error

@@ -1,5 +1,5 @@
-"""Tasks from a program's point of view: `HttpClient` and `SyncHttpClient` ask a Tasker server, `TaskerClient` is the
-client of the published names, on the database (B-87). What they answer has the same types.
+"""Tasks from a program's point of view: `HttpClient` and `SyncHttpClient` ask a Tasker server for all that it offers,
+`TaskerClient` is the client of the published names, on a server or a database (B-87). They answer the same types.
 
 Names are imported from their modules when they are first asked for: who talks HTTP needs no database driver.
 """
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from tasker.client.http.events import TaskEvent as TaskEvent
     from tasker.client.http.retries import Retries as Retries
     from tasker.client.http.sync_client import SyncHttpClient as SyncHttpClient
-    from tasker.client.local import TaskerClient as TaskerClient
-    from tasker.client.local import disconnect as disconnect
+    from tasker.client.published import TaskerClient as TaskerClient
+    from tasker.client.published import disconnect as disconnect
 
 __all__ = [
     "HealthResponse",
@@ -48,6 +48,6 @@ __getattr__ = names_of(
         "http.events": "TaskEvent",
         "http.retries": "Retries",
         "http.sync_client": "SyncHttpClient",
-        "local": "TaskerClient disconnect",
+        "published": "TaskerClient disconnect",
     },
 )

@@ -1,6 +1,6 @@
-"""The client of the published names, on the database: create, read, cancel (B-87).
+"""What the client of the published names asks of a database (B-87).
 
-Inside a process with a worker the client shares its database; elsewhere it connects to `DATABASE_URL`, to the
+Inside a process with a worker the clients share its database; elsewhere they connect to `DATABASE_URL`, to the
 configured database, or to the embedded one, once for all clients of the process.
 """
 
@@ -18,80 +18,63 @@ from tasker.client.responses import (
     TaskListResponse,
     TaskResponse,
 )
-from tasker.errors import UsageError
 from tasker.services.submitting.submission import Request
-
-REQUEST_OPTIONS = ("priority", "idempotency_key", "correlation_id", "parent_correlation_id", "tags")
 
 _lock = threading.Lock()
 _shared: SyncApp | None = None
 
 
-class TaskerClient:
-    """Creates, reads and cancels tasks. All methods wait; all raise `DatabaseUnavailable` without a database.
+class DatabaseCalls:
+    """The published calls on a database. All raise `DatabaseUnavailable` without one."""
 
-    `initiator` and `source_system` are kept with every task that this client creates.
-    """
-
-    def __init__(self, initiator: str = "tasker-core-python", source_system: str = "tasker-core") -> None:
-        self.initiator, self.source_system = initiator, source_system
+    def __init__(self, initiator: str, source_system: str) -> None:
+        self._app, self._initiator, self._source_system = _shared_app(), initiator, source_system
 
     def create_task(
         self,
         name: str,
         *,
-        namespace: str = "default",
-        context: dict[str, Any] | None = None,
-        version: str = "1.0.0",
-        reason: str = "Task requested",
-        **kwargs: Any,
+        namespace: str,
+        context: dict[str, Any],
+        version: str,
+        reason: str,
+        **options: Any,
     ) -> TaskResponse:
-        """Create a task of a registered template. More arguments: priority, tags, idempotency_key ...
-
-        Raises `UsageError` for a template that is not registered, `InputInvalid`, `DuplicateTask`.
-        """
-        if unknown := sorted(kwargs.keys() - set(REQUEST_OPTIONS)):
-            raise UsageError(
-                f"create_task does not know {', '.join(unknown)}", hint=f"expected: {', '.join(REQUEST_OPTIONS)}"
-            )
-        app = _app()
-        plan = app.plans.find(namespace, name, version).plan
+        """Create a task of a registered template."""
+        plan = self._app.plans.find(namespace, name, version).plan
         request = Request(
-            context or {}, initiator=self.initiator, source_system=self.source_system, reason=reason, **kwargs
+            context, initiator=self._initiator, source_system=self._source_system, reason=reason, **options
         )
-        return self.get_task(app.submit_request(plan, request).task_uuid)
+        return self.get_task(self._app.submit_request(plan, request).task_uuid)
 
     def get_task(self, task_uuid: str) -> TaskResponse:
-        """The task with its steps. Raises `TaskNotFound`."""
-        return TaskResponse.from_dict(_app().views.task(task_uuid))
+        """The task with its steps."""
+        return TaskResponse.from_dict(self._app.views.task(task_uuid))
 
-    def list_tasks(
-        self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
-    ) -> TaskListResponse:
-        """A page of tasks, the newest first. `status` is a task state, e.g. `complete`."""
-        found = _app().views.tasks(limit=limit, offset=offset, namespace=namespace, status=status)
-        return TaskListResponse.from_dict(found)
+    def list_tasks(self, **which: Any) -> TaskListResponse:
+        """A page of tasks."""
+        return TaskListResponse.from_dict(self._app.views.tasks(**which))
 
     def cancel_task(self, task_uuid: str) -> dict[str, Any]:
-        """Cancel a task. Raises `TaskNotFound`, and `StateMachineError` when it is final already."""
-        before = _app().tasks.cancel(task_uuid, actor=self.initiator)
+        """Cancel a task."""
+        before = self._app.tasks.cancel(task_uuid, actor=self._initiator)
         return {"task_uuid": task_uuid, "status": "cancelled", "previous_status": before}
 
     def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
-        """The task's steps in topological order. Raises `TaskNotFound`."""
-        return [StepResponse.from_dict(step) for step in _app().views.steps(task_uuid)]
+        """The task's steps in topological order."""
+        return [StepResponse.from_dict(step) for step in self._app.views.steps(task_uuid)]
 
     def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
-        """One step. Raises `TaskNotFound`, `StepNotFound`."""
-        return StepResponse.from_dict(_app().views.step(task_uuid, step_uuid))
+        """One step."""
+        return StepResponse.from_dict(self._app.views.step(task_uuid, step_uuid))
 
     def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
-        """Who stored which result of a step, the newest first (B-87). Raises `TaskNotFound`, `StepNotFound`."""
-        return [StepAuditResponse.from_dict(row) for row in _app().views.audit(task_uuid, step_uuid)]
+        """Who stored which result of a step."""
+        return [StepAuditResponse.from_dict(row) for row in self._app.views.audit(task_uuid, step_uuid)]
 
     def health_check(self) -> HealthResponse:
         """Whether database and messaging answer."""
-        return HealthResponse.from_dict(_app().views.health())
+        return HealthResponse.from_dict(self._app.views.health())
 
 
 def disconnect() -> None:
@@ -103,7 +86,7 @@ def disconnect() -> None:
         app.stop()
 
 
-def _app() -> SyncApp:
+def _shared_app() -> SyncApp:
     """The app of this process's worker; without one, the one that clients share."""
     global _shared
     if is_worker_running():

@@ -185,6 +185,23 @@ class TaskFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosedTask:
+    """A task that ended in `state` without a result that this process had run, and what an attempt of it would tell.
+
+    `ended_at` is the time of the database's clock in UTC; `traceparent` and `tracestate` are as in `AttemptStarted`.
+    """
+
+    task_uuid: str
+    state: str
+    namespace: str
+    template: str
+    correlation_id: str
+    ended_at: datetime
+    traceparent: str | None = None
+    tracestate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BreakerChanged:
     """A circuit breaker that went from one state (`closed`, `open`, `half_open`) to another one."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from tasker.contracts.defaults import MAX_BACKOFF_MS
 from tasker.contracts.defaults.breakers import BREAKER_FAILURES, BREAKER_SUCCESSES, BREAKER_TIMEOUT_SECONDS
 from tasker.contracts.defaults.retries import BACKOFF_BASE_MS, BACKOFF_MULTIPLIER, MAX_ATTEMPTS
 from tasker.contracts.kinship import Kinship
@@ -40,7 +41,7 @@ class RetryPolicy:
     max_attempts: int = MAX_ATTEMPTS
     backoff: str = "exponential"
     backoff_base_ms: int = BACKOFF_BASE_MS
-    max_backoff_ms: int = 30_000
+    max_backoff_ms: int = MAX_BACKOFF_MS
     multiplier: float = BACKOFF_MULTIPLIER
     increment_ms: int | None = None
     """Linear only: what each further delay adds. None means `backoff_base_ms`."""

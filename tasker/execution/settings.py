@@ -14,14 +14,17 @@ from tasker.contracts.defaults import (
     STEP_TIMEOUT_MS,
     VALUE_LIMIT_BYTES,
 )
+from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CONCURRENCY
 from tasker.contracts.defaults.workers import (
     EVENT_BUFFER,
     EVENT_DRAIN_MS,
     LOOP_LAG_MS,
     PUBLISHER_TIMEOUT_MS,
     RESULT_PATH,
+    SEEN_EVENTS,
     THREADS,
 )
+from tasker.contracts.subscribing import LIMITS, SubscriberLimits
 from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.services.engine.rules import DEFAULT_RULES, Rules
@@ -31,7 +34,7 @@ from tasker.services.engine.rules import DEFAULT_RULES, Rules
 class WorkerSettings:
     """Limits and times of one worker. Times are milliseconds."""
 
-    concurrency: int = 100
+    concurrency: int = SINGLE_PROCESS_CONCURRENCY
     """Steps that run at the same time."""
     threads: int = THREADS
     """Threads for handlers that are not asynchronous."""
@@ -63,6 +66,10 @@ class WorkerSettings:
     """How long a publisher of an event may take."""
     event_buffer: int = EVENT_BUFFER
     """Events that wait for the subscribers of this process; more are dropped."""
+    subscribers: SubscriberLimits = LIMITS
+    """What each subscriber of this process may take."""
+    seen_events: int = SEEN_EVENTS
+    """Events remembered, so that one that is told twice reaches subscribers once."""
     log_dropped_events: bool = True
     event_drain_ms: int = EVENT_DRAIN_MS
     """How long the subscribers of this process may take for the last events."""

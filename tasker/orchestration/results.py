@@ -14,9 +14,11 @@ from tasker.contracts.clock import Random
 from tasker.contracts.execution import Failure, Verdict
 from tasker.db.connection import DataRefused
 from tasker.errors import LockTimeout
+from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.expansion import expands, plan_expansion
 from tasker.orchestration.halving import halved
+from tasker.orchestration.log import tell_completed, tell_finished
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
@@ -132,31 +134,16 @@ class BatchWrite:
     def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
         """Take in the answer to these results."""
         self.written.append(answer)
-        if _log.isEnabledFor(logging.INFO):
-            for result in results:
-                if answer.has_completed(result.claim):
-                    _log_completed(result)
-
-
-def _log_completed(result: Result) -> None:
-    claim = result.claim
-    fields = {
-        "step": claim.name,
-        "task": claim.task_uuid,
-        "step_uuid": claim.step_uuid,
-        "attempt": claim.attempt,
-        "took_ms": result.duration_ms,
-    }
-    said = " ".join(f"{name}={value}" for name, value in fields.items())
-    _log.info("step_completed %s", said, extra={"fields": fields})
+        tell_completed(results, lambda result: answer.has_completed(result.claim))
+        tell_finished((result.claim for result in results), answer)
 
 
 def not_storable(result: Result, error: DataRefused) -> Result | None:
     """The failure in place of a result that cannot be stored. None when this is such a failure already: its step is
     left to its deadline, and to a person."""
     if result.failure is not None and result.failure.error_type == Verdict.NOT_STORABLE:
-        claim = result.claim
-        _log.error("result_stuck step=%s task=%s reason=%s", claim.name, claim.task_uuid, error)
+        fields = ids_of(result.claim) | {"operation": "result_stuck", "error": str(error)}
+        log_line(_log, logging.ERROR, "Step result processing failed permanently", fields)
         return None
     failure = Failure(message=refusal(error), error_type=Verdict.NOT_STORABLE, retryable=False)
     return replace(result, outcome=failure)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
+from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.listening import Notification
 from tasker.execution.starting import RootStarter
@@ -123,7 +124,7 @@ class Runtime:
         """There is work in the queue (a task was submitted in this process)."""
         self.execution.claimer.wake()
 
-    async def stop(self, grace_seconds: float = 10.0) -> None:
+    async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Claim nothing more, let running steps end within the grace, give the rest back, store the results."""
         if self._stopped or not self.supervisor.running:
             return

@@ -13,6 +13,7 @@ from tasker.contracts.defaults.breakers import (
     READINESS_FAILURES,
     READINESS_SUCCESSES,
 )
+from tasker.contracts.defaults.single_process import SINGLE_PROCESS_SLOW_COMPLETION_MS
 from tasker.contracts.hook_arguments import BreakerChanged
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.breaker import Breaker, Health, Reading, health
@@ -34,7 +35,7 @@ class BreakerPolicies:
     """Promoting and sweeping."""
     completion: BreakerPolicy = _COMPLETION
     """Storing results."""
-    slow_completion_ms: int = 10_000
+    slow_completion_ms: int = SINGLE_PROCESS_SLOW_COMPLETION_MS
     """Storing a result that takes longer counts as a failure of `completion`."""
     settle_seconds: float = BREAKER_SETTLE_SECONDS
     """A breaker closes so long after it opened at the earliest."""

@@ -5,19 +5,25 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
+from tasker.contracts.defaults import MAX_BACKOFF_MS
+from tasker.contracts.defaults.single_process import (
+    SINGLE_PROCESS_CONCURRENCY,
+    SINGLE_PROCESS_CRITICAL_DEPTH,
+    SINGLE_PROCESS_OVERFLOW_DEPTH,
+    SINGLE_PROCESS_SLOW_COMPLETION_MS,
+)
+
 SINGLE_PROCESS: MappingProxyType[str, Any] = MappingProxyType(
     {
         "common.backoff.default_backoff_seconds": (),
         "common.backoff.jitter_enabled": False,
-        "common.backoff.max_backoff_seconds": 30,
+        "common.backoff.max_backoff_seconds": MAX_BACKOFF_MS // 1000,
         "common.database.url": "",
-        "common.queues.queue_depth_thresholds.critical_threshold": 100_000,
-        "common.queues.queue_depth_thresholds.overflow_threshold": 200_000,
-        "orchestration.decision_points.max_decision_depth": 3,
-        "orchestration.decision_points.warn_threshold_depth": 2,
-        "worker.circuit_breakers.ffi_completion_send.slow_send_threshold_ms": 10_000,
+        "common.queues.queue_depth_thresholds.critical_threshold": SINGLE_PROCESS_CRITICAL_DEPTH,
+        "common.queues.queue_depth_thresholds.overflow_threshold": SINGLE_PROCESS_OVERFLOW_DEPTH,
+        "worker.circuit_breakers.ffi_completion_send.slow_send_threshold_ms": SINGLE_PROCESS_SLOW_COMPLETION_MS,
         "worker.handlers.allow": ("*",),
-        "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": 100,
+        "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": SINGLE_PROCESS_CONCURRENCY,
     }
 )
 """Dotted path -> value, below every file and every environment variable."""

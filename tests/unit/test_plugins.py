@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import FrozenInstanceError, asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -30,6 +30,7 @@ from tasker.hookspecs import (
     BreakerChanged,
     CaughtUp,
     ClaimsHeld,
+    ClosedTask,
     EventPublished,
     Looked,
     ProcessInfo,
@@ -43,8 +44,8 @@ from tasker.hookspecs import (
 )
 from tasker.messaging import MessagingService, load_backend
 from tasker.plugins.choice import PluginChoice
-from tasker.plugins.hearing import Hearing, Limits
 from tasker.plugins.offers import metrics_of
+from tasker.plugins.plugin_thread import Limits, PluginThread
 from tasker.plugins.process import Plugins, plugins_of
 from tasker.resilience.registry import Breakers
 from tests.support.strangers import install_plugin
@@ -259,18 +260,20 @@ async def test_a_plugin_that_does_not_return_keeps_nobody_waiting_and_what_does_
 
 async def test_a_plugin_whose_call_takes_too_long_is_switched_off(log: pytest.LogCaptureFixture) -> None:
     stuck, clock = threading.Event(), HandClock()
-    hearing = Hearing("slow", {"tasker_repaired": lambda value: stuck.wait()}, Limits(hang_seconds=30), clock.monotonic)
-    hearing.tell("tasker_repaired", 1)
-    until(lambda: hearing.waiting == 0, "it was told")
+    thread = PluginThread(
+        "slow", {"tasker_repaired": lambda value: stuck.wait()}, Limits(hang_seconds=30), clock.monotonic
+    )
+    thread.tell("tasker_repaired", 1)
+    until(lambda: thread.waiting == 0, "it was told")
     clock.now = 30
-    hearing.tell("tasker_repaired", 2)
-    assert (hearing.account.off, hearing.waiting) == ("", 1)
+    thread.tell("tasker_repaired", 2)
+    assert (thread.account.off, thread.waiting) == ("", 1)
     clock.now = 31
-    hearing.tell("tasker_repaired", 3)
-    assert (hearing.account.off, hearing.waiting) == ("a call has not returned for 30 seconds", 1)
+    thread.tell("tasker_repaired", 3)
+    assert (thread.account.off, thread.waiting) == ("a call has not returned for 30 seconds", 1)
     stuck.set()
-    await asyncio.wrap_future(hearing.settled())
-    assert hearing.account.told == 1
+    await asyncio.wrap_future(thread.settled())
+    assert thread.account.told == 1
     assert log.messages == [
         "plugin_switched_off plugin=slow reason=a call has not returned for 30 seconds; "
         "it hears nothing more until a restart"
@@ -340,6 +343,7 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         BreakerChanged("messaging", "closed", "open", ""),
         CaughtUp(3),
         ClaimsHeld("fenced", None),
+        ClosedTask("task", "cancelled", "shop", "order", "correlation", datetime.now(UTC)),
         Repaired((("hint_lost", 2),)),
         ProcessInfo("worker", "uuid", ("shop",)),
         EventPublished("order.paid", "shop", "durable", False, 0.5),

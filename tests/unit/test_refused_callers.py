@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from tasker.api.refused import RefusedCallers
 from tasker.errors import NotAuthenticated, NotPermitted, TaskerError
+from tasker.services.server.refused_callers import RefusedCallers
 
 UNKNOWN, DENIED = NotAuthenticated("unknown API key"), NotPermitted("Missing required permission: tasks:read")
 

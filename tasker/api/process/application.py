@@ -14,10 +14,10 @@ from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.observed import Observed
 from tasker.api.process.routes import configuration_routes, routes
 from tasker.api.process.telling import Telling
-from tasker.api.refused import RefusedCallers
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.services.server.metrics import AccessCounts
+from tasker.services.server.refused_callers import RefusedCallers
 from tasker.version import __version__
 
 

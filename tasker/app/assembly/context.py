@@ -24,7 +24,7 @@ BREAKER_CHANGED = "tasker_breaker_changed"
 
 def listeners_of(plugins: Plugins) -> Listeners:
     """The plugins that hear of the engine's writes."""
-    hooks = ("tasker_transitions", "tasker_written", "tasker_tasks_submitted")
+    hooks = ("tasker_transitions", "tasker_written", "tasker_tasks_submitted", "tasker_tasks_closed")
     return Listeners(*map(plugins.listener, hooks))
 
 

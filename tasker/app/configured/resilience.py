@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.pressure import BufferLimits, DepthLimits
 from tasker.orchestration.sweeping.storms import StormSettings
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from tasker.settings.model import Settings
     from tasker.settings.tables.breakers import ReadinessThresholds, Thresholds
 
-SINGLE_PROCESS_DEPTH = DepthLimits(100_000, 200_000)
+SINGLE_PROCESS_DEPTH = DepthLimits(SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH)
 """One process that submits and works: the database holds what waits, and nobody else is kept from working."""
 
 

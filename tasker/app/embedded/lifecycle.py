@@ -16,6 +16,7 @@ from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
 from tasker.app.embedded.started import Offered, Started, forget, is_started
 from tasker.app.services import Services, guarded_connection
+from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.messaging import BackendSettings
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
@@ -219,7 +220,7 @@ class AppLifecycle:
     async def _prepared(self) -> Resources:
         return self.prepare()
 
-    async def stop(self, grace_seconds: float = 10.0) -> None:
+    async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""
         if not is_started(self):
             return
@@ -233,7 +234,7 @@ class AppLifecycle:
         self._resources.close()
         forget(self)
 
-    async def stop_working(self, grace_seconds: float = 10.0) -> None:
+    async def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
         if self._runtime is not None:
             await self._runtime.stop(grace_seconds)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,16 +14,13 @@ from click.shell_completion import CompletionItem
 from tasker.cli.options import Database, database_options
 from tasker.cli.place.operating import recorded
 from tasker.cli.place.places import DatabasePlace, Place, ServerPlace
+from tasker.client.naming import PROFILE, URL, server_at, server_of_environment
 from tasker.errors import UsageError
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
-    from tasker.client.http.server import Server
 
 T = TypeVar("T")
-URL, PROFILE = "TASKER_URL", "TASKER_PROFILE"
-TOKENS = ("TASKER_ORCHESTRATION_AUTH_TOKEN", "TASKER_AUTH_TOKEN", "TASKER_TOKEN")
-API_KEY, API_KEY_HEADER, CA_FILE = "TASKER_API_KEY", "TASKER_API_KEY_HEADER", "TASKER_CA_FILE"
 OF_DATABASES = {"database_url": "--database-url", "data_dir": "--data-dir", "backend": "--backend"}
 
 
@@ -83,7 +78,7 @@ def _place(database: Database, url: str | None, profile: str | None) -> Place:
     if databases:
         return DatabasePlace(database)
     if url is not None:
-        return ServerPlace(_server(url), ("--url", url))
+        return ServerPlace(server_at(url), ("--url", url))
     if profile is not None:
         return ServerPlace(_profiles().get(profile), ("--profile", profile))
     return _unnamed(database)
@@ -91,22 +86,10 @@ def _place(database: Database, url: str | None, profile: str | None) -> Place:
 
 def _unnamed(database: Database) -> Place:
     """What the environment names, else the profile in use, else the database."""
-    if url := os.environ.get(URL):
-        return ServerPlace(_server(url))
+    if server := server_of_environment():
+        return ServerPlace(server)
     profiles = _profiles()
-    if name := os.environ.get(PROFILE) or profiles.active:
-        return ServerPlace(profiles.get(name))
-    return DatabasePlace(database)
-
-
-def _server(url: str) -> Server:
-    """The server of a URL, with what the environment has of credentials: a token counts above a key (F-283)."""
-    from tasker.client.http.server import Server
-    from tasker.contracts.defaults.authentication import KEY_HEADER
-
-    token = next(filter(None, map(os.environ.get, TOKENS)), None)
-    api_key, header, ca_file = (os.environ.get(name) or None for name in (API_KEY, API_KEY_HEADER, CA_FILE))
-    return Server(url, token, None if token else api_key, Path(ca_file) if ca_file else None, header or KEY_HEADER)
+    return ServerPlace(profiles.get(profiles.active)) if profiles.active else DatabasePlace(database)
 
 
 def _profiles() -> Any:

@@ -20,6 +20,7 @@ from tasker.cli.run.json_output import error_object, reserved_stdout, write_json
 from tasker.cli.run.order import Prepared, RunOrder, check_order, prepare_order, resume_of
 from tasker.cli.task.covering import SHOW_SENSITIVE
 from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_level, log_to_stderr, tell_of_own_database
+from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CONCURRENCY
 from tasker.errors import TaskerError, UsageError
 from tasker.log_format import FORMAT_VARIABLE, cover_warnings
 
@@ -102,7 +103,9 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 )
 @SHOW_SENSITIVE
 @click.option("--timeout", metavar="SECONDS", type=SECONDS, help="Stop then; --resume goes on.")
-@click.option("--concurrency", metavar="N", type=CONCURRENCY, help="Steps at a time.  [default: 100]")
+@click.option(
+    "--concurrency", metavar="N", type=CONCURRENCY, help=f"Steps at a time.  [default: {SINGLE_PROCESS_CONCURRENCY}]"
+)
 @click.option("--resume", metavar="TASK_UUID", help="Go on with a task that was interrupted; no PATH is needed.")
 def run(target: str | None, input_: str | None, as_json: bool, form: str, **options: Any) -> None:
     """Run a workflow to its end and show its progress and its results.

@@ -49,7 +49,12 @@ def _new_plugin(word: str, name: str, parent: Path) -> dict[str, Any]:
     from tasker.services.scaffold.new_plugin import write_plugin
 
     folder, written = write_plugin(name, parent)
-    return _made(folder, written, f"pip install {folder}", f"tasker plugin show {name}", f"pytest {folder}")
+    then = (
+        f"pip install {folder}",
+        f"tasker plugin show {name}",
+        f"pytest {folder}",
+    )
+    return _made(folder, written, *then)
 
 
 def _made(folder: Path, written: dict[str, str], *then: str) -> dict[str, Any]:

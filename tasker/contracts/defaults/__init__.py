@@ -23,6 +23,15 @@ LONGEST_STOP_MS = 300_000
 LONGEST_OPTION_SECONDS = 3600
 """The most that the option --shutdown-timeout of a worker may be."""
 
+DECISION_DEPTH = 20
+"""How many decisions may be above each other."""
+
+WARN_DECISION_DEPTH = 10
+"""From how many on it is warned of."""
+
+MAX_BACKOFF_MS = 30_000
+"""The longest delay before a retry where a template says that there are some, and not how long they may be."""
+
 STEPS_PER_DECISION = 100
 """How many steps one decision may name."""
 

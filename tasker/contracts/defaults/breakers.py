@@ -20,5 +20,8 @@ READINESS_FAILURES = 10
 READINESS_SUCCESSES = 3
 """Successes in a row, half-open, that close it."""
 
+SLOW_COMPLETION_MS = 100
+"""A result that took longer to store counts as a failure of storing."""
+
 COMPLETION_TIMEOUT_SECONDS = 5
 """How long the breaker around storing results refuses."""

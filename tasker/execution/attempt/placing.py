@@ -114,8 +114,7 @@ class Places:
         self.starved += 1
         log.warning(
             f"step_waits_for_{self._kind}",
-            step_uuid=attempt.claim.step_uuid,
-            step=attempt.claim.name,
+            attempt.claim,
             seconds=self._waits.starvation,
             places=self._size,
             hint=self._hint,

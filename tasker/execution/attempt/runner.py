@@ -190,8 +190,7 @@ class AttemptRunner:
         """What calls the handler: on the loop, in a thread, or in a child process."""
         if not _runs_apart(attempt, handler):
             return self._chosen_mode(attempt, handler)
-        claim = attempt.claim
-        log.warning("step_runs_apart", step=claim.name, step_uuid=claim.step_uuid, attempt=claim.attempt)
+        log.warning("step_runs_apart", attempt.claim)
         return self._apart
 
     def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> Mode:
@@ -224,7 +223,7 @@ class AttemptRunner:
         if isinstance(ending, Failure):
             ending = Cover(attempt).failure(ending)
         elif ending.encoded.size > WARN_BYTES:
-            log.warning("step_result_large", step_uuid=attempt.claim.step_uuid, characters=len(ending.encoded.text))
+            log.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
 
     async def _until_idle(self, limit: float) -> None:

@@ -21,6 +21,7 @@ from tasker.contracts.defaults.staleness import (
 )
 from tasker.contracts.metrics import Histogram
 from tasker.errors import LockTimeout, StatementTimeout
+from tasker.log_lines import log_line
 from tasker.services.engine.answers import StaleAnswer
 from tasker.services.engine.calls import Engine
 
@@ -114,13 +115,19 @@ class StalenessSearch:
         if not self._settings.dry_run:
             self.counts["entries_created"] += task["moved_to_dlq"]
             self.counts["tasks_transitioned_to_error"] += task["transition_success"]
-        _log.warning(
-            "stale_task task=%s template=%s/%s state=%s minutes=%s limit=%s signal=%s reason=%s action=%s%s",
-            *(task[name] for name in ("task_uuid", "namespace_name", "task_name", "current_state")),
-            *(task[name] for name in ("time_in_state_minutes", "threshold_minutes", "signal", "reason")),
-            task["action_taken"],
-            " dry_run=true" if self._settings.dry_run else "",
-        )
+        log_line(_log, logging.WARNING, "stale_task", _fields(task) | {"dry_run": self._settings.dry_run})
+
+
+def _fields(task: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "task_uuid": task["task_uuid"],
+        "namespace": task["namespace_name"],
+        "state": task["current_state"],
+        "template": task["task_name"],
+        "minutes": task["time_in_state_minutes"],
+        "limit": task["threshold_minutes"],
+        **{name: task[name] for name in ("signal", "reason", "action_taken")},
+    }
 
 
 def _columns(limits: StalenessLimits) -> dict[str, int]:

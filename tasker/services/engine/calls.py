@@ -113,6 +113,7 @@ class Engine:
             self._notices.note(waiters)
             if self._tells:
                 await self._notices.tell()
+        await self.listeners.closed(args, answer, self.connection)
         if self._on_finished is not None:
             for task_uuid, state in (answer.get("finished") or {}).items():
                 self._on_finished(task_uuid, state)
@@ -121,13 +122,14 @@ class Engine:
     async def submit(self, args: Args) -> SubmitAnswer:
         """Call `tasker.submit_v1` in a transaction of its own, and wake who sleeps behind its commit (rule 7).
 
-        Where hints are sent in the transaction that takes no further round trip. Raises as `call`; a statement that ran
-        for too long may have been committed, like one whose connection was lost.
+        Where hints are sent in the transaction that takes no further round trip, unless the first steps might have been
+        claimed in it: then a plain statement costs less. Raises as `call`; a statement that ran for too long may have
+        been committed, like one whose connection was lost.
         """
-        if self._joined:
+        if self._joined and not args.get("slots"):
             return SubmitAnswer.parse(await self.submit_and_wake(self._joined.call, args))
         answer = await self.move("submit", args, SubmitAnswer)
-        if answer.sent and not self.messaging.capabilities.push:
+        if answer.sent and (self._joined or not self.messaging.capabilities.push):
             await self.wake(answer.sent)
         return answer
 

@@ -13,6 +13,7 @@ from tasker.contracts.defaults.breakers import (
     COMPLETION_TIMEOUT_SECONDS,
     READINESS_FAILURES,
     READINESS_SUCCESSES,
+    SLOW_COMPLETION_MS,
 )
 from tasker.contracts.defaults.sweeping import STORM_PAUSES, STORM_WINDOW_SECONDS
 from tasker.contracts.settings import Table, choice, number, table, whole
@@ -97,7 +98,7 @@ class CompletionSend(Table):
     success_threshold: int = whole(BREAKER_SUCCESSES, 1, 100, _SUCCESSES)
     recovery_timeout_seconds: int = whole(COMPLETION_TIMEOUT_SECONDS, 1, 300, _TIMEOUT)
     slow_send_threshold_ms: int = whole(
-        100,
+        SLOW_COMPLETION_MS,
         10,
         10_000,
         "A write counts as failed when it took longer than this for each of its results.",

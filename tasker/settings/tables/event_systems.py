@@ -19,6 +19,7 @@ from tasker.contracts.defaults.listening import (
     WORKER_SYSTEM_ID,
 )
 from tasker.contracts.defaults.sweeping import SWEEP_INTERVAL_SECONDS
+from tasker.contracts.defaults.workers import SEEN_EVENTS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 
 Mode = Literal["Hybrid", "EventDrivenOnly", "PollingOnly"]
@@ -110,7 +111,7 @@ class SeenEvents(Table):
     """Events in the same process."""
 
     deduplication_cache_size: int = whole(
-        10_000, 1, 1_000_000, "Events remembered, so that a doubled one is seen once."
+        SEEN_EVENTS, 1, 1_000_000, "Events remembered, so that a doubled one is seen once."
     )
 
 

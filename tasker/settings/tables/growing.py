@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tasker.contracts.defaults import STEPS_PER_DECISION, WARN_STEPS_PER_DECISION
+from tasker.contracts.defaults import (
+    DECISION_DEPTH,
+    STEPS_PER_DECISION,
+    WARN_DECISION_DEPTH,
+    WARN_STEPS_PER_DECISION,
+)
 from tasker.contracts.defaults.staleness import (
     CHECKPOINT_STALL_MINUTES,
     STALE_SLICE,
@@ -36,9 +41,11 @@ class DecisionPoints(Table):
 
     enabled: bool = flag(True, "Off: a decision counts as `no_branches`.")
     max_steps_per_decision: int = whole(STEPS_PER_DECISION, 1, 10_000, "Steps that one decision may name.")
-    max_decision_depth: int = whole(20, 1, 100, "Decisions above each other.", advice="3 is plenty for most workflows.")
+    max_decision_depth: int = whole(
+        DECISION_DEPTH, 1, 100, "Decisions above each other.", advice="3 is plenty for most workflows."
+    )
     warn_threshold_steps: int = whole(WARN_STEPS_PER_DECISION, 1, 10_000, "Named steps from which on it is warned of.")
-    warn_threshold_depth: int = whole(10, 1, 100, "Depth from which on it is warned of.")
+    warn_threshold_depth: int = whole(WARN_DECISION_DEPTH, 1, 100, "Depth from which on it is warned of.")
     enable_metrics: bool = flag(True, "Count decisions and what they create.")
     enable_detailed_logging: bool = flag(False, "Log what every decision and batchable step creates.")
 

@@ -35,6 +35,7 @@ async def test_an_app_obeys_its_configuration(database_url: str, tmp_path: Path)
                 "common.execution.on_blocked": "wait",
                 "common.execution.result_limit_bytes": 1024,
                 "orchestration.decision_points.max_decision_depth": 2,
+                "orchestration.decision_points.warn_threshold_depth": 2,
             }
         )
     ).settings

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +47,8 @@ def _read(session: psycopg.Connection[Any], statement: str, *params: object) -> 
     return session.execute(statement.encode(), params or None).fetchall()
 
 
-@asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Scene]:
-    """A scene of its own; who worked on it has stopped."""
+async def set_up(url: str) -> dict[str, str]:
+    """Make a scene in that database: what is in it, by the names of `Scene`. Who worked on it has stopped."""
     async with tasker.App(url, registry=registered()) as shop:
         for template in (ORDERS, WAITING):
             await shop.plans.register(compile_text(template).plans[0], force=True)
@@ -64,4 +61,11 @@ async def opened(url: str) -> AsyncIterator[Scene]:
         (step, *_) = await app.views.steps(tasks[0])
         waiting = (await app.submit("nobody/waiting", {})).task_uuid
         await app.domain_events.deliveries.stop("billing", by="setting", reason="the scene")
-        yield Scene(app, tasks[0], step["step_uuid"], entry.dlq_entry_uuid, waiting, str(plan.replay_uuid), "billing")
+    return {
+        "failed": tasks[0],
+        "step": step["step_uuid"],
+        "entry": entry.dlq_entry_uuid,
+        "waiting": waiting,
+        "replay": str(plan.replay_uuid),
+        "subscriber": "billing",
+    }

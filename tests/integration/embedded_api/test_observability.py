@@ -10,8 +10,7 @@ import pytest
 
 from tasker import observability
 from tasker.bootstrap import bootstrap_worker, running_system, stop_worker
-from tasker.client import TaskerClient
-from tasker.client.local import disconnect
+from tasker.client import TaskerClient, disconnect
 from tasker.errors import TemplateNotFound, WorkerNotInitializedError
 from tasker.event_bridge import EventBridge
 from tasker.handler import HandlerRegistry

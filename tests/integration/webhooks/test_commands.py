@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +12,20 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
+from fastapi.routing import APIRoute
 
 import tasker
 from tasker.api.application import application
 from tasker.api.http_server import HttpServer
+from tasker.api.permissions import REQUIRED
 from tasker.api.sockets import listen
 from tasker.app.configured import from_environment
 from tasker.app.embedded.loop_thread import LoopThread
 from tasker.app.http_serving import options_of
 from tasker.cli.main import cli
+from tasker_webhooks.routes import endpoint_routes
 from tasker_webhooks.signing import new_secret
+from tasker_webhooks.table import WebhooksTable
 from tests.support.scripted_server import reply, scripted_server
 
 CONFIGURATION = """
@@ -155,3 +160,12 @@ def test_a_server_without_the_plugin_says_what_is_missing(
     loop.wait(app.__aexit__(None, None, None))
     loop.stop()
     assert (code, "lack a plugin" in told) == (2, True)
+
+
+def test_what_the_page_says_of_permissions_is_so() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "webhooks.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if re.match(r"\| `(GET|POST) /endpoints", line)]
+    told = {name: row.split("`")[-2] for row in rows for name in re.findall(r"`(?:\S+ \S*/)?(\w+)`", row.split("|")[1])}
+    routes = [route for route in endpoint_routes(WebhooksTable()).routes if isinstance(route, APIRoute)]
+    assert {route.path.rpartition("/")[2]: (route.openapi_extra or {})[REQUIRED] for route in routes} == told
+    assert len(told) == 6

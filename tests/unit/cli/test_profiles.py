@@ -11,10 +11,10 @@ from click.testing import CliRunner, Result
 
 from tasker.cli.main import cli
 from tasker.cli.next_commands import going_on
-from tasker.cli.place.options import API_KEY, API_KEY_HEADER, TOKENS, _server
 from tasker.cli.place.places import ServerPlace
 from tasker.client.http.retries import NEVER
 from tasker.client.http.server import Server
+from tasker.client.naming import API_KEY, API_KEY_HEADER, TOKENS, server_at
 from tasker.client.profiles import Profiles, profiles_file, read_profiles, write_profiles
 from tasker.errors import UsageError
 
@@ -192,4 +192,4 @@ def test_the_nearest_credentials_of_the_environment_are_sent(
     for name, value in given.items():
         monkeypatch.setenv(name, value)
 
-    assert _server("https://h").headers() == sent
+    assert server_at("https://h").headers() == sent

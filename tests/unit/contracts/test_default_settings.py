@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from tasker.app.configured import UNCONFIGURED
 from tasker.contracts.plan import BreakerPolicy, RetryPolicy
 from tasker.contracts.settings import Table, table
 from tasker.db.limits import DatabaseSettings, PoolSettings
@@ -25,7 +28,9 @@ from tasker.process.http import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.authentication.settings import AuthSettings
 from tasker.services.engine.rules import Rules
+from tasker.settings.catalogue import by_path
 from tasker.settings.model import Lease, WorkerExecution
+from tasker.settings.single_process import SINGLE_PROCESS
 from tasker.settings.tables import api, breakers, channels, event_systems, growing, queues, running, storage
 from tasker_pgmq.table import DepthThresholds, PgmqTable
 
@@ -62,6 +67,7 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (StalenessSettings, "slice", growing.Staleness, "batch_size"),
     (StalenessSettings, "interval", growing.Staleness, "detection_interval"),
     (StalenessSettings, "channel", growing.Actions, "event_channel"),
+    (Limits, "warn_decision_depth", growing.DecisionPoints, "warn_threshold_depth"),
     (Limits, "warn_steps_per_decision", growing.DecisionPoints, "warn_threshold_steps"),
     (BreakerPolicies, "settle", breakers.AllBreakers, "min_state_transition_interval"),
     (BreakerPolicy, "timeout", breakers.ReadinessThresholds, "timeout"),
@@ -108,8 +114,35 @@ FIELDS: list[tuple[type, str, type, str]] = [
 ]
 """The same default under two names."""
 
-NOT_ONE: set[tuple[type, str]] = {(Limits, "max_decision_depth"), (HttpSettings, "bind_address")}
-"""Without settings decisions go less deep, and a server is at no address: these are two defaults on purpose."""
+NOT_ONE: set[tuple[type, str]] = {(HttpSettings, "bind_address")}
+"""Without settings a server is at no address: these are two defaults on purpose."""
+
+OF_A_SINGLE_PROCESS: dict[str, tuple[Callable[[], Any], str]] = {
+    "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": (
+        lambda: WorkerSettings().concurrency,
+        "a worker of a fleet shares the work with others, and takes as much as was published; who runs a workflow in "
+        "one process has no other worker",
+    ),
+    "worker.circuit_breakers.ffi_completion_send.slow_send_threshold_ms": (
+        lambda: BreakerPolicies().slow_completion_ms,
+        "in a fleet a database that takes a tenth of a second for a result is overloaded; beside an embedded one the "
+        "disk does other things as well",
+    ),
+    "common.backoff.max_backoff_seconds": (
+        lambda: RetryPolicy().max_backoff_ms // 1000,
+        "a step that says nothing waits in one process, whose user looks on, as a `retry` block that says nothing "
+        "means it; in a fleet by a list of delays, which the setting does not cut",
+    ),
+    "common.queues.queue_depth_thresholds.critical_threshold": (
+        lambda: UNCONFIGURED.depth_limits.critical,
+        "a fleet refuses what it cannot work off; a program works off what it has submitted itself",
+    ),
+    "common.queues.queue_depth_thresholds.overflow_threshold": (
+        lambda: UNCONFIGURED.depth_limits.overflow,
+        "as the critical one",
+    ),
+}
+"""Numbers that mean two things: an object without settings has that of a single process; why a fleet has another."""
 
 
 def defaults(owner: type) -> dict[str, ast.expr]:
@@ -158,6 +191,17 @@ def test_a_default_that_settings_and_code_share_is_one_constant(
         assert ast.unparse(in_code) == ast.unparse(in_settings)
     else:
         assert constants(in_code) == constants(in_settings) != set()
+
+
+@pytest.mark.parametrize("path", OF_A_SINGLE_PROCESS)
+def test_without_settings_an_object_is_that_of_a_single_process(path: str) -> None:
+    without_settings, _ = OF_A_SINGLE_PROCESS[path]
+    assert without_settings() == SINGLE_PROCESS[path] != by_path()[path].default
+
+
+def test_every_number_that_a_single_process_has_for_itself_is_among_them() -> None:
+    numbers = {path for path, value in SINGLE_PROCESS.items() if type(value) is int}
+    assert numbers == OF_A_SINGLE_PROCESS.keys()
 
 
 @pytest.mark.parametrize(("owner", "settings"), TABLES)

@@ -31,7 +31,6 @@ NAMES = {UNIT.sub("", key): {name, UNIT.sub("", key)} for _, name, _, key in FIE
 """What code calls a setting beside the setting's own name."""
 
 COINCIDENCES: dict[tuple[str, str], str] = {
-    ("HttpServer", "grace"): "how long requests are waited for at the end, and not a step's grace",
     ("OrchestrationClient", "max_retries"): "repetitions of a call, and not executions of a step",
     ("RedisCache", "max_connections"): "connections of a cache, and not of the broker",
     ("RabbitmqSettings", "connection_timeout"): "connecting to the broker, and not listening to the database",

@@ -23,6 +23,8 @@ from tests.support.random_plans import (
 )
 from tests.unit.lifecycle.convergence_cases import APPROVAL, BRANCH, CASES, CSV, NESTED, UNLISTED, Case
 
+THREE = Limits(max_decision_depth=3, warn_decision_depth=2)
+
 
 def created(expansion: Expansion) -> dict[str, tuple[str, ...]]:
     return {step.name: step.parents for step in expansion.steps}
@@ -34,7 +36,7 @@ def step(name: str, *, open: bool = True, of: str | None = None) -> ExistingStep
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.why)
 def test_the_truth_table_of_deferred_convergence(case: Case) -> None:
-    expansion = expand(case.plan, case.parent, case.outcome, case.existing)
+    expansion = expand(case.plan, case.parent, case.outcome, case.existing, THREE)
     assert created(expansion) == case.created
     assert len(expansion.warnings) == len(case.warnings)
     assert all(words in warning for words, warning in zip(case.warnings, expansion.warnings, strict=True))
@@ -168,12 +170,12 @@ def chain(length: int):
     return build_plan(*specs, Spec("leaf", depends_on=(f"d{length}",)))
 
 
-def test_three_decisions_may_follow_each_other_and_the_fourth_is_refused() -> None:
+def test_so_many_decisions_may_follow_each_other_and_the_next_is_refused() -> None:
     for depth, warnings in ((1, 0), (2, 1), (3, 1)):
         existing = [*(step(f"d{n}", open=False) for n in range(1, depth)), step(f"d{depth}")]
-        assert len(expand(chain(depth), f"d{depth}", create_steps("leaf"), existing).warnings) == warnings
+        assert len(expand(chain(depth), f"d{depth}", create_steps("leaf"), existing, THREE).warnings) == warnings
     existing = [*(step(f"d{n}", open=False) for n in range(1, 4)), step("d4")]
-    error = refused(chain(4), "d4", create_steps("leaf"), existing)
+    error = refused(chain(4), "d4", create_steps("leaf"), existing, THREE)
     assert error.problem == OutcomeProblem.TOO_DEEP
     assert error.message == "'d4' is decision number 4 on its way; the limit is 3"
     assert expand(chain(4), "d4", create_steps("leaf"), existing, Limits(max_decision_depth=4)).steps

@@ -10,11 +10,12 @@ import pytest
 
 import tasker
 from tasker.services.submitting.task_requests import TaskRequest
+from tests.integration.api.conftest import app, client, registry
 from tests.integration.api.program import order
 from tests.integration.api.test_access import CONFINED, by, guarded
 from tests.integration.api.test_errors import problem
 
-__all__ = ["guarded"]  # a fixture
+__all__ = ["app", "client", "guarded", "registry"]  # fixtures
 QUEUED = "select message::text from pgmq.q_orchestration_task_requests order by msg_id"
 KNOWN = "0195c8f0-1d2e-7000-8000-00000a000000"
 

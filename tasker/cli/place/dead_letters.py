@@ -1,0 +1,67 @@
+"""What commands ask of a fleet about dead letters."""
+
+# ruff: noqa: D102  # each class names the service that says what its methods do
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from tasker.services.dead_letters.records import (
+    DeadLetter,
+    FailureGroup,
+    QueuedInvestigation,
+    ReasonStats,
+    TaskHealth,
+)
+from tasker.services.dead_letters.replays import Group, Replay, ReplayPlan, Steered
+
+
+class DeadLetterService(Protocol):
+    """As `tasker.services.dead_letters.entries.DeadLetters`."""
+
+    async def of_task(self, task_uuid: str) -> DeadLetter: ...
+    async def entry(self, entry_uuid: str) -> DeadLetter: ...
+    async def stats(self) -> Sequence[ReasonStats]: ...
+    async def queue(self, *, limit: int = 100) -> Sequence[QueuedInvestigation]: ...
+    async def staleness(self, *, limit: int = 100) -> Sequence[TaskHealth]: ...
+    async def groups(self, *, limit: int = 50) -> Sequence[FailureGroup]: ...
+    async def open(
+        self,
+        task_uuid: str,
+        *,
+        actor: str,
+        notes: str | None = None,
+        reason: str = "manual_dlq",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> DeadLetter: ...
+    async def update(
+        self,
+        entry_uuid: str,
+        *,
+        status: str | None = None,
+        notes: str | None = None,
+        by: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> DeadLetter: ...
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        reason: str | None = None,
+        namespace: str | None = None,
+        template: str | None = None,
+        fingerprint: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[DeadLetter]: ...
+
+
+class ReplayService(Protocol):
+    """As `tasker.services.dead_letters.replays.Replays`."""
+
+    async def plan(self, group: Group) -> ReplayPlan: ...
+    async def begin(self, group: Group, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan: ...
+    async def go_on(self, replay_uuid: str | None = None) -> int: ...
+    async def list(self, *, limit: int = 50) -> Sequence[Replay]: ...
+    async def get(self, replay_uuid: str) -> Replay: ...
+    async def steer(self, replay_uuid: str, state: Steered) -> Replay: ...

@@ -1,0 +1,57 @@
+"""What the client of the published names asks of a server, over connections that the clients of a process share."""
+
+from __future__ import annotations
+
+import threading
+
+from tasker.app.embedded.loop_thread import LoopThread
+from tasker.app.embedded.twin import Twin, waiting
+from tasker.client.http.connection import Connection
+from tasker.client.http.fleet_calls import FleetCalls
+from tasker.client.http.server import Server
+from tasker.client.http.step_calls import StepCalls
+from tasker.client.http.task_calls import TaskCalls
+
+_lock = threading.Lock()
+_shared: dict[Server, tuple[LoopThread, Connection]] = {}
+
+
+class _Calls(TaskCalls, StepCalls, FleetCalls):
+    def __init__(self, connection: Connection, initiator: str, source_system: str) -> None:
+        self.connection, self.initiator, self.source_system = connection, initiator, source_system
+
+
+class ServerCalls(Twin[_Calls]):
+    """As `tasker.client.local.DatabaseCalls`, asked of a server. Raises as `HttpClient`."""
+
+    def __init__(self, server: Server, initiator: str, source_system: str) -> None:
+        loop, connection = _connected(server)
+        super().__init__(loop, _Calls(connection, initiator, source_system))
+
+    create_task = waiting(_Calls.create_task)
+    get_task = waiting(_Calls.get_task)
+    list_tasks = waiting(_Calls.list_tasks)
+    cancel_task = waiting(_Calls.cancel_task)
+    list_task_steps = waiting(_Calls.list_task_steps)
+    get_step = waiting(_Calls.get_step)
+    get_step_audit_history = waiting(_Calls.get_step_audit_history)
+    health_check = waiting(_Calls.health_check)
+
+
+def disconnect() -> None:
+    """Close these connections; the next call opens one again."""
+    with _lock:
+        found = list(_shared.values())
+        _shared.clear()
+    for loop, connection in found:
+        loop.wait(connection.close())
+        loop.stop()
+
+
+def _connected(server: Server) -> tuple[LoopThread, Connection]:
+    with _lock:
+        if server not in _shared:
+            loop = LoopThread("tasker client")
+            loop.start()
+            _shared[server] = (loop, Connection(server))
+        return _shared[server]

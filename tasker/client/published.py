@@ -1,0 +1,134 @@
+"""The client of the published names: create, read, cancel (B-87), on a server where one is named, else a database."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tasker.client.naming import server_at, server_of_environment
+from tasker.client.responses import (
+    HealthResponse,
+    StepAuditResponse,
+    StepResponse,
+    TaskListResponse,
+    TaskResponse,
+)
+from tasker.errors import UsageError
+
+if TYPE_CHECKING:
+    from tasker.client.http.server import Server
+
+REQUEST_OPTIONS = ("priority", "idempotency_key", "correlation_id", "parent_correlation_id", "tags")
+DATABASE, SERVERS = "tasker.client.local", "tasker.client.http.published"
+
+
+class Calls(Protocol):
+    """What is asked, of whichever of the two."""
+
+    # ruff: noqa: D102  # `TaskerClient` says what they do
+    def create_task(self, *args: Any, **kwargs: Any) -> TaskResponse: ...
+    def get_task(self, task_uuid: str) -> TaskResponse: ...
+    def list_tasks(self, *args: Any, **kwargs: Any) -> TaskListResponse: ...
+    def cancel_task(self, task_uuid: str) -> dict[str, Any]: ...
+    def list_task_steps(self, task_uuid: str) -> list[StepResponse]: ...
+    def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse: ...
+    def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]: ...
+    def health_check(self) -> HealthResponse: ...
+
+
+class TaskerClient:
+    """Creates, reads and cancels tasks. All methods wait.
+
+    It asks the server at `base_url`; without one, in a process with a worker, the worker's database; else the server
+    that `TASKER_URL` or `TASKER_PROFILE` names, with the credentials beside it; and without these a database.
+    `initiator` and `source_system` are kept with every task that this client creates.
+
+    All methods raise `DatabaseUnavailable` without a database, and of a server what `HttpClient` raises.
+    """
+
+    def __init__(
+        self,
+        initiator: str = "tasker-core-python",
+        source_system: str = "tasker-core",
+        *,
+        base_url: str | None = None,
+    ) -> None:
+        self.initiator, self.source_system, self.base_url = initiator, source_system, base_url
+
+    def create_task(
+        self,
+        name: str,
+        *,
+        namespace: str = "default",
+        context: dict[str, Any] | None = None,
+        version: str = "1.0.0",
+        reason: str = "Task requested",
+        **kwargs: Any,
+    ) -> TaskResponse:
+        """Create a task of a registered template. More arguments: priority, tags, idempotency_key ...
+
+        Raises `UsageError` for a template that is not registered, `InputInvalid`, `DuplicateTask`.
+        """
+        if unknown := sorted(kwargs.keys() - set(REQUEST_OPTIONS)):
+            raise UsageError(
+                f"create_task does not know {', '.join(unknown)}", hint=f"expected: {', '.join(REQUEST_OPTIONS)}"
+            )
+        request = {"namespace": namespace, "context": context or {}, "version": version, "reason": reason}
+        return self._calls().create_task(name, **request, **kwargs)
+
+    def get_task(self, task_uuid: str) -> TaskResponse:
+        """The task with its steps. Raises `TaskNotFound`."""
+        return self._calls().get_task(task_uuid)
+
+    def list_tasks(
+        self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
+    ) -> TaskListResponse:
+        """A page of tasks, the newest first, of a server at most 500. `status` is a task state, e.g. `complete`."""
+        return self._calls().list_tasks(limit=limit, offset=offset, namespace=namespace, status=status)
+
+    def cancel_task(self, task_uuid: str) -> dict[str, Any]:
+        """Cancel a task. Raises `TaskNotFound`, and `StateMachineError` when it is final already."""
+        return self._calls().cancel_task(task_uuid)
+
+    def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
+        """The task's steps in topological order. Raises `TaskNotFound`."""
+        return self._calls().list_task_steps(task_uuid)
+
+    def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
+        """One step. Raises `TaskNotFound`, `StepNotFound`."""
+        return self._calls().get_step(task_uuid, step_uuid)
+
+    def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
+        """Who stored which result of a step, the newest first (B-87). Raises `TaskNotFound`, `StepNotFound`."""
+        return self._calls().get_step_audit_history(task_uuid, step_uuid)
+
+    def health_check(self) -> HealthResponse:
+        """Whether database and messaging answer."""
+        return self._calls().health_check()
+
+    def _calls(self) -> Calls:
+        if server := self._server():
+            from tasker.client.http.published import ServerCalls
+
+            return ServerCalls(server, self.initiator, self.source_system)
+        from tasker.client.local import DatabaseCalls
+
+        return DatabaseCalls(self.initiator, self.source_system)
+
+    def _server(self) -> Server | None:
+        if self.base_url:
+            return server_at(self.base_url)
+        return None if _works_here() else server_of_environment()
+
+
+def _works_here() -> bool:
+    """Whether a worker of this process runs; who has not imported what starts one has none."""
+    bootstrap = sys.modules.get("tasker.bootstrap")
+    return bootstrap is not None and bootstrap.is_worker_running()
+
+
+def disconnect() -> None:
+    """Close the connections that the clients of this process share; the next call opens one again."""
+    for name in (DATABASE, SERVERS):
+        if module := sys.modules.get(name):
+            module.disconnect()

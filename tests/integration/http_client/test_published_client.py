@@ -1,0 +1,151 @@
+"""The client of the published names: its own calls answer the same through a server as on the database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+import tasker
+from tasker.api.http_server import HttpServer
+from tasker.client import TaskerClient, TaskResponse, disconnect
+from tasker.client.http.server import Server
+from tasker.client.profiles import Profiles, profiles_file, write_profiles
+from tasker.errors import (
+    DuplicateTask,
+    InputInvalid,
+    ServerUnreachable,
+    StateMachineError,
+    TaskNotFound,
+    TemplateNotFound,
+    UsageError,
+)
+from tasker.template import compile_text
+from tests.integration.api.program import WAITING
+
+NOBODY = "01900000-0000-7000-8000-000000000000"
+Clients = dict[str, TaskerClient]
+
+
+@pytest.fixture(autouse=True)
+def nothing_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, app: tasker.App) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("DATABASE_URL", app.database_url)
+    for name in ("TASKER_URL", "TASKER_PROFILE", "TASKER_TOKEN", "TASKER_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    disconnect()
+
+
+@pytest_asyncio.fixture
+async def clients(app: tasker.App, http_server: HttpServer) -> AsyncIterator[Clients]:
+    """On the database and through its server, of one name."""
+    yield {"database": TaskerClient("ann", "till"), "server": TaskerClient("ann", "till", base_url=http_server.address)}
+
+
+async def on_both(clients: Clients, ask: Callable[[TaskerClient], Any]) -> Any:
+    """What both answer, which is the same."""
+    found = [await asyncio.to_thread(ask, client) for client in clients.values()]
+    assert found[0] == found[1]
+    return found[0]
+
+
+async def finished(app: tasker.App, client: TaskerClient, **request: Any) -> TaskResponse:
+    created = await asyncio.to_thread(client.create_task, "orders", namespace="shop", **request)
+    await app.finished(created.task_uuid)
+    return created
+
+
+@pytest.mark.parametrize("by", ["database", "server"])
+async def test_every_published_call_answers_the_same(app: tasker.App, clients: Clients, by: str) -> None:
+    amount = {"database": 701, "server": 702}[by]
+    more = {"reason": "because", "priority": 3, "tags": ["a"], "idempotency_key": f"published {by}"}
+    created = await finished(app, clients[by], context={"amount": amount}, **more)
+
+    task = await on_both(clients, lambda client: client.get_task(created.task_uuid))
+    assert (task.status, task.context, task.initiator, task.source_system) == (
+        "complete",
+        {"amount": amount},
+        "ann",
+        "till",
+    )
+    assert (task.reason, task.priority, task.tags) == ("because", 3, ["a"])
+    _, charge = await on_both(clients, lambda client: client.list_task_steps(created.task_uuid))
+    assert await on_both(clients, lambda client: client.get_step(created.task_uuid, charge.step_uuid)) == charge
+    (audit,) = await on_both(clients, lambda client: client.get_step_audit_history(created.task_uuid, charge.step_uuid))
+    assert (audit.step_name, audit.success) == ("charge", True)
+    page = await on_both(clients, lambda client: client.list_tasks(limit=2, namespace="shop", status="complete"))
+    assert created.task_uuid in [each.task_uuid for each in page.tasks]
+    for client in clients.values():
+        assert (await asyncio.to_thread(client.health_check)).healthy
+
+
+@pytest.mark.parametrize("by", ["database", "server"])
+async def test_what_is_refused_raises_the_same(app: tasker.App, clients: Clients, by: str) -> None:
+    client, amount = clients[by], {"database": 711, "server": 712}[by]
+    shop: dict[str, Any] = {"namespace": "shop", "context": {"amount": amount}}
+    done = await finished(app, client, context={"amount": amount}, idempotency_key=f"refused {by}")
+    refused: list[tuple[type[Exception], Callable[[], Any]]] = [
+        (TaskNotFound, lambda: client.get_task(NOBODY)),
+        (TaskNotFound, lambda: client.list_task_steps(NOBODY)),
+        (StateMachineError, lambda: client.cancel_task(done.task_uuid)),
+        (DuplicateTask, lambda: client.create_task("orders", **shop, idempotency_key=f"refused {by}")),
+        (TemplateNotFound, lambda: client.create_task("orders", **shop, version="9.9.9")),
+        (InputInvalid, lambda: client.create_task("orders", namespace="shop", context={"amount": "many"})),
+        (UsageError, lambda: client.create_task("orders", **shop, colour="red")),
+        (UsageError, lambda: client.get_task("7")),
+    ]
+    for error, ask in refused:
+        with pytest.raises(error):
+            await asyncio.to_thread(ask)
+
+
+async def test_a_task_is_cancelled_through_a_server(app: tasker.App, clients: Clients) -> None:
+    (plan,) = compile_text(WAITING).plans
+    await app.plans.register(plan)
+    for client in clients.values():
+        created = await asyncio.to_thread(client.create_task, "waiting", namespace="nobody")
+        done = await asyncio.to_thread(client.cancel_task, created.task_uuid)
+        assert done == {"task_uuid": created.task_uuid, "status": "cancelled", "previous_status": "steps_in_process"}
+
+
+async def test_the_server_of_the_environment_is_asked_and_that_of_a_profile(
+    http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:9/none")
+    monkeypatch.setenv("TASKER_URL", http_server.address)
+    assert (await asyncio.to_thread(TaskerClient().health_check)).healthy
+
+    monkeypatch.setenv("TASKER_URL", "")
+    write_profiles(profiles_file(), Profiles({"here": Server(http_server.address)}))
+    monkeypatch.setenv("TASKER_PROFILE", "here")
+    assert (await asyncio.to_thread(TaskerClient().health_check)).healthy
+
+    with pytest.raises(ServerUnreachable):
+        await asyncio.to_thread(TaskerClient(base_url="http://127.0.0.1:9").health_check)
+
+
+async def test_a_program_of_tasker_core_asks_the_same_server(
+    app: tasker.App, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tasker_core
+
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:9/none")
+    monkeypatch.setenv("TASKER_URL", http_server.address)
+    client = tasker_core.TaskerClient()
+    request: dict[str, Any] = {"namespace": "shop", "context": {"amount": 721}}
+    created = await asyncio.to_thread(client.create_task, "orders", **request)
+    await app.finished(created.task_uuid)
+
+    assert (await asyncio.to_thread(client.get_task, created.task_uuid)).status == "complete"
+    steps = await asyncio.to_thread(client.list_task_steps, created.task_uuid)
+    assert [step.name for step in steps] == ["check", "charge"]
+    assert (await asyncio.to_thread(client.get_step, created.task_uuid, steps[0].step_uuid)) == steps[0]
+    assert len(await asyncio.to_thread(client.get_step_audit_history, created.task_uuid, steps[0].step_uuid)) == 1
+    assert created.task_uuid in [each.task_uuid for each in (await asyncio.to_thread(client.list_tasks)).tasks]
+    assert (await asyncio.to_thread(client.health_check)).healthy
+    with pytest.raises(RuntimeError):
+        await asyncio.to_thread(client.cancel_task, created.task_uuid)
